@@ -1,0 +1,1 @@
+//! The ports for secrets: passwords, tokens, random keys

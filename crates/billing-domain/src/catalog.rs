@@ -1,0 +1,226 @@
+//! What is sold: usage products, and pricings with their line items and price models (billing rules 6).
+//! It rates nothing: that is [`rating`](crate::rating).
+
+use crate::calendar::Timestamp;
+use crate::money::{Currency, Percentage, Price};
+use crate::quantity::Quantity;
+use crate::refs::{LineItemId, PricingRef, UsageProductRef};
+use crate::text::Line;
+use crate::violation::Violations;
+
+/// The most line items of a pricing.
+pub const MAX_LINE_ITEMS: usize = 200;
+/// The most tiers of a price.
+pub const MAX_TIERS: usize = 100;
+
+/// How the quantities of a period become one: Q in the billing rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Aggregation {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// How many events there were.
+    Count,
+    /// The largest.
+    Max,
+    /// The one with the latest timestamp; of equals the one that arrived last.
+    Latest,
+}
+
+/// Something whose use is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageProduct {
+    /// As callers name it.
+    pub usage_product_ref: UsageProductRef,
+    /// What can be edited.
+    pub profile: UsageProductProfile,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What can be edited of a usage product. Contracts keep what they were made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageProductProfile {
+    /// Name; usage may be reported under it.
+    pub name: Line,
+    /// What one of it is called on a document: `GB`, `call`, …
+    pub unit: Option<Line>,
+    /// How a period's quantities become one.
+    pub aggregation: Aggregation,
+}
+
+/// A price list: line items in one currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pricing {
+    /// As callers name it.
+    pub pricing_ref: PricingRef,
+    /// What can be edited. Contracts keep what they were made with.
+    pub content: PricingContent,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What can be edited of a pricing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PricingContent {
+    /// Name, shown on documents.
+    pub name: Line,
+    /// The currency of every document that bills it.
+    pub currency: Currency,
+    /// The least a period costs, usage and fixed items together.
+    pub minimum_fee: Option<Price>,
+    /// Line items with distinct identifiers.
+    pub line_items: Vec<LineItem>,
+}
+
+impl PricingContent {
+    /// Checks what no single field shows: the number of line items and their identifiers.
+    ///
+    /// # Errors
+    /// Every violation found.
+    pub fn check(&self) -> Result<(), Violations> {
+        let mut found = Violations::none();
+        if self.line_items.len() > MAX_LINE_ITEMS {
+            found.add(&["line_items"], "too_many", format!("must have at most {MAX_LINE_ITEMS} elements"));
+        }
+        for (i, item) in self.line_items.iter().enumerate() {
+            if self.line_items[..i].iter().any(|other| other.id == item.id) {
+                let index = i.to_string();
+                found.add(&["line_items", &index, "line_item_id"], "duplicate", "must be unique within the pricing");
+            }
+        }
+        found.or(())
+    }
+}
+
+/// One thing a pricing charges for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineItem {
+    /// Unique within its pricing.
+    pub id: LineItemId,
+    /// Shown on documents.
+    pub name: Line,
+    /// What it costs.
+    pub charge: Charge,
+}
+
+/// Whether a line item depends on usage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// Costs the same whatever is used.
+    Fixed {
+        /// Price model `FLAT`.
+        amount: Price,
+        /// When it is charged.
+        recurrence: Recurrence,
+    },
+    /// Priced by the events of one usage product.
+    Usage(UsageCharge),
+}
+
+/// When a fixed line item is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Recurrence {
+    /// In every period, prorated where the period is partial.
+    #[default]
+    EachPeriod,
+    /// In the first period only, never prorated.
+    Once,
+}
+
+/// What usage costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageCharge {
+    /// The usage product whose events are priced.
+    pub usage_product_ref: UsageProductRef,
+    /// The price model.
+    pub price: UsagePrice,
+    /// Comes off the period's quantity first.
+    pub included_quantity: Quantity,
+    /// Billed in advance (`BEFORE_USE` only).
+    pub prepaid_quantity: Option<Quantity>,
+    /// The least a period costs; prorated where the period is partial.
+    pub minimum_amount: Option<Price>,
+    /// The most a period costs.
+    pub maximum_amount: Option<Price>,
+}
+
+/// How a quantity becomes an amount (billing rules 6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UsagePrice {
+    /// `unit_price × Q`.
+    PerUnit {
+        /// Price of one.
+        unit_price: Price,
+    },
+    /// Each unit at the price of the tier it falls in.
+    Graduated(Tiers),
+    /// All units at the price of the tier that Q falls in.
+    Volume(Tiers),
+    /// `⌈Q ÷ package_size⌉ × package_price`.
+    Package {
+        /// Units in a package; above zero.
+        package_size: Quantity,
+        /// Price of a package, begun or full.
+        package_price: Price,
+    },
+    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money.
+    Percentage {
+        /// Percent of the amount.
+        rate: Percentage,
+        /// Added for each event.
+        fixed_amount: Price,
+    },
+}
+
+/// One tier: `from < Q ≤ up_to`, where `from` is the tier below's `up_to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tier {
+    /// The largest quantity in it; `None` in the last.
+    pub up_to: Option<Price>,
+    /// Price of one.
+    pub unit_price: Price,
+    /// Added once where the tier is reached.
+    pub flat_amount: Price,
+}
+
+/// 1 to [`MAX_TIERS`] tiers with rising bounds; only the last is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiers(Vec<Tier>);
+
+impl Tiers {
+    /// Checks the tiers' bounds.
+    ///
+    /// # Errors
+    /// Every violation found, with paths below the list.
+    pub fn new(tiers: Vec<Tier>) -> Result<Self, Violations> {
+        let mut found = Violations::none();
+        if tiers.is_empty() || tiers.len() > MAX_TIERS {
+            found.add(&[], "out_of_range", format!("must have 1 to {MAX_TIERS} elements"));
+        }
+        let mut below = Price::ZERO;
+        for (i, tier) in tiers.iter().enumerate() {
+            let index = i.to_string();
+            let last = i + 1 == tiers.len();
+            match tier.up_to {
+                None if !last => {
+                    found.add(&[&index, "up_to"], "required", "only the last tier may be without an upper bound");
+                }
+                Some(_) if last => {
+                    found.add(&[&index, "up_to"], "not_allowed", "the last tier must be open: leave up_to out or null");
+                }
+                Some(up_to) if up_to <= below => {
+                    found.add(&[&index, "up_to"], "out_of_range", "must be greater than the bound of the tier before");
+                }
+                Some(_) | None => {}
+            }
+            below = tier.up_to.unwrap_or(below);
+        }
+        found.or(Self(tiers))
+    }
+
+    /// The tiers, lowest first.
+    pub fn as_slice(&self) -> &[Tier] {
+        &self.0
+    }
+}

@@ -1,0 +1,287 @@
+//! Terms → billing periods (billing rules 1). Days only: no money, no usage, no clock.
+
+use chrono::{Datelike, NaiveDate};
+
+use crate::calendar::{Period, plus_months};
+use crate::money::DayShare;
+use crate::violation::Violations;
+
+/// The most units of a billing cycle.
+pub const MAX_CYCLE: u16 = 1200;
+
+/// The unit of a billing cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CycleUnit {
+    /// One period over the whole range.
+    OneTime,
+    /// Months.
+    #[default]
+    Monthly,
+    /// Three months.
+    Quarterly,
+    /// Twelve months.
+    Yearly,
+}
+
+/// `unit × cycle`: the length of a billing period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BillingCycle {
+    unit: CycleUnit,
+    count: u16,
+}
+
+impl Default for BillingCycle {
+    fn default() -> Self {
+        Self { unit: CycleUnit::Monthly, count: 1 }
+    }
+}
+
+impl BillingCycle {
+    /// A cycle of 1 to [`MAX_CYCLE`] units; `None` outside that.
+    pub fn new(unit: CycleUnit, count: u16) -> Option<Self> {
+        (1..=MAX_CYCLE).contains(&count).then_some(Self { unit, count })
+    }
+
+    /// The unit.
+    pub const fn unit(self) -> CycleUnit {
+        self.unit
+    }
+
+    /// How many of them.
+    pub const fn count(self) -> u16 {
+        self.count
+    }
+
+    /// Its length in months; `None` for `ONE_TIME`.
+    fn months(self) -> Option<i64> {
+        let of_unit = match self.unit {
+            CycleUnit::OneTime => return None,
+            CycleUnit::Monthly => 1,
+            CycleUnit::Quarterly => 3,
+            CycleUnit::Yearly => 12,
+        };
+        Some(of_unit * i64::from(self.count))
+    }
+}
+
+/// The range, cycle and anchor of a product's billing periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BillingSchedule {
+    range: Period,
+    cycle: BillingCycle,
+    issue_day: Option<NaiveDate>,
+}
+
+/// One billing period: the days it bills, and the whole period they are part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BillingPeriod {
+    span: Period,
+    nominal: Period,
+}
+
+impl BillingPeriod {
+    /// The days billed.
+    pub const fn span(self) -> Period {
+        self.span
+    }
+
+    /// The whole period between two boundaries of the schedule.
+    pub const fn nominal(self) -> Period {
+        self.nominal
+    }
+
+    /// Whether fewer days are billed than the whole period has.
+    pub fn is_partial(self) -> bool {
+        self.span != self.nominal
+    }
+
+    /// What part of a whole period's price it costs (billing rules 1.5).
+    pub fn share(self) -> DayShare {
+        DayShare { days: self.span.days(), of: self.nominal.days() }
+    }
+
+    /// The same period with only the days that lie in a range; `None` when there are none.
+    pub fn clip(self, range: Period) -> Option<Self> {
+        self.span.intersection(range).map(|span| Self { span, ..self })
+    }
+}
+
+impl BillingSchedule {
+    /// From the first and last day billed.
+    ///
+    /// # Errors
+    /// Violations of `billing_end_date` and `issue_day` (billing rules 1.4).
+    pub fn new(first: NaiveDate, last: NaiveDate, cycle: BillingCycle, issue_day: Option<NaiveDate>) -> Result<Self, Violations> {
+        let Some(range) = Period::inclusive(first, last) else {
+            return Err(Violations::one(&["billing_end_date"], "out_of_range", format!("must not be before billing_start_date, {first}")));
+        };
+        if let Some(day) = issue_day
+            && (day < first || day > range.end())
+        {
+            return Err(Violations::one(&["issue_day"], "out_of_range", format!("must lie between {first} and {}", range.end())));
+        }
+        Ok(Self { range, cycle, issue_day })
+    }
+
+    /// All days billed.
+    pub const fn range(&self) -> Period {
+        self.range
+    }
+
+    /// The cycle.
+    pub const fn cycle(&self) -> BillingCycle {
+        self.cycle
+    }
+
+    /// The date of the first invoice, where one is stated.
+    pub const fn issue_day(&self) -> Option<NaiveDate> {
+        self.issue_day
+    }
+
+    /// The period a day lies in; `None` outside the range.
+    pub fn period_at(&self, date: NaiveDate) -> Option<BillingPeriod> {
+        if !self.range.contains(date) {
+            return None;
+        }
+        let nominal = match self.cycle.months() {
+            None => self.range,
+            Some(months) => self.nominal_at(date, months)?,
+        };
+        BillingPeriod { span: nominal, nominal }.clip(self.range)
+    }
+
+    /// All periods, first to last. They partition the range (billing rules 1.2).
+    pub fn periods(&self) -> impl Iterator<Item = BillingPeriod> + '_ {
+        std::iter::successors(self.period_at(self.range.start()), |period| self.period_at(period.span().end()))
+    }
+
+    /// Boundaries are counted from the anchor, never from their neighbour (billing rules 1.3).
+    fn nominal_at(&self, date: NaiveDate, months: i64) -> Option<Period> {
+        let anchor = self.issue_day.unwrap_or(self.range.end());
+        let boundary = |k: i64| plus_months(anchor, k * months);
+        let apart = i64::from(date.year() - anchor.year()) * 12 + i64::from(date.month()) - i64::from(anchor.month());
+        let mut k = apart.div_euclid(months);
+        while boundary(k) > date {
+            k -= 1;
+        }
+        while boundary(k + 1) <= date {
+            k += 1;
+        }
+        Period::new(boundary(k), boundary(k + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::calendar::{parse_date, plus_days};
+
+    fn date(text: &str) -> NaiveDate {
+        parse_date(text).expect(text)
+    }
+
+    fn schedule(first: &str, last: &str, unit: CycleUnit, issue_day: Option<&str>) -> BillingSchedule {
+        let cycle = BillingCycle::new(unit, 1).expect("a cycle");
+        BillingSchedule::new(date(first), date(last), cycle, issue_day.map(date)).expect("a schedule")
+    }
+
+    /// As the rules write them: `first…last`, and the share where the period is partial.
+    fn shown(schedule: &BillingSchedule) -> Vec<String> {
+        let show = |p: BillingPeriod| {
+            let share = p.share();
+            let partial = if p.is_partial() { format!(" ({}/{})", share.days, share.of) } else { String::new() };
+            format!("{}{partial}", p.span())
+        };
+        schedule.periods().map(show).collect()
+    }
+
+    #[test]
+    fn the_table_of_billing_rules_1() {
+        use CycleUnit::{Monthly, Quarterly, Yearly};
+        let rows: [(BillingSchedule, &[&str]); 5] = [
+            (
+                schedule("2026-01-15", "2026-04-30", Monthly, None),
+                &["2026-01-15…2026-01-31 (17/31)", "2026-02-01…2026-02-28", "2026-03-01…2026-03-31", "2026-04-01…2026-04-30"],
+            ),
+            (
+                schedule("2026-01-15", "2026-04-30", Monthly, Some("2026-02-15")),
+                &["2026-01-15…2026-02-14", "2026-02-15…2026-03-14", "2026-03-15…2026-04-14", "2026-04-15…2026-04-30 (16/30)"],
+            ),
+            (
+                schedule("2027-11-30", "2028-03-29", Monthly, None),
+                &["2027-11-30…2027-12-29", "2027-12-30…2028-01-29", "2028-01-30…2028-02-28", "2028-02-29…2028-03-29"],
+            ),
+            (
+                schedule("2026-01-01", "2026-12-31", Quarterly, None),
+                &["2026-01-01…2026-03-31", "2026-04-01…2026-06-30", "2026-07-01…2026-09-30", "2026-10-01…2026-12-31"],
+            ),
+            (
+                schedule("2024-02-29", "2026-02-27", Yearly, None),
+                &["2024-02-29…2025-02-27 (365/366)", "2025-02-28…2026-02-27"],
+            ),
+        ];
+        for (schedule, expected) in rows {
+            assert_eq!(shown(&schedule), expected);
+        }
+    }
+
+    #[test]
+    fn a_one_time_product_has_one_whole_period() {
+        assert_eq!(shown(&schedule("2026-01-15", "2031-03-02", CycleUnit::OneTime, None)), ["2026-01-15…2031-03-02"]);
+    }
+
+    #[test]
+    fn the_issue_day_lies_in_the_range_or_on_the_day_after() {
+        let cycle = BillingCycle::default();
+        let (first, last) = (date("2026-01-15"), date("2026-04-30"));
+        for (day, fits) in [("2026-01-14", false), ("2026-01-15", true), ("2026-05-01", true), ("2026-05-02", false)] {
+            assert_eq!(BillingSchedule::new(first, last, cycle, Some(date(day))).is_ok(), fits, "{day}");
+        }
+        assert!(BillingSchedule::new(last, first, cycle, None).is_err());
+    }
+
+    fn any_schedule() -> impl Strategy<Value = (BillingSchedule, NaiveDate)> {
+        let units = prop_oneof![Just(CycleUnit::Monthly), Just(CycleUnit::Quarterly), Just(CycleUnit::Yearly), Just(CycleUnit::OneTime)];
+        (0u32..36_000, 1u32..2_000, units, 1u16..15, proptest::option::of(0u32..2_001)).prop_map(|(from, days, unit, count, issue)| {
+            let first = plus_days(date("1990-01-01"), from);
+            let last = plus_days(first, days - 1);
+            let issue_day = issue.map(|offset| plus_days(first, offset % (days + 1)));
+            let cycle = BillingCycle::new(unit, count).expect("a cycle");
+            let schedule = BillingSchedule::new(first, last, cycle, issue_day).expect("a schedule");
+            (schedule, issue_day.unwrap_or(schedule.range().end()))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn periods_partition_the_range_on_anchored_boundaries((schedule, anchor) in any_schedule()) {
+            let periods: Vec<_> = schedule.periods().collect();
+            let mut next = schedule.range().start();
+            for period in &periods {
+                prop_assert_eq!(period.span().start(), next);
+                next = period.span().end();
+                // A boundary inside the range has the anchor's day of the month, or is the month's last.
+                if schedule.cycle().unit() != CycleUnit::OneTime && next != schedule.range().end() {
+                    let month_end = plus_days(next, 1).month() != next.month();
+                    prop_assert!(next.day() == anchor.day() || (month_end && next.day() < anchor.day()));
+                }
+                prop_assert!(period.share().days <= period.share().of);
+            }
+            prop_assert_eq!(next, schedule.range().end());
+            let inner = periods.len().saturating_sub(1);
+            prop_assert!(periods.iter().take(inner).skip(1).all(|p| !p.is_partial()));
+        }
+
+        #[test]
+        fn every_day_is_in_exactly_one_period((schedule, _) in any_schedule(), offset in 0u32..2_000) {
+            let day = plus_days(schedule.range().start(), offset % schedule.range().days());
+            let holding: Vec<_> = schedule.periods().filter(|p| p.span().contains(day)).collect();
+            prop_assert_eq!(holding.len(), 1);
+            prop_assert_eq!(schedule.period_at(day), Some(holding[0]));
+        }
+    }
+}

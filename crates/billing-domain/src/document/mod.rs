@@ -1,0 +1,253 @@
+//! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
+
+pub mod linking;
+pub mod numbering;
+pub mod totals;
+
+use chrono::NaiveDate;
+
+use crate::calendar::{Period, Timestamp, plus_days};
+use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
+use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
+use crate::text::{Line, Prose};
+use linking::Slot;
+use numbering::DocumentNumber;
+use totals::DocumentContent;
+
+/// What a document does to what the customer owes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DocumentKind {
+    /// Bills.
+    Invoice,
+    /// Takes back.
+    Credit,
+    /// Adds to what an invoice billed.
+    Debit,
+}
+
+/// Why a document exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A period's own document.
+    Regular(Slot),
+    /// One event's invoice, where net terms are due upon usage.
+    Usage,
+    /// Puts an issued document right.
+    Adjustment,
+}
+
+/// What is known of a document from the moment it is opened. None of it changes while it is a draft,
+/// except by an amendment of its contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentHead {
+    /// Assigned by the service.
+    pub document_ref: DocumentRef,
+    /// Its number in the series of its entity and kind.
+    pub number: DocumentNumber,
+    /// What it does.
+    pub kind: DocumentKind,
+    /// Why it exists.
+    pub purpose: Purpose,
+    /// The contract it bills.
+    pub contract_ref: ContractRef,
+    /// Counts the contract's documents from 1, in the order they were opened.
+    pub number_in_contract: u32,
+    /// The customer, for the store.
+    pub customer_id: CustomerId,
+    /// The entity that bills.
+    pub entity_ref: EntityRef,
+    /// The one currency of all its amounts.
+    pub currency: Currency,
+    /// Its own period.
+    pub period: Period,
+    /// Whether its period is shorter than a whole one.
+    pub is_partial_period: bool,
+    /// The products it bills, with the rates they were opened with.
+    pub parts: Vec<DocumentPart>,
+    /// Copied when it was opened.
+    pub net_terms: NetTerms,
+    /// Copied when it was opened.
+    pub payment: PaymentDetails,
+    /// The invoice a credit, debit or child belongs to.
+    pub parent: Option<DocumentRef>,
+    /// The void document it bills again.
+    pub replaces: Option<DocumentRef>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+}
+
+/// One product on a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentPart {
+    /// The product.
+    pub product_no: ProductNo,
+    /// Tax in percent, copied when the document was opened.
+    pub tax_rate: Percentage,
+    /// Discount in percent, copied when the document was opened.
+    pub discount_rate: Percentage,
+}
+
+/// A stored document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Known since it was opened.
+    pub head: DocumentHead,
+    /// How far it has come.
+    pub lifecycle: Lifecycle,
+}
+
+/// How far a document has come; each state owns what it brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// Open: its content follows the usage.
+    Draft,
+    /// Frozen.
+    Issued(Box<IssuedDocument>),
+    /// Out of force; one that was issued keeps what it said.
+    Void(Option<Box<IssuedDocument>>),
+    /// Frozen, and given up on.
+    Uncollectible(Box<IssuedDocument>),
+}
+
+/// What an issued document says, for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuedDocument {
+    /// When it was issued.
+    pub issued_at: Timestamp,
+    /// The entity's service date of that instant.
+    pub issue_date: NaiveDate,
+    /// The issue date and the net terms.
+    pub due_date: NaiveDate,
+    /// Who bills whom.
+    pub parties: Parties,
+    /// The contract's purchase order number at that instant.
+    pub po_number: Option<Line>,
+    /// The products' notes, joined by line breaks.
+    pub note: Option<Prose>,
+    /// Lines and totals.
+    pub content: DocumentContent,
+}
+
+/// Who bills whom, as a document shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// The customer.
+    pub customer_ref: CustomerRef,
+    /// Its name.
+    pub customer_name: Line,
+    /// Its registered name.
+    pub customer_legal_name: Option<Line>,
+    /// The entity.
+    pub entity_ref: EntityRef,
+    /// Its name.
+    pub entity_name: Line,
+    /// Its registered name.
+    pub entity_legal_name: Option<Line>,
+}
+
+impl Parties {
+    /// As the catalog has them now.
+    pub fn of(customer: &Customer, entity: &Entity) -> Self {
+        Self {
+            customer_ref: customer.customer_ref.clone(),
+            customer_name: customer.profile.name.clone(),
+            customer_legal_name: customer.profile.legal_name.clone(),
+            entity_ref: entity.entity_ref.clone(),
+            entity_name: entity.profile.name.clone(),
+            entity_legal_name: entity.profile.legal_name.clone(),
+        }
+    }
+}
+
+/// A document's state as the interface shows it; everything after `Issued` is derived (billing rules 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DocumentState {
+    /// Open.
+    Draft,
+    /// Frozen, nothing paid.
+    Issued,
+    /// Frozen, part of it paid or credited.
+    PartiallyPaid,
+    /// Frozen, nothing left to pay.
+    Paid,
+    /// Out of force.
+    Void,
+    /// Given up on.
+    Uncollectible,
+}
+
+/// What payments and credits say about a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Payments recorded.
+    pub paid: Money,
+    /// Issued credits.
+    pub credits: Money,
+    /// The date of the payment that left nothing to pay.
+    pub paid_date: Option<NaiveDate>,
+}
+
+impl Settlement {
+    /// Neither payment nor credit.
+    pub const fn none(currency: Currency) -> Self {
+        Self { paid: Money::zero(currency), credits: Money::zero(currency), paid_date: None }
+    }
+
+    /// What is left to pay of a total.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn amount_due(&self, total: Money) -> Result<Money, AmountOutOfRange> {
+        total.checked_sub(self.credits)?.checked_sub(self.paid)
+    }
+}
+
+impl Lifecycle {
+    /// The state, with what payments and credits say (billing rules 6).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amounts can't be held.
+    pub fn state(&self, settlement: &Settlement) -> Result<DocumentState, AmountOutOfRange> {
+        Ok(match self {
+            Self::Draft => DocumentState::Draft,
+            Self::Void(_) => DocumentState::Void,
+            Self::Uncollectible(_) => DocumentState::Uncollectible,
+            Self::Issued(issued) => {
+                let total = issued.content.total;
+                let due = settlement.amount_due(total)?;
+                if due.minor() <= 0 {
+                    DocumentState::Paid
+                } else if due == total {
+                    DocumentState::Issued
+                } else {
+                    DocumentState::PartiallyPaid
+                }
+            }
+        })
+    }
+
+    /// What it says since it was issued, where it was.
+    pub fn issued(&self) -> Option<&IssuedDocument> {
+        match self {
+            Self::Issued(issued) | Self::Uncollectible(issued) | Self::Void(Some(issued)) => Some(issued),
+            Self::Draft | Self::Void(None) => None,
+        }
+    }
+}
+
+/// Joins the notes of a document's products by line breaks, each once (billing rules 7).
+pub fn join_notes<'a>(notes: impl IntoIterator<Item = &'a Prose>) -> Option<Prose> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for note in notes {
+        if !distinct.contains(&note.as_str()) {
+            distinct.push(note.as_str());
+        }
+    }
+    Prose::joined(&distinct)
+}
+
+/// When a document issued on a date has to be paid (billing rules 2).
+pub fn due_date(issue_date: NaiveDate, net_terms: NetTerms) -> NaiveDate {
+    plus_days(issue_date, net_terms.due_after_days())
+}

@@ -1,0 +1,119 @@
+//! Which contract product an event lands on: event + candidates → match or typed refusal (billing rules 4).
+//! It opens no document; that is [`document::linking`](crate::document::linking).
+
+use chrono::NaiveDate;
+use thiserror::Error;
+
+use crate::calendar::Timestamp;
+use crate::contract::{Contract, ProductPeriod};
+use crate::money::Currency;
+use crate::party::Entity;
+use crate::refs::{EntityRef, UsageProductRef};
+use crate::usage::Validations;
+
+/// What matching needs to know of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct EventFacts<'a> {
+    /// What was used.
+    pub usage_product_ref: &'a UsageProductRef,
+    /// When it was used.
+    pub occurred_at: Timestamp,
+    /// Checks given with it.
+    pub validations: Option<&'a Validations>,
+}
+
+/// Where an event lands.
+#[derive(Clone, Copy, Debug)]
+pub struct Match<'c> {
+    /// The contract.
+    pub contract: &'c Contract,
+    /// The product's period the event's service date lies in.
+    pub period: ProductPeriod<'c>,
+    /// The entity that bills.
+    pub entity: &'c Entity,
+}
+
+/// Why an event lands nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MatchRefusal {
+    /// `no_matching_contract`: no product of the customer bills that usage on that day.
+    #[error("no contract of the customer bills this usage product on the event's service date")]
+    NoMatchingContract,
+    /// `validation_mismatch`: the document has another currency.
+    #[error("the document's currency is {actual}, not {expected}")]
+    CurrencyMismatch {
+        /// What the event asked for.
+        expected: Currency,
+        /// What the document has.
+        actual: Currency,
+    },
+    /// `validation_mismatch`: the document has another entity.
+    #[error("the document's entity is {actual}, not {expected}")]
+    EntityMismatch {
+        /// What the event asked for.
+        expected: EntityRef,
+        /// What the document has.
+        actual: EntityRef,
+    },
+}
+
+/// Picks the contract product an event lands on. The same facts give the same answer, always.
+///
+/// `contracts` are the customer's, `entities` those that bill them.
+///
+/// # Errors
+/// [`MatchRefusal`] when no product covers the event, or its validations aren't met.
+pub fn match_event<'c>(
+    event: EventFacts<'_>,
+    contracts: &'c [Contract],
+    entities: &'c [Entity],
+) -> Result<Match<'c>, MatchRefusal> {
+    let mut candidates: Vec<Match<'c>> = contracts.iter().flat_map(|contract| candidates(event, contract, entities)).collect();
+    candidates.sort_by_key(rank);
+    let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
+    let Some(validations) = event.validations else { return Ok(*best) };
+    match candidates.iter().find(|candidate| check(validations, candidate).is_ok()) {
+        Some(candidate) => Ok(*candidate),
+        None => check(validations, best).map(|()| *best),
+    }
+}
+
+/// The latest billing start first, then the oldest contract, then the product's place in the list.
+fn rank(candidate: &Match<'_>) -> impl Ord + use<> {
+    let start: NaiveDate = candidate.period.terms.schedule.range().start();
+    let contract = candidate.contract;
+    (std::cmp::Reverse(start), contract.created_at, contract.contract_ref, candidate.period.product_no)
+}
+
+fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [Entity]) -> Vec<Match<'c>> {
+    let find = |entity_ref: &EntityRef| entities.iter().find(|entity| entity.entity_ref == *entity_ref);
+    let per_product = contract.products.iter().filter_map(|product| {
+        // The service date depends on the entity, which depends on the terms in force on that date: try each.
+        product.terms().filter_map(|terms| find(&terms.entity_ref)).find_map(|entity| {
+            let date = entity.profile.time_zone.service_date(event.occurred_at);
+            let period = product.period_at(date)?;
+            let fits = period.terms.entity_ref == entity.entity_ref && period.terms.meters(event.usage_product_ref);
+            fits.then_some(Match { contract, period, entity })
+        })
+    });
+    per_product.collect()
+}
+
+/// Whether a document of this candidate would satisfy the validations.
+///
+/// # Errors
+/// The first check that fails, with what was expected and what is.
+fn check(validations: &Validations, candidate: &Match<'_>) -> Result<(), MatchRefusal> {
+    let terms = candidate.period.terms;
+    if let Some(expected) = validations.currency
+        && expected != terms.pricing.currency
+    {
+        return Err(MatchRefusal::CurrencyMismatch { expected, actual: terms.pricing.currency });
+    }
+    if let Some(expected) = &validations.entity_ref
+        && *expected != terms.entity_ref
+    {
+        return Err(MatchRefusal::EntityMismatch { expected: expected.clone(), actual: terms.entity_ref.clone() });
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Money: whole minor units of one currency. Rounds only by name, half away from zero.
+//! It isn't a price: prices are decimals that keep their own digits.
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+use thiserror::Error;
+
+pub use crate::decimal::AmountOutOfRange;
+use crate::decimal::{DecimalError, Digits};
+
+/// An ISO 4217 currency that has minor units, or none at all (JPY), but not a metal or a test code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Currency {
+    iso: iso_currency::Currency,
+    exponent: u8,
+}
+
+/// Not the code of a currency that money can be stated in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be an ISO 4217 currency code such as EUR")]
+pub struct UnknownCurrency;
+
+impl Currency {
+    /// Looks a three-letter, upper-case code up.
+    ///
+    /// # Errors
+    /// [`UnknownCurrency`] for anything else.
+    pub fn from_code(code: &str) -> Result<Self, UnknownCurrency> {
+        let iso = iso_currency::Currency::from_code(code).filter(|c| c.code() == code).ok_or(UnknownCurrency)?;
+        let exponent = iso.exponent().and_then(|e| u8::try_from(e).ok()).ok_or(UnknownCurrency)?;
+        Ok(Self { iso, exponent })
+    }
+
+    /// The three letters.
+    pub fn code(self) -> &'static str {
+        self.iso.code()
+    }
+
+    /// Digits after the point: EUR 2, JPY 0, KWD 3.
+    pub const fn exponent(self) -> u32 {
+        self.exponent as u32
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// An amount of money in minor units.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Money {
+    minor: i64,
+    currency: Currency,
+}
+
+/// `days` of `of` days: what of a whole period's price a clipped period costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DayShare {
+    /// Days that are billed.
+    pub days: u32,
+    /// Days of the whole period; never zero.
+    pub of: u32,
+}
+
+impl DayShare {
+    /// All of it.
+    pub const WHOLE: Self = Self { days: 1, of: 1 };
+}
+
+impl Money {
+    /// Nothing, in a currency.
+    pub const fn zero(currency: Currency) -> Self {
+        Self { minor: 0, currency }
+    }
+
+    /// From whole minor units.
+    pub const fn from_minor(minor: i64, currency: Currency) -> Self {
+        Self { minor, currency }
+    }
+
+    /// Whole minor units.
+    pub const fn minor(self) -> i64 {
+        self.minor
+    }
+
+    /// The currency.
+    pub const fn currency(self) -> Currency {
+        self.currency
+    }
+
+    /// Rounds a decimal amount half away from zero to the currency's exponent.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] beyond 64-bit minor units.
+    pub fn round(amount: Decimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        Self::round_share(amount, DayShare::WHOLE, currency)
+    }
+
+    /// Rounds `amount × days ÷ of`, once, half away from zero (billing rules 1.5).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amount can't be held exactly on the way.
+    pub fn round_share(amount: Decimal, share: DayShare, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        let (days, of) = (Decimal::from(share.days), Decimal::from(share.of));
+        Self::round_ratio(amount, days, of, currency)
+    }
+
+    /// `rate` percent of this amount, rounded half away from zero (billing rules 6).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amount can't be held exactly on the way.
+    pub fn percent(self, rate: Percentage) -> Result<Self, AmountOutOfRange> {
+        Self::round_ratio(self.to_decimal(), rate.0, Decimal::ONE_HUNDRED, self.currency)
+    }
+
+    fn round_ratio(amount: Decimal, factor: Decimal, divisor: Decimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        let (amount, factor, divisor) = (amount.normalize(), factor.normalize(), divisor.normalize());
+        let power = |n: u32| 10i128.checked_pow(n).ok_or(AmountOutOfRange);
+        let mul = |a: i128, b: i128| a.checked_mul(b).ok_or(AmountOutOfRange);
+        // amount × factor ÷ divisor in minor units, as one integer fraction.
+        let up = currency.exponent() + divisor.scale();
+        let down = amount.scale() + factor.scale();
+        let mut numerator = mul(amount.mantissa(), factor.mantissa())?;
+        let mut denominator = divisor.mantissa();
+        if up >= down {
+            numerator = mul(numerator, power(up - down)?)?;
+        } else {
+            denominator = mul(denominator, power(down - up)?)?;
+        }
+        let (quotient, rest) = (numerator / denominator, numerator % denominator);
+        let half_or_more = mul(rest.abs(), 2)? >= denominator.abs();
+        let away = if half_or_more { numerator.signum() * denominator.signum() } else { 0 };
+        let minor = i64::try_from(quotient + away).map_err(|_| AmountOutOfRange)?;
+        Ok(Self { minor, currency })
+    }
+
+    /// The sum.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow, and when the currencies differ: a document has one.
+    pub fn checked_add(self, other: Self) -> Result<Self, AmountOutOfRange> {
+        if self.currency != other.currency {
+            return Err(AmountOutOfRange);
+        }
+        let minor = self.minor.checked_add(other.minor).ok_or(AmountOutOfRange)?;
+        Ok(Self { minor, ..self })
+    }
+
+    /// The difference.
+    ///
+    /// # Errors
+    /// As [`checked_add`](Self::checked_add).
+    pub fn checked_sub(self, other: Self) -> Result<Self, AmountOutOfRange> {
+        if self.currency != other.currency {
+            return Err(AmountOutOfRange);
+        }
+        let minor = self.minor.checked_sub(other.minor).ok_or(AmountOutOfRange)?;
+        Ok(Self { minor, ..self })
+    }
+
+    /// Adds amounts of one currency.
+    ///
+    /// # Errors
+    /// As [`checked_add`](Self::checked_add).
+    pub fn sum(currency: Currency, amounts: impl IntoIterator<Item = Self>) -> Result<Self, AmountOutOfRange> {
+        amounts.into_iter().try_fold(Self::zero(currency), Self::checked_add)
+    }
+
+    /// The amount in whole units, with the currency's exponent as scale: 30.86, never 30.9 or 30.860.
+    pub fn to_decimal(self) -> Decimal {
+        Decimal::from_i128_with_scale(i128::from(self.minor), self.currency.exponent())
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.to_decimal(), self.currency)
+    }
+}
+
+impl fmt::Debug for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A percentage from 0 to 100 with at most six decimals: tax, discount, and the rate of a percentage price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percentage(Decimal);
+
+impl Percentage {
+    /// Nought percent.
+    pub const ZERO: Self = Self(Decimal::ZERO);
+
+    /// Reads a percentage.
+    ///
+    /// # Errors
+    /// [`DecimalError`] says which limit it breaks.
+    pub fn parse(text: &str) -> Result<Self, DecimalError> {
+        let value = Digits { integer: 3, fraction: 6 }.parse(text)?;
+        if value < Decimal::ZERO || value > Decimal::ONE_HUNDRED {
+            return Err(DecimalError::OutOfRange { low: 0, high: 100 });
+        }
+        Ok(Self(value))
+    }
+
+    /// The number of percent.
+    pub const fn as_decimal(self) -> Decimal {
+        self.0
+    }
+}
+
+/// A price or a bound of a tier: at least zero, at most 9 integer and 12 fractional digits (billing rules 6).
+/// Keeps its own digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Price(Decimal);
+
+impl Price {
+    /// Nothing.
+    pub const ZERO: Self = Self(Decimal::ZERO);
+
+    /// Reads a price.
+    ///
+    /// # Errors
+    /// [`DecimalError`] says which limit it breaks.
+    pub fn parse(text: &str) -> Result<Self, DecimalError> {
+        let value = Digits { integer: 9, fraction: 12 }.parse(text)?;
+        if value < Decimal::ZERO { Err(DecimalError::Negative) } else { Ok(Self(value)) }
+    }
+
+    /// The number.
+    pub const fn as_decimal(self) -> Decimal {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn eur() -> Currency {
+        Currency::from_code("EUR").expect("a currency")
+    }
+
+    fn dec(text: &str) -> Decimal {
+        Decimal::from_str_exact(text).expect("a decimal")
+    }
+
+    #[test]
+    fn currencies_have_their_iso_exponent() {
+        for (code, exponent) in [("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)] {
+            assert_eq!(Currency::from_code(code).expect(code).exponent(), exponent, "{code}");
+        }
+        for bad in ["", "eur", "EU", "EURO", "XXX", "XAU", "ABC"] {
+            assert_eq!(Currency::from_code(bad), Err(UnknownCurrency), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rounding_goes_half_away_from_zero() {
+        let rows = [
+            ("30.8625", "30.86"), ("0.005", "0.01"), ("-0.005", "-0.01"), ("0.0049999", "0.00"),
+            ("2.675", "2.68"), ("-2.675", "-2.68"), ("1", "1.00"),
+        ];
+        for (raw, rounded) in rows {
+            assert_eq!(Money::round(dec(raw), eur()).expect(raw).to_decimal().to_string(), rounded);
+        }
+        let yen = Currency::from_code("JPY").expect("a currency");
+        assert_eq!(Money::round(dec("0.5"), yen).expect("yen").to_decimal().to_string(), "1");
+        assert_eq!(Money::round(dec("92233720368547758.08"), eur()), Err(AmountOutOfRange));
+        assert!(Money::round(dec("92233720368547758.07"), eur()).is_ok());
+    }
+
+    #[test]
+    fn a_share_of_a_price_is_rounded_once() {
+        let share = DayShare { days: 17, of: 31 };
+        assert_eq!(Money::round_share(dec("100"), share, eur()).expect("money").to_string(), "54.84 EUR");
+    }
+
+    #[test]
+    fn money_of_two_currencies_does_not_add() {
+        let usd = Money::zero(Currency::from_code("USD").expect("a currency"));
+        assert_eq!(Money::zero(eur()).checked_add(usd), Err(AmountOutOfRange));
+    }
+
+    #[test]
+    fn percentages_and_prices_have_their_limits() {
+        assert!(Percentage::parse("100").is_ok());
+        assert_eq!(Percentage::parse("100.000001"), Err(DecimalError::OutOfRange { low: 0, high: 100 }));
+        assert_eq!(Percentage::parse("-1"), Err(DecimalError::OutOfRange { low: 0, high: 100 }));
+        assert_eq!(Percentage::parse("7.1234567"), Err(DecimalError::TooManyDigits { integer: 3, fraction: 6 }));
+        assert_eq!(Price::parse("0.10").expect("a price").as_decimal().to_string(), "0.10");
+        assert_eq!(Price::parse("-0.1"), Err(DecimalError::Negative));
+        assert!(Price::parse("1000000000").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn rounding_is_never_off_by_more_than_half_a_cent(mantissa in any::<i64>(), scale in 2u32..12) {
+            let raw = Decimal::from_i128_with_scale(i128::from(mantissa), scale);
+            let money = Money::round(raw, eur()).expect("in range");
+            let off = (money.to_decimal() - raw).abs();
+            prop_assert!(off <= Decimal::from_str("0.005").expect("a decimal"));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Time, identifiers and secrets.
+
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::access::{PasswordHash, SecretDigest, TokenClaims};
+use crate::calendar::Timestamp;
+
+/// Tells the time.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Clock: Send + Sync {
+    /// The current instant.
+    fn now(&self) -> Timestamp;
+}
+
+/// Makes identifiers.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait IdSource: Send + Sync {
+    /// A UUID of version 7, greater than every one made before by the same source.
+    fn new_id(&self) -> Uuid;
+}
+
+/// A secret operation that couldn't be done.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SecretError {
+    /// The password has fewer than 12 or more than 72 bytes, or a NUL.
+    #[error("a password must have 12 to 72 bytes and no NUL")]
+    PasswordLength,
+    /// The password is on the list of common ones.
+    #[error("this password is among the most common ones; choose another")]
+    CommonPassword,
+    /// The token is malformed, expired, not yet valid, or not signed by us.
+    #[error("the token is not valid")]
+    InvalidToken,
+    /// The operating system gave no randomness, or a library failed.
+    #[error("a secret could not be made: {0}")]
+    Failed(String),
+}
+
+/// Whether a password was right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordCheck {
+    /// It was.
+    Right,
+    /// It wasn't, or there was nothing to compare it with.
+    Wrong,
+}
+
+/// Hashes and checks people's passwords. Slow by intention: never call it on an async worker.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait PasswordHasher: Send + Sync {
+    /// Hashes a new password.
+    ///
+    /// # Errors
+    /// [`SecretError::PasswordLength`] and [`SecretError::CommonPassword`]: a longer one is refused, never cut.
+    fn hash(&self, password: &str) -> Result<PasswordHash, SecretError>;
+
+    /// Checks a password. Takes the same time without a hash (an unknown log-in name) as with one.
+    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
+    fn check<'a>(&self, password: &str, hash: Option<&'a PasswordHash>) -> PasswordCheck;
+}
+
+/// A freshly made key, before it is shown and forgotten.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// The log-in name: 20 characters `A–Z 0–9`.
+    pub api_key: String,
+    /// 32 random bytes in base64url.
+    pub password: String,
+    /// What is stored of the password.
+    pub digest: SecretDigest,
+}
+
+impl std::fmt::Debug for NewKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NewKey({} ***)", self.api_key)
+    }
+}
+
+/// Makes random keys and compares secrets that are random enough to need no slow hash.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait KeyMaker: Send + Sync {
+    /// A new API key, from the operating system's generator.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] without randomness.
+    fn new_key(&self) -> Result<NewKey, SecretError>;
+
+    /// 32 random bytes for a session, a signing secret or a first password, in base64url.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] without randomness.
+    fn new_secret(&self) -> Result<String, SecretError>;
+
+    /// SHA-256 of a secret.
+    fn digest(&self, secret: &str) -> SecretDigest;
+
+    /// Compares in constant time; without a digest it takes the same time and answers `false`.
+    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
+    fn matches<'a>(&self, secret: &str, digest: Option<&'a SecretDigest>) -> bool;
+}
+
+/// Signs and checks bearer tokens.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait TokenSigner: Send + Sync {
+    /// Signs claims with the newest secret.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] when the library does.
+    fn sign(&self, claims: &TokenClaims) -> Result<String, SecretError>;
+
+    /// Checks a token: one algorithm, a signature by an active secret, issuer, audience, and every time
+    /// claim against `now` with at most 30 s leeway.
+    ///
+    /// # Errors
+    /// [`SecretError::InvalidToken`], whatever is wrong.
+    fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims, SecretError>;
+}

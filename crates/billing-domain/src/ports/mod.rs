@@ -1,0 +1,22 @@
+//! What the use cases need from the outside, as duties an adapter has to keep. Every sentence of these
+//! comments is tested by the testkit's contract suite on each store.
+//!
+//! Ports are synchronous. They know no SQL, no HTTP, no file.
+
+mod environment;
+mod repositories;
+
+pub use environment::{Clock, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
+pub use repositories::{
+    Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, Documents, DueContract, Entities, Insertion, Lock,
+    NumberSeries, Organizations, Pricings, RollBack, Sessions, SigningSecrets, Store, StoreError, StoreResult, Tokens, Tx, Update,
+    UsageEvents, UsageProducts, transact,
+};
+
+#[cfg(feature = "mocks")]
+pub use environment::{MockClock, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
+#[cfg(feature = "mocks")]
+pub use repositories::{
+    MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockNumberSeries, MockOrganizations,
+    MockPricings, MockSessions, MockSigningSecrets, MockTokens, MockUsageEvents, MockUsageProducts,
+};

@@ -1,0 +1,277 @@
+//! A(Q): what a period's usage costs (billing rules 6). One function of totals; it knows no document.
+//!
+//! Amounts on the way are exact decimals; a line is rounded once, at its end.
+
+use rust_decimal::Decimal;
+
+use crate::catalog::{Tier, Tiers, UsagePrice};
+use crate::contract::terms::MeteredCharge;
+use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
+use crate::money::{Currency, DayShare, Money, Price};
+use crate::usage::UsageTotal;
+
+/// What a usage line shows besides its amount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RatedUsage {
+    /// Q, before the included quantity comes off.
+    pub quantity: Decimal,
+    /// The price of one, where the model has a single one.
+    pub unit_price: Option<Price>,
+    /// The tiers that Q reaches, of a tiered price.
+    pub tiers: Vec<RatedTier>,
+    /// A(Q), rounded, with minimum and maximum.
+    pub amount: Money,
+}
+
+/// One tier's part of an amount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RatedTier {
+    /// The tier as priced.
+    pub tier: Tier,
+    /// Units priced by it.
+    pub quantity: Decimal,
+    /// Its part, not rounded.
+    pub amount: Decimal,
+}
+
+/// Rates a period's usage: A(Q).
+///
+/// # Errors
+/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+pub fn rate(metered: &MeteredCharge, usage: &UsageTotal, share: DayShare, currency: Currency) -> Result<RatedUsage, AmountOutOfRange> {
+    let charge = &metered.charge;
+    let quantity = usage.quantity(metered.aggregation);
+    let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
+    let (unit_price, tiers, raw) = match &charge.price {
+        UsagePrice::PerUnit { unit_price } => (Some(*unit_price), Vec::new(), exact_mul(unit_price.as_decimal(), billable)?),
+        UsagePrice::Graduated(tiers) => {
+            let rated = graduated(tiers, billable)?;
+            let raw = sum(&rated)?;
+            (None, rated, raw)
+        }
+        UsagePrice::Volume(tiers) => {
+            let rated = volume(tiers, billable)?;
+            let raw = sum(&rated)?;
+            (None, rated, raw)
+        }
+        UsagePrice::Package { package_size, package_price } => {
+            let packages = packages(billable, package_size.as_decimal())?;
+            (Some(*package_price), Vec::new(), exact_mul(packages, package_price.as_decimal())?)
+        }
+        UsagePrice::Percentage { rate, fixed_amount } => {
+            let of_amount = exact_mul(exact_mul(rate.as_decimal(), Decimal::new(1, 2))?, billable)?;
+            let per_event = exact_mul(fixed_amount.as_decimal(), Decimal::from(usage.events))?;
+            (None, Vec::new(), exact_add(of_amount, per_event)?)
+        }
+    };
+    let mut amount = Money::round(raw, currency)?;
+    if let Some(minimum) = charge.minimum_amount {
+        let minimum = Money::round_share(minimum.as_decimal(), share, currency)?;
+        amount = if amount.minor() < minimum.minor() { minimum } else { amount };
+    }
+    if let Some(maximum) = charge.maximum_amount {
+        let maximum = Money::round(maximum.as_decimal(), currency)?;
+        amount = if amount.minor() > maximum.minor() { maximum } else { amount };
+    }
+    Ok(RatedUsage { quantity, unit_price, tiers, amount })
+}
+
+fn sum(tiers: &[RatedTier]) -> Result<Decimal, AmountOutOfRange> {
+    tiers.iter().try_fold(Decimal::ZERO, |total, tier| exact_add(total, tier.amount))
+}
+
+/// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
+fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
+    let mut from = Decimal::ZERO;
+    let mut rated = Vec::new();
+    for tier in tiers.as_slice() {
+        if quantity <= from {
+            break;
+        }
+        let to = tier.up_to.map_or(quantity, |up_to| quantity.min(up_to.as_decimal()));
+        rated.push(rated_tier(*tier, exact_add(to, -from)?)?);
+        from = to;
+    }
+    Ok(rated)
+}
+
+/// All units at the price of the tier that the quantity falls in, plus that tier's flat amount.
+fn volume(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
+    if quantity.is_zero() {
+        return Ok(Vec::new());
+    }
+    let holds = |tier: &&Tier| tier.up_to.is_none_or(|up_to| quantity <= up_to.as_decimal());
+    let tier = tiers.as_slice().iter().find(holds);
+    tier.map(|tier| rated_tier(*tier, quantity)).into_iter().collect()
+}
+
+fn rated_tier(tier: Tier, quantity: Decimal) -> Result<RatedTier, AmountOutOfRange> {
+    let units = exact_mul(tier.unit_price.as_decimal(), quantity)?;
+    Ok(RatedTier { tier, quantity, amount: exact_add(units, tier.flat_amount.as_decimal())? })
+}
+
+/// ⌈quantity ÷ size⌉, exactly: no division that could round.
+fn packages(quantity: Decimal, size: Decimal) -> Result<Decimal, AmountOutOfRange> {
+    let scale = quantity.scale().max(size.scale());
+    let widen = |d: Decimal| {
+        10i128.checked_pow(scale - d.scale()).and_then(|factor| d.mantissa().checked_mul(factor)).ok_or(AmountOutOfRange)
+    };
+    let (quantity, size) = (widen(quantity)?, widen(size)?);
+    if size <= 0 {
+        return Err(AmountOutOfRange);
+    }
+    let begun = i128::from(quantity % size != 0);
+    Decimal::try_from_i128_with_scale(quantity / size + begun, 0).map_err(|_| AmountOutOfRange)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::calendar::Timestamp;
+    use crate::catalog::{Aggregation, UsageCharge};
+    use crate::money::Percentage;
+    use crate::quantity::Quantity;
+    use crate::refs::{EventRef, UsageProductRef};
+
+    fn price(text: &str) -> Price {
+        Price::parse(text).expect(text)
+    }
+
+    fn eur() -> Currency {
+        Currency::from_code("EUR").expect("a currency")
+    }
+
+    fn usage(quantities: &[&str]) -> UsageTotal {
+        let at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
+        quantities.iter().enumerate().fold(UsageTotal::ZERO, |total, (i, quantity)| {
+            let event = EventRef::from_uuid(Uuid::from_u128(i as u128 + 1));
+            total.plus(at, event, Quantity::parse(quantity).expect(quantity)).expect("in range")
+        })
+    }
+
+    fn tiers(rows: &[(Option<&str>, &str, &str)]) -> Tiers {
+        let tier = |(up_to, unit_price, flat): &(Option<&str>, &str, &str)| Tier {
+            up_to: up_to.map(price),
+            unit_price: price(unit_price),
+            flat_amount: price(flat),
+        };
+        Tiers::new(rows.iter().map(tier).collect()).expect("tiers")
+    }
+
+    fn metered(usage_price: UsagePrice) -> MeteredCharge {
+        MeteredCharge {
+            charge: UsageCharge {
+                usage_product_ref: UsageProductRef::parse("calls").expect("a ref"),
+                price: usage_price,
+                included_quantity: Quantity::ZERO,
+                prepaid_quantity: None,
+                minimum_amount: None,
+                maximum_amount: None,
+            },
+            unit: None,
+            aggregation: Aggregation::Sum,
+        }
+    }
+
+    fn amount(metered: &MeteredCharge, quantities: &[&str]) -> String {
+        rate(metered, &usage(quantities), DayShare::WHOLE, eur()).expect("in range").amount.to_string()
+    }
+
+    fn three_tiers() -> Tiers {
+        tiers(&[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "0"), (None, "0.01", "0")])
+    }
+
+    #[test]
+    fn the_worked_numbers_of_billing_rules_6() {
+        assert_eq!(amount(&metered(UsagePrice::Graduated(three_tiers())), &["1500"]), "60.00 EUR");
+        assert_eq!(amount(&metered(UsagePrice::Volume(three_tiers())), &["1500"]), "15.00 EUR");
+        let package = UsagePrice::Package { package_size: Quantity::parse("1000").expect("a quantity"), package_price: price("5.00") };
+        assert_eq!(amount(&metered(package), &["1001"]), "10.00 EUR");
+        assert_eq!(amount(&metered(UsagePrice::PerUnit { unit_price: price("0.0025") }), &["12345"]), "30.86 EUR");
+    }
+
+    #[test]
+    fn a_tier_holds_its_upper_bound_and_not_its_lower() {
+        let flat = tiers(&[(Some("10"), "1", "5"), (None, "0.5", "7")]);
+        let rows = [("0", "0.00", "0.00"), ("0.5", "5.50", "5.50"), ("10", "15.00", "15.00"), ("10.01", "22.01", "12.01"), ("12", "23.00", "13.00")];
+        for (quantity, graduated, volume) in rows {
+            assert_eq!(amount(&metered(UsagePrice::Graduated(flat.clone())), &[quantity]), format!("{graduated} EUR"), "graduated {quantity}");
+            assert_eq!(amount(&metered(UsagePrice::Volume(flat.clone())), &[quantity]), format!("{volume} EUR"), "volume {quantity}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_counts_money_and_events() {
+        let fee = UsagePrice::Percentage { rate: Percentage::parse("1.4").expect("percent"), fixed_amount: price("0.25") };
+        assert_eq!(amount(&metered(fee), &["100.00", "49.99"]), "2.60 EUR");
+    }
+
+    #[test]
+    fn included_minimum_and_maximum_apply_in_that_order() {
+        let mut charge = metered(UsagePrice::PerUnit { unit_price: price("1") });
+        charge.charge.included_quantity = Quantity::parse("10").expect("a quantity");
+        charge.charge.minimum_amount = Some(price("5"));
+        charge.charge.maximum_amount = Some(price("20"));
+        for (quantity, expected) in [("0", "5.00"), ("10", "5.00"), ("12", "5.00"), ("16", "6.00"), ("1000", "20.00")] {
+            assert_eq!(amount(&charge, &[quantity]), format!("{expected} EUR"), "{quantity}");
+        }
+        let half = rate(&charge, &UsageTotal::ZERO, DayShare { days: 15, of: 30 }, eur()).expect("in range");
+        assert_eq!(half.amount.to_string(), "2.50 EUR");
+    }
+
+    #[test]
+    fn every_aggregation_gives_its_own_quantity() {
+        let mut charge = metered(UsagePrice::PerUnit { unit_price: price("1") });
+        let rows = [(Aggregation::Sum, "12.00"), (Aggregation::Count, "3.00"), (Aggregation::Max, "7.00"), (Aggregation::Latest, "4.00")];
+        for (aggregation, expected) in rows {
+            charge.aggregation = aggregation;
+            assert_eq!(amount(&charge, &["1", "7", "4"]), format!("{expected} EUR"), "{aggregation:?}");
+        }
+    }
+
+    #[test]
+    fn an_amount_that_exact_decimals_cannot_hold_is_an_error() {
+        let charge = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });
+        let huge = rate(&charge, &usage(&["999999999999999.999999999"]), DayShare::WHOLE, eur());
+        assert_eq!(huge, Err(AmountOutOfRange));
+    }
+
+    fn any_tiers() -> impl Strategy<Value = Tiers> {
+        proptest::collection::vec((1u32..500, 0u32..10_000, 0u32..500), 1..6).prop_map(|rows| {
+            let mut bound = 0;
+            let last = rows.len() - 1;
+            let tier = |(i, (step, unit, flat)): (usize, (u32, u32, u32))| {
+                bound += step;
+                Tier {
+                    up_to: (i < last).then(|| price(&bound.to_string())),
+                    unit_price: price(&Decimal::new(i64::from(unit), 4).to_string()),
+                    flat_amount: price(&Decimal::new(i64::from(flat), 2).to_string()),
+                }
+            };
+            Tiers::new(rows.into_iter().enumerate().map(tier).collect()).expect("rising bounds")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn graduated_prices_never_fall_with_more_usage(tiers in any_tiers(), a in 0u32..4_000, b in 0u32..4_000) {
+            let charge = metered(UsagePrice::Graduated(tiers));
+            let at = |q: u32| rate(&charge, &usage(&[&q.to_string()]), DayShare::WHOLE, eur()).expect("in range").amount.minor();
+            prop_assert!(at(a.min(b)) <= at(a.max(b)));
+        }
+
+        #[test]
+        fn the_tiers_shown_make_the_amount(tiers in any_tiers(), q in 0u32..4_000) {
+            for price in [UsagePrice::Graduated(tiers.clone()), UsagePrice::Volume(tiers)] {
+                let rated = rate(&metered(price), &usage(&[&q.to_string()]), DayShare::WHOLE, eur()).expect("in range");
+                let units = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.quantity)).expect("in range");
+                prop_assert_eq!(units, Decimal::from(q));
+                let raw = sum(&rated.tiers).expect("in range");
+                prop_assert_eq!(Money::round(raw, eur()), Ok(rated.amount));
+            }
+        }
+    }
+}

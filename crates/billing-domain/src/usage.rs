@@ -1,0 +1,258 @@
+//! Usage events: what was reported, and where it was put. Rating is elsewhere.
+
+use chrono::NaiveDate;
+use thiserror::Error;
+
+use crate::access::Actor;
+use crate::calendar::{Period, Timestamp};
+use crate::catalog::Aggregation;
+use crate::decimal::AmountOutOfRange;
+use crate::money::Currency;
+use crate::quantity::{Quantity, QuantitySum};
+use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, ProductNo, UsageProductRef};
+
+use rust_decimal::Decimal;
+
+/// The most keys of a report.
+pub const MAX_REPORT_KEYS: usize = 100;
+/// The most characters of a report key.
+pub const MAX_REPORT_KEY_CHARS: usize = 128;
+/// The most bytes of a report value.
+pub const MAX_REPORT_VALUE_BYTES: usize = 2048;
+/// How far ahead of the clock a timestamp may be, in seconds.
+pub const MAX_AHEAD_SECONDS: i64 = 300;
+
+/// A value of additional report data. Numbers keep the text they came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportValue {
+    /// JSON `null`.
+    Null,
+    /// JSON `true` or `false`.
+    Bool(bool),
+    /// A JSON number, as written.
+    Number(String),
+    /// A text.
+    Text(String),
+}
+
+/// Free keys and values that become columns of the usage report; the order is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportData(Vec<(String, ReportValue)>);
+
+/// Why report data is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReportDataError {
+    /// More than [`MAX_REPORT_KEYS`].
+    #[error("must have at most {MAX_REPORT_KEYS} keys")]
+    TooManyKeys,
+    /// A key that is empty, too long or has control characters.
+    #[error("keys must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters")]
+    Key(String),
+    /// A value that is too long or has control characters.
+    #[error("values must be at most {MAX_REPORT_VALUE_BYTES} bytes without control characters")]
+    Value(String),
+}
+
+impl ReportData {
+    /// Checks keys and values against their limits.
+    ///
+    /// # Errors
+    /// [`ReportDataError`] names the first that breaks one.
+    pub fn new(entries: Vec<(String, ReportValue)>) -> Result<Self, ReportDataError> {
+        if entries.len() > MAX_REPORT_KEYS {
+            return Err(ReportDataError::TooManyKeys);
+        }
+        for (key, value) in &entries {
+            let chars = key.chars().count();
+            if chars == 0 || chars > MAX_REPORT_KEY_CHARS || key.chars().any(char::is_control) {
+                return Err(ReportDataError::Key(key.clone()));
+            }
+            let text = match value {
+                ReportValue::Number(text) | ReportValue::Text(text) => text,
+                ReportValue::Null | ReportValue::Bool(_) => continue,
+            };
+            if text.len() > MAX_REPORT_VALUE_BYTES || text.chars().any(char::is_control) {
+                return Err(ReportDataError::Value(key.clone()));
+            }
+        }
+        Ok(Self(entries))
+    }
+
+    /// Keys and values in the order given.
+    pub fn entries(&self) -> &[(String, ReportValue)] {
+        &self.0
+    }
+}
+
+/// Checks that an event matches its document (billing rules 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validations {
+    /// The document's currency must be this.
+    pub currency: Option<Currency>,
+    /// The document's entity must be this.
+    pub entity_ref: Option<EntityRef>,
+}
+
+/// Where an event counts: one service period of one contract product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The contract.
+    pub contract_ref: ContractRef,
+    /// The product.
+    pub product_no: ProductNo,
+    /// The service period.
+    pub service_period: Period,
+    /// The document its latest change stands on.
+    pub document_ref: DocumentRef,
+}
+
+/// How a formatted event came in; kept so that it can be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormattedSource {
+    /// The format.
+    pub format_ref: FormatRef,
+    /// The format's version.
+    pub format_version: u32,
+    /// The event as submitted: a JSON object's text.
+    pub raw_event: String,
+}
+
+/// A stored usage event, as its latest revision has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageEvent {
+    /// Assigned by the service.
+    pub event_ref: EventRef,
+    /// The customer.
+    pub customer_id: CustomerId,
+    /// What was used.
+    pub usage_product_ref: UsageProductRef,
+    /// When it was used.
+    pub occurred_at: Timestamp,
+    /// How much.
+    pub quantity: Quantity,
+    /// Columns for the usage report.
+    pub report_data: Option<ReportData>,
+    /// Checks given with the event; made again when it changes.
+    pub validations: Option<Validations>,
+    /// Where it counts.
+    pub placement: Placement,
+    /// How it came in, when by a format.
+    pub formatted: Option<FormattedSource>,
+    /// When it was first stored.
+    pub recorded_at: Timestamp,
+    /// Counts from 1.
+    pub revision: u32,
+    /// When this revision was made.
+    pub revised_at: Timestamp,
+    /// Who made this revision.
+    pub revised_by: Actor,
+    /// Whether this revision deleted it.
+    pub deleted: bool,
+}
+
+/// Names one running total: the usage of one usage product in one service period of a contract product.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UsageKey {
+    /// The contract.
+    pub contract_ref: ContractRef,
+    /// The product.
+    pub product_no: ProductNo,
+    /// The service period's first day, which names it: amendments cut periods, they never move a start.
+    pub period_start: NaiveDate,
+    /// The usage product.
+    pub usage_product_ref: UsageProductRef,
+}
+
+/// The event that decides Q where the latest does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatestUsage {
+    /// Its timestamp.
+    pub occurred_at: Timestamp,
+    /// Its reference; of equal timestamps the later arrival, whose reference is greater, wins.
+    pub event_ref: EventRef,
+    /// Its quantity.
+    pub quantity: Quantity,
+}
+
+/// The running total of a service period: enough for every aggregation, whatever the number of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageTotal {
+    /// Sum of the quantities.
+    pub sum: QuantitySum,
+    /// Number of events.
+    pub events: u64,
+    /// The largest quantity.
+    pub max: Option<Quantity>,
+    /// The latest event.
+    pub latest: Option<LatestUsage>,
+}
+
+impl UsageTotal {
+    /// No usage.
+    pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None };
+
+    /// With one more event. The order in which events are added doesn't matter.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the sum grows beyond its digits.
+    pub fn plus(self, occurred_at: Timestamp, event_ref: EventRef, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
+        let later = self.latest.is_none_or(|latest| (latest.occurred_at, latest.event_ref) < (occurred_at, event_ref));
+        Ok(Self {
+            sum: self.sum.plus(quantity)?,
+            events: self.events.checked_add(1).ok_or(AmountOutOfRange)?,
+            max: Some(self.max.map_or(quantity, |max| max.max(quantity))),
+            latest: if later { Some(LatestUsage { occurred_at, event_ref, quantity }) } else { self.latest },
+        })
+    }
+
+    /// Q: the one quantity a period is rated by (billing rules 6).
+    pub fn quantity(&self, aggregation: Aggregation) -> Decimal {
+        match aggregation {
+            Aggregation::Sum => self.sum.as_decimal(),
+            Aggregation::Count => Decimal::from(self.events),
+            Aggregation::Max => self.max.map_or(Decimal::ZERO, Quantity::as_decimal),
+            Aggregation::Latest => self.latest.map_or(Decimal::ZERO, |latest| latest.quantity.as_decimal()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_total_does_not_depend_on_the_order_of_arrival() {
+        let event = |n: u128, at: &str, quantity: &str| {
+            (Timestamp::parse(at).expect(at), EventRef::from_uuid(Uuid::from_u128(n)), Quantity::parse(quantity).expect(quantity))
+        };
+        let mut events = [
+            event(1, "2026-01-03T00:00:00Z", "2.5"),
+            event(2, "2026-01-05T00:00:00Z", "0.1"),
+            event(3, "2026-01-05T00:00:00Z", "7"),
+            event(4, "2026-01-01T00:00:00Z", "9"),
+        ];
+        let total = |events: &[(Timestamp, EventRef, Quantity)]| {
+            events.iter().try_fold(UsageTotal::ZERO, |total, e| total.plus(e.0, e.1, e.2)).expect("in range")
+        };
+        let forwards = total(&events);
+        events.reverse();
+        assert_eq!(total(&events), forwards);
+        let shown = [Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]
+            .map(|aggregation| forwards.quantity(aggregation).to_string());
+        assert_eq!(shown, ["18.6", "4", "9", "7"]);
+    }
+
+    #[test]
+    fn report_data_keeps_its_order_and_limits() {
+        let entry = |key: &str, value: &str| (key.to_owned(), ReportValue::Text(value.to_owned()));
+        let data = ReportData::new(vec![entry("z", "1"), entry("a", "2")]).expect("two entries");
+        assert_eq!(data.entries()[0].0, "z");
+        assert!(ReportData::new(vec![entry("", "1")]).is_err());
+        assert!(ReportData::new(vec![entry(&"k".repeat(129), "1")]).is_err());
+        assert!(ReportData::new(vec![entry("k", &"v".repeat(2049))]).is_err());
+        assert!(ReportData::new(vec![entry("k", "\0")]).is_err());
+        assert_eq!(ReportData::new(vec![entry("k", "v"); 101]), Err(ReportDataError::TooManyKeys));
+    }
+}

@@ -1,0 +1,1 @@
+//! Maps a free-form event by a usage format

@@ -1,0 +1,1 @@
+//! The HTTP interface: routes, bodies, problem documents, OpenAPI

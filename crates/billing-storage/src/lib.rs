@@ -1,0 +1,1 @@
+//! The storage ports on SQLite and PostgreSQL

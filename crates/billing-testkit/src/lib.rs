@@ -1,0 +1,1 @@
+//! Test support: in-memory store, builders, the contract suite of the ports
