@@ -1,1 +1,47 @@
-//! The use cases of usage billing: one transaction each
+//! The use cases of usage billing: one file each, one transaction each.
+//!
+//! A use case orders domain functions and ports; it holds no rule that would hold on paper (that is the
+//! domain's), no SQL and no HTTP. Every function here blocks: callers on an async runtime run it on a
+//! blocking thread.
+
+pub mod access;
+pub mod billing_run;
+pub mod catalog;
+pub mod contracts;
+pub mod documents;
+pub mod error;
+pub mod organizations;
+pub mod usage;
+
+mod ledger;
+
+use std::sync::Arc;
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{Clock, IdSource, KeyMaker, PasswordHasher, Store, TokenSigner};
+
+/// Everything the use cases need from the outside.
+#[derive(Clone)]
+pub struct Services {
+    /// Transactions.
+    pub store: Arc<dyn Store>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Identifiers.
+    pub ids: Arc<dyn IdSource>,
+    /// People's passwords.
+    pub passwords: Arc<dyn PasswordHasher>,
+    /// Random keys.
+    pub keys: Arc<dyn KeyMaker>,
+    /// Bearer tokens.
+    pub tokens: Arc<dyn TokenSigner>,
+    /// How long a bearer token works, in seconds.
+    pub token_lifetime_seconds: i64,
+}
+
+impl Services {
+    /// The current instant.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

@@ -9,6 +9,9 @@ use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, SecondsForm
 use chrono_tz::Tz;
 use thiserror::Error;
 
+/// A calendar date.
+pub use chrono::NaiveDate as Date;
+
 /// An instant, to the microsecond, in UTC, of the years 1 to 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
@@ -31,6 +34,9 @@ pub enum CalendarError {
 }
 
 impl Timestamp {
+    /// Before every instant there is data of: 1 January of the year 1.
+    pub const MIN: Self = Self(DateTime::<Utc>::MIN_UTC);
+
     /// Reads RFC 3339 with an offset; digits beyond microseconds are cut, a leap second counts as the
     /// first instant of the next minute.
     ///

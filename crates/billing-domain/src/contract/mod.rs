@@ -106,6 +106,11 @@ pub struct ProductPeriod<'c> {
 }
 
 impl Contract {
+    /// Its number as people read it.
+    pub fn number_text(&self) -> String {
+        format!("C-{}", self.number)
+    }
+
     /// Its state on a day.
     pub fn state(&self, today: NaiveDate) -> ContractState {
         let start = self.products.iter().filter_map(|product| product.billed().map(Period::start)).min();

@@ -207,16 +207,17 @@ fn bill_share(
 ) -> Result<BilledProduct, AmountOutOfRange> {
     let share = &rated.share;
     let mut lines = Vec::new();
+    // Usage of a period under earlier terms has that version's own line items, after the fixed ones.
+    let one_version = share.usage.is_none_or(|period| std::ptr::eq(period.terms, share.own.terms));
     for item in &share.own.terms.line_items {
         if let Some(period) = share.fixed {
             lines.extend(fixed_line(item, &period, currency)?);
         }
-        if let Some(period) = share.usage.filter(|period| period.terms == share.own.terms) {
+        if let Some(period) = share.usage.filter(|_| one_version) {
             lines.extend(usage_line(contract_ref, item, &period, currency, usage)?);
         }
     }
-    // Usage of a period under earlier terms has that version's own line items.
-    if let Some(period) = share.usage.filter(|period| period.terms != share.own.terms) {
+    if let Some(period) = share.usage.filter(|_| !one_version) {
         for item in &period.terms.line_items {
             lines.extend(usage_line(contract_ref, item, &period, currency, usage)?);
         }

@@ -472,6 +472,11 @@ pub trait Contracts {
     /// # Errors
     /// Any [`StoreError`].
     fn contracts_due(&mut self, organization: Option<OrganizationId>, now: Timestamp, after: Option<DueContract>, limit: u32) -> StoreResult<Vec<DueContract>>;
+    /// Brings the instant at which a contract next has something to issue forward; an earlier one stays.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn bring_due_forward(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, at: Timestamp) -> StoreResult<()>;
     /// Sets when a contract next has something to issue; `None` when it never has again.
     ///
     /// # Errors

@@ -1,0 +1,203 @@
+//! Log-ins, sessions, bearer tokens and API keys.
+
+use billing_domain::access::{
+    AdminSession, Administrator, ApiKey, Principal, Actor, SESSION_ABSOLUTE_SECONDS, Scopes, TokenClaims,
+};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, Insertion, PasswordCheck, transact};
+use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
+use billing_domain::text::Line;
+
+use crate::Services;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+
+/// How often a session's last use is written down at most, in seconds: not once per request.
+const TOUCH_EVERY_SECONDS: i64 = 60;
+/// How often a fresh log-in name may collide before something else must be wrong.
+const MAX_KEY_ATTEMPTS: u32 = 5;
+
+/// Logs software in with an API key and its password, and answers a bearer token.
+///
+/// # Errors
+/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or expired.
+pub fn log_in_key(services: &Services, api_key: &str, password: &str) -> UseCaseResult<String> {
+    let now = services.now();
+    let key = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.api_key_by_name(api_key)?))?;
+    let right = services.keys.matches(password, key.as_ref().map(|key| &key.password_digest));
+    let key = key.filter(|key| right && key.is_live(now)).ok_or(UseCaseError::InvalidCredentials)?;
+    let until_key_expires = key.expires_at.unwrap_or(now.plus_seconds(services.token_lifetime_seconds));
+    let claims = TokenClaims {
+        api_key_ref: key.api_key_ref,
+        organization: key.organization,
+        token_id: services.ids.new_id(),
+        issued_at: now,
+        expires_at: now.plus_seconds(services.token_lifetime_seconds).min(until_key_expires),
+    };
+    let token = services.tokens.sign(&claims)?;
+    transact(&*services.store, Access::Write, |tx| {
+        Ok::<_, UseCaseError>(tx.touch_api_key(key.organization, key.api_key_ref, now)?)
+    })?;
+    Ok(token)
+}
+
+/// Checks an administrator's e-mail and password. The slow hash runs outside any transaction, so that a
+/// log-in holds nobody up.
+///
+/// # Errors
+/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong.
+pub fn log_in_administrator(services: &Services, email: &str, password: &str) -> UseCaseResult<Administrator> {
+    let email = email.to_lowercase();
+    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
+    let check = services.passwords.check(password, found.as_ref().map(|admin| &admin.password_hash));
+    match (found, check) {
+        (Some(admin), PasswordCheck::Right) => Ok(admin),
+        (Some(_) | None, _) => Err(UseCaseError::InvalidCredentials),
+    }
+}
+
+/// Opens a session for an administrator who has just logged in, and answers the random id for the cookie.
+/// Only its digest is stored.
+///
+/// # Errors
+/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
+pub fn open_session(services: &Services, organization: OrganizationId, admin_ref: AdminRef) -> UseCaseResult<String> {
+    let now = services.now();
+    let secret = services.keys.new_secret()?;
+    let digest = services.keys.digest(&secret);
+    let session = AdminSession { digest, admin_ref, organization, created_at: now, last_seen_at: now };
+    transact(&*services.store, Access::Write, |tx| {
+        tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
+        Ok::<_, UseCaseError>(tx.insert_session(&session)?)
+    })?;
+    Ok(secret)
+}
+
+/// The live session behind a cookie's id; its use is noted, at most once a minute.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<AdminSession>> {
+    let now = services.now();
+    let digest = services.keys.digest(secret);
+    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(digest)?))?;
+    let Some(session) = found.filter(|session| session.is_live(now)) else { return Ok(None) };
+    if session.last_seen_at.plus_seconds(TOUCH_EVERY_SECONDS) <= now {
+        transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.touch_session(digest, now)?))?;
+    }
+    Ok(Some(session))
+}
+
+/// Ends the session behind a cookie's id.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn end_session(services: &Services, secret: &str) -> UseCaseResult<()> {
+    let digest = services.keys.digest(secret);
+    transact(&*services.store, Access::Write, |tx| Ok(tx.delete_session(digest)?))
+}
+
+/// Who an administrator's session speaks for.
+pub fn administrator_principal(organization: OrganizationId, admin_ref: AdminRef) -> Principal {
+    Principal { organization, actor: Actor::Admin(admin_ref), scopes: Scopes::all() }
+}
+
+/// Who a bearer token speaks for. The key is looked up every time, so that a deleted key's tokens end at
+/// once, on every replica.
+///
+/// # Errors
+/// [`UseCaseError::Unauthenticated`] for anything but a live token of a live key.
+pub fn authenticate_token(services: &Services, token: &str) -> UseCaseResult<Principal> {
+    let now = services.now();
+    let claims = services.tokens.verify(token, now).map_err(|_| UseCaseError::Unauthenticated)?;
+    let key = transact(&*services.store, Access::Read, |tx| {
+        let revoked = tx.is_token_revoked(claims.token_id)?;
+        let key = tx.api_key(claims.organization, claims.api_key_ref)?;
+        Ok::<_, UseCaseError>(key.filter(|_| !revoked))
+    })?;
+    let key = key.filter(|key| key.is_live(now)).ok_or(UseCaseError::Unauthenticated)?;
+    Ok(Principal { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes })
+}
+
+/// Ends one bearer token before its time; a token that isn't valid is ended already.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
+    let now = services.now();
+    let Ok(claims) = services.tokens.verify(token, now) else { return Ok(()) };
+    transact(&*services.store, Access::Write, |tx| {
+        tx.purge_revoked_tokens(now)?;
+        Ok(tx.revoke_token(claims.token_id, claims.expires_at)?)
+    })
+}
+
+/// What a new key is asked to be.
+#[derive(Clone, Debug)]
+pub struct KeyRequest {
+    /// What people call it.
+    pub name: Option<Line>,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key and the password that is shown this once.
+#[derive(Clone, Debug)]
+pub struct GeneratedKey {
+    /// The stored record.
+    pub key: ApiKey,
+    /// The password; only its digest is stored.
+    pub password: String,
+}
+
+/// Makes an API key.
+///
+/// # Errors
+/// [`UseCaseError::Invalid`] when it would be expired already.
+pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
+    let now = services.now();
+    if request.expires_at.is_some_and(|expires_at| expires_at <= now) {
+        return Err(billing_domain::violation::Violations::one(&["expires_at"], "out_of_range", "must lie in the future").into());
+    }
+    transact(&*services.store, Access::Write, |tx| {
+        for _ in 0..MAX_KEY_ATTEMPTS {
+            let made = services.keys.new_key()?;
+            let key = ApiKey {
+                api_key_ref: ApiKeyRef::from_uuid(services.ids.new_id()),
+                organization: principal.organization,
+                api_key: made.api_key,
+                password_digest: made.digest,
+                name: request.name.clone(),
+                scopes: request.scopes.clone(),
+                created_at: now,
+                last_used_at: None,
+                expires_at: request.expires_at,
+            };
+            if tx.insert_api_key(&key)? == Insertion::Done {
+                return Ok(GeneratedKey { key, password: made.password });
+            }
+        }
+        Err(UseCaseError::AlreadyExists { thing: Thing::ApiKey, field: "api_key" })
+    })
+}
+
+/// The organization's keys.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
+    transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(principal.organization, page)?))
+}
+
+/// Deletes a key; its tokens end at once.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`] when there is no such key.
+pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
+    transact(&*services.store, Access::Write, |tx| {
+        let deleted = tx.delete_api_key(principal.organization, api_key_ref)?;
+        if deleted { Ok(()) } else { Err(UseCaseError::Unknown(Thing::ApiKey)) }
+    })
+}

@@ -1,0 +1,68 @@
+//! Customers. Several may have the same name; usage reported by name then needs the reference.
+
+use billing_domain::access::Principal;
+use billing_domain::party::{Customer, CustomerProfile};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::{CustomerId, CustomerRef};
+use billing_domain::violation::Violations;
+
+use super::{check_entity, inserted, only, updated};
+use crate::Services;
+use crate::error::{Thing, UseCaseResult};
+
+/// Makes one; without a reference it is assigned.
+///
+/// # Errors
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+pub fn create_customer(services: &Services, principal: &Principal, reference: Option<CustomerRef>, profile: CustomerProfile) -> UseCaseResult<Customer> {
+    let made = Customer {
+        id: CustomerId::from_uuid(services.ids.new_id()),
+        customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(services.ids.new_id())),
+        profile,
+        created_at: services.now(),
+    };
+    transact(&*services.store, Access::Write, |tx| {
+        check_entity(tx, principal.organization, made.profile.entity_ref.as_ref())?;
+        inserted(Thing::Customer, tx.insert_customer(principal.organization, &made)?)?;
+        Ok(made.clone())
+    })
+}
+
+/// Changes one: `edit` answers the new values from the present ones.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+pub fn edit_customer(
+    services: &Services,
+    principal: &Principal,
+    reference: &CustomerRef,
+    edit: &dyn Fn(&CustomerProfile) -> Result<CustomerProfile, Violations>,
+) -> UseCaseResult<Customer> {
+    transact(&*services.store, Access::Write, |tx| {
+        let found = tx.customers_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let mut made = only(Thing::Customer, found)?;
+        made.profile = edit(&made.profile)?;
+        check_entity(tx, principal.organization, made.profile.entity_ref.as_ref())?;
+        updated(Thing::Customer, tx.update_customer(principal.organization, &made)?)?;
+        Ok(made)
+    })
+}
+
+/// Reads one.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown).
+pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<Customer> {
+    transact(&*services.store, Access::Read, |tx| {
+        only(Thing::Customer, tx.customers_by_refs(principal.organization, std::slice::from_ref(reference))?)
+    })
+}
+
+/// Reads a page of them, by creation.
+///
+/// # Errors
+/// [`Store`](crate::error::UseCaseError::Store).
+pub fn list_customers(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Customer>> {
+    transact(&*services.store, Access::Read, |tx| Ok(tx.customers(principal.organization, page)?))
+}

@@ -1,0 +1,46 @@
+//! The catalog: customers, supplier entities, usage products and pricings.
+//!
+//! An edit hands the present values to the caller's function and stores what it answers, in one
+//! transaction: what the request leaves out is kept, whoever else edits at the time.
+
+mod customers;
+mod entities;
+mod pricings;
+mod usage_products;
+
+pub use customers::{create_customer, edit_customer, get_customer, list_customers};
+pub use entities::{create_entity, edit_entity, get_entity, list_entities};
+pub use pricings::{create_pricing, edit_pricing, get_pricing, list_pricings};
+pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
+
+use billing_domain::ports::{Insertion, Tx, Update};
+use billing_domain::refs::{EntityRef, OrganizationId};
+
+use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
+
+fn inserted(thing: Thing, insertion: Insertion) -> UseCaseResult<()> {
+    match insertion {
+        Insertion::Done => Ok(()),
+        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing, field }),
+    }
+}
+
+fn updated(thing: Thing, update: Update) -> UseCaseResult<()> {
+    match update {
+        Update::Done => Ok(()),
+        Update::Unknown => Err(UseCaseError::Unknown(thing)),
+        Update::Taken(field) => Err(UseCaseError::AlreadyExists { thing, field }),
+    }
+}
+
+fn only<T>(thing: Thing, found: Vec<T>) -> UseCaseResult<T> {
+    found.into_iter().next().ok_or(UseCaseError::Unknown(thing))
+}
+
+fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Option<&EntityRef>) -> UseCaseResult<()> {
+    let Some(entity_ref) = entity_ref else { return Ok(()) };
+    if tx.entities_by_refs(organization, std::slice::from_ref(entity_ref))?.is_empty() {
+        return Err(unknown_reference(&["entity_ref"], Thing::Entity).into());
+    }
+    Ok(())
+}

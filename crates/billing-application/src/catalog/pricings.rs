@@ -1,0 +1,92 @@
+//! Pricings. Contracts keep the content they were made with.
+
+use billing_domain::access::Principal;
+use billing_domain::catalog::{Charge, Pricing, PricingContent};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::violation::Violations;
+
+use super::{inserted, only, updated};
+use crate::Services;
+use crate::error::{Thing, UseCaseResult, unknown_reference};
+
+/// Makes one; without a reference it is assigned.
+///
+/// # Errors
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+pub fn create_pricing(services: &Services, principal: &Principal, reference: Option<PricingRef>, content: PricingContent) -> UseCaseResult<Pricing> {
+    let made = Pricing {
+        pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(services.ids.new_id())),
+        content,
+        created_at: services.now(),
+    };
+    transact(&*services.store, Access::Write, |tx| {
+        check_content(tx, principal.organization, &made.content)?;
+        inserted(Thing::Pricing, tx.insert_pricing(principal.organization, &made)?)?;
+        Ok(made.clone())
+    })
+}
+
+/// Changes one: `edit` answers the new values from the present ones.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+pub fn edit_pricing(
+    services: &Services,
+    principal: &Principal,
+    reference: &PricingRef,
+    edit: &dyn Fn(&PricingContent) -> Result<PricingContent, Violations>,
+) -> UseCaseResult<Pricing> {
+    transact(&*services.store, Access::Write, |tx| {
+        let found = tx.pricings_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let mut made = only(Thing::Pricing, found)?;
+        made.content = edit(&made.content)?;
+        check_content(tx, principal.organization, &made.content)?;
+        updated(Thing::Pricing, tx.update_pricing(principal.organization, &made)?)?;
+        Ok(made)
+    })
+}
+
+/// Reads one.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown).
+pub fn get_pricing(services: &Services, principal: &Principal, reference: &PricingRef) -> UseCaseResult<Pricing> {
+    transact(&*services.store, Access::Read, |tx| {
+        only(Thing::Pricing, tx.pricings_by_refs(principal.organization, std::slice::from_ref(reference))?)
+    })
+}
+
+/// Reads a page of them, by creation.
+///
+/// # Errors
+/// [`Store`](crate::error::UseCaseError::Store).
+pub fn list_pricings(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
+    transact(&*services.store, Access::Read, |tx| Ok(tx.pricings(principal.organization, page)?))
+}
+
+/// What no single field shows: distinct line items, and usage products that exist.
+fn check_content(tx: &mut dyn Tx, organization: OrganizationId, content: &PricingContent) -> UseCaseResult<()> {
+    content.check()?;
+    let metered: Vec<(usize, UsageProductRef)> = content
+        .line_items
+        .iter()
+        .enumerate()
+        .filter_map(|(i, item)| match &item.charge {
+            Charge::Usage(charge) => Some((i, charge.usage_product_ref.clone())),
+            Charge::Fixed { .. } => None,
+        })
+        .collect();
+    let refs: Vec<UsageProductRef> = metered.iter().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
+    let known = tx.usage_products_by_refs(organization, &refs)?;
+    let mut found = Violations::none();
+    for (i, wanted) in &metered {
+        if !known.iter().any(|product| product.usage_product_ref == *wanted) {
+            let index = i.to_string();
+            let path = ["line_items", &index, "usage_product_ref"];
+            found.extend_below(&[], unknown_reference(&path, Thing::UsageProduct));
+        }
+    }
+    Ok(found.or(())?)
+}

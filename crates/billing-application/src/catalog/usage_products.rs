@@ -1,0 +1,65 @@
+//! Usage products. Contracts keep the unit and aggregation they were made with.
+
+use billing_domain::access::Principal;
+use billing_domain::catalog::{UsageProduct, UsageProductProfile};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::UsageProductRef;
+use billing_domain::violation::Violations;
+
+use super::{inserted, only, updated};
+use crate::Services;
+use crate::error::{Thing, UseCaseResult};
+
+/// Makes one; without a reference it is assigned.
+///
+/// # Errors
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+pub fn create_usage_product(services: &Services, principal: &Principal, reference: Option<UsageProductRef>, profile: UsageProductProfile) -> UseCaseResult<UsageProduct> {
+    let made = UsageProduct {
+        usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(services.ids.new_id())),
+        profile,
+        created_at: services.now(),
+    };
+    transact(&*services.store, Access::Write, |tx| {
+        inserted(Thing::UsageProduct, tx.insert_usage_product(principal.organization, &made)?)?;
+        Ok(made.clone())
+    })
+}
+
+/// Changes one: `edit` answers the new values from the present ones.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+pub fn edit_usage_product(
+    services: &Services,
+    principal: &Principal,
+    reference: &UsageProductRef,
+    edit: &dyn Fn(&UsageProductProfile) -> Result<UsageProductProfile, Violations>,
+) -> UseCaseResult<UsageProduct> {
+    transact(&*services.store, Access::Write, |tx| {
+        let found = tx.usage_products_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let mut made = only(Thing::UsageProduct, found)?;
+        made.profile = edit(&made.profile)?;
+        updated(Thing::UsageProduct, tx.update_usage_product(principal.organization, &made)?)?;
+        Ok(made)
+    })
+}
+
+/// Reads one.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown).
+pub fn get_usage_product(services: &Services, principal: &Principal, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
+    transact(&*services.store, Access::Read, |tx| {
+        only(Thing::UsageProduct, tx.usage_products_by_refs(principal.organization, std::slice::from_ref(reference))?)
+    })
+}
+
+/// Reads a page of them, by creation.
+///
+/// # Errors
+/// [`Store`](crate::error::UseCaseError::Store).
+pub fn list_usage_products(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
+    transact(&*services.store, Access::Read, |tx| Ok(tx.usage_products(principal.organization, page)?))
+}

@@ -1,0 +1,87 @@
+//! Contracts: make, read, list, and what they bill now and next.
+
+mod create;
+mod invoices;
+
+pub use create::{ContractRequest, create_contract};
+pub use invoices::{current_invoices, next_invoices};
+
+use billing_domain::access::Principal;
+use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::contract::{Contract, ContractState};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Entity;
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
+
+use crate::Services;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::ledger::corrupt;
+
+/// A contract and its state today.
+#[derive(Clone, Debug)]
+pub struct ContractView {
+    /// The contract.
+    pub contract: Contract,
+    /// Its state on the service date of its first product's entity.
+    pub state: ContractState,
+    /// That service date.
+    pub today: Date,
+}
+
+/// Reads a contract.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn get_contract(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<ContractView> {
+    let now = services.now();
+    transact(&*services.store, Access::Read, |tx| {
+        let contract = tx.contract(principal.organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let page = Page { items: vec![contract], total: 1 };
+        let views = view_all(tx, principal.organization, page, now)?;
+        views.items.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Contract))
+    })
+}
+
+/// A page of a customer's contracts, by creation; none of a customer that doesn't exist.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_contracts(
+    services: &Services,
+    principal: &Principal,
+    customer_ref: &CustomerRef,
+    page: PageRequest,
+) -> UseCaseResult<Page<ContractView>> {
+    let now = services.now();
+    transact(&*services.store, Access::Read, |tx| {
+        let customers = tx.customers_by_refs(principal.organization, std::slice::from_ref(customer_ref))?;
+        let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+        let contracts = tx.contracts_of_customer(principal.organization, customer.id, page)?;
+        view_all(tx, principal.organization, contracts, now)
+    })
+}
+
+fn view_all(tx: &mut dyn Tx, organization: OrganizationId, contracts: Page<Contract>, now: Timestamp) -> UseCaseResult<Page<ContractView>> {
+    let mut refs: Vec<EntityRef> = contracts.items.iter().filter_map(first_entity).cloned().collect();
+    refs.sort();
+    refs.dedup();
+    let entities = tx.entities_by_refs(organization, &refs)?;
+    contracts.try_map(|contract| view(contract, &entities, now))
+}
+
+fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResult<ContractView> {
+    let zone = match first_entity(&contract) {
+        None => billing_domain::calendar::TimeZone::UTC,
+        Some(entity_ref) => {
+            let entity = entities.iter().find(|entity| entity.entity_ref == *entity_ref);
+            entity.ok_or_else(|| corrupt("an entity", entity_ref, "is not there"))?.profile.time_zone
+        }
+    };
+    let today = zone.service_date(now);
+    Ok(ContractView { state: contract.state(today), contract, today })
+}
+
+fn first_entity(contract: &Contract) -> Option<&EntityRef> {
+    contract.products.first().and_then(|product| product.newest_terms()).map(|terms| &terms.entity_ref)
+}

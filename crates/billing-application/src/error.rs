@@ -1,0 +1,104 @@
+//! The one error of all use cases: what a caller can be told, and what only operators should see.
+
+use billing_domain::matching::MatchRefusal;
+use billing_domain::money::AmountOutOfRange;
+use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::violation::Violations;
+use thiserror::Error;
+
+/// What a reference in a path or a body stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// An API key.
+    ApiKey,
+    /// A contract.
+    Contract,
+    /// A customer.
+    Customer,
+    /// A document.
+    Document,
+    /// A supplier entity.
+    Entity,
+    /// A usage event.
+    Event,
+    /// An organization.
+    Organization,
+    /// A pricing.
+    Pricing,
+    /// A usage product.
+    UsageProduct,
+}
+
+impl Thing {
+    /// Its word in the interface.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ApiKey => "API key",
+            Self::Contract => "contract",
+            Self::Customer => "customer",
+            Self::Document => "document",
+            Self::Entity => "entity",
+            Self::Event => "usage event",
+            Self::Organization => "organization",
+            Self::Pricing => "pricing",
+            Self::UsageProduct => "usage product",
+        }
+    }
+}
+
+/// Why a use case didn't do what it was asked. Nothing is stored then.
+#[derive(Debug, Error)]
+pub enum UseCaseError {
+    /// Name and secret don't belong together, whatever of them is wrong.
+    #[error("the credentials are not valid")]
+    InvalidCredentials,
+    /// Whom we are talking to isn't known: no credential, or one that works no more.
+    #[error("a valid credential is required")]
+    Unauthenticated,
+    /// The reference in the path names nothing.
+    #[error("there is no such {}", .0.word())]
+    Unknown(Thing),
+    /// Fields, or references in a body, that can't be taken.
+    #[error("{0}")]
+    Invalid(Violations),
+    /// Another has that value already.
+    #[error("another {} has this {field} already", .thing.word())]
+    AlreadyExists {
+        /// Of what there is another.
+        thing: Thing,
+        /// Which field they would share.
+        field: &'static str,
+    },
+    /// The event lands nowhere.
+    #[error(transparent)]
+    NoMatch(#[from] MatchRefusal),
+    /// An amount that exact decimals can't hold.
+    #[error(transparent)]
+    AmountOutOfRange(#[from] AmountOutOfRange),
+    /// A rule of billing that this release doesn't have.
+    #[error("{0} is not supported yet")]
+    NotSupportedYet(&'static str),
+    /// A total that isn't the sum of what it totals: stopped before it was stored.
+    #[error("an invariant would be broken: {0}")]
+    InvariantViolation(&'static str),
+    /// A password or token that couldn't be made.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<Violations> for UseCaseError {
+    fn from(violations: Violations) -> Self {
+        Self::Invalid(violations)
+    }
+}
+
+/// What a use case answers.
+pub type UseCaseResult<T> = Result<T, UseCaseError>;
+
+/// A violation for a reference in a body that names nothing.
+pub(crate) fn unknown_reference(path: &[&str], thing: Thing) -> Violations {
+    Violations::one(path, "unknown_reference", format!("must be the reference of an existing {}", thing.word()))
+}

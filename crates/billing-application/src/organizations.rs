@@ -1,0 +1,142 @@
+//! Organizations and administrators: what the binary's command line makes, and the first start.
+
+use billing_domain::access::Administrator;
+use billing_domain::party::{
+    DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails,
+};
+use billing_domain::calendar::TimeZone;
+use billing_domain::ports::{Access, Insertion, Tx, transact};
+use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
+use billing_domain::text::Line;
+use billing_domain::violation::Violations;
+
+use crate::Services;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+
+/// The organization a first start makes.
+const FIRST_ORGANIZATION: &str = "default";
+/// The entity a first start makes.
+const FIRST_ENTITY: &str = "Default";
+/// The number prefix of that entity.
+const FIRST_PREFIX: &str = "UB";
+
+/// Makes an organization without anything in it.
+///
+/// # Errors
+/// [`UseCaseError::AlreadyExists`] when the name is in use.
+pub fn create_organization(services: &Services, name: &Line) -> UseCaseResult<Organization> {
+    transact(&*services.store, Access::Write, |tx| insert_organization(services, tx, name))
+}
+
+/// Makes an administrator of an organization.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`] organization, [`UseCaseError::AlreadyExists`] for an e-mail in use,
+/// [`UseCaseError::Secret`] for a password that is too short, too long or common.
+pub fn create_administrator(services: &Services, organization: &Line, email: &Line, password: &str) -> UseCaseResult<Administrator> {
+    let password_hash = services.passwords.hash(password)?;
+    transact(&*services.store, Access::Write, |tx| {
+        let organization =
+            tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
+        insert_administrator(services, tx, organization.id, email, password_hash.clone())
+    })
+}
+
+/// What a first start made.
+#[derive(Clone, Debug)]
+pub struct FirstStart {
+    /// The organization.
+    pub organization: Organization,
+    /// Its administrator.
+    pub administrator: Administrator,
+}
+
+/// On an empty store: makes the organization `default`, its entity `Default` and its first administrator.
+/// `None` when there is an organization already, also when another process was faster.
+///
+/// # Errors
+/// [`UseCaseError::Secret`] for a password that is too short, too long or common.
+pub fn first_start(services: &Services, email: &Line, password: &str) -> UseCaseResult<Option<FirstStart>> {
+    let count = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.count_organizations()?))?;
+    if count > 0 {
+        return Ok(None);
+    }
+    let password_hash = services.passwords.hash(password)?;
+    transact(&*services.store, Access::Write, |tx| {
+        if tx.count_organizations()? > 0 {
+            return Ok(None);
+        }
+        let organization = match insert_organization(services, tx, &own_text(FIRST_ORGANIZATION)?) {
+            // Another process was faster between the count and the insert.
+            Err(UseCaseError::AlreadyExists { .. }) => return Ok(None),
+            made => made?,
+        };
+        let entity = first_entity(services)?;
+        if tx.insert_entity(organization.id, &entity)? != Insertion::Done {
+            return Err(UseCaseError::AlreadyExists { thing: Thing::Entity, field: "entity_ref" });
+        }
+        tx.set_default_entity(organization.id, &entity.entity_ref)?;
+        let administrator = insert_administrator(services, tx, organization.id, email, password_hash.clone())?;
+        Ok(Some(FirstStart { organization, administrator }))
+    })
+}
+
+fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &Line) -> UseCaseResult<Organization> {
+    let organization = Organization {
+        id: OrganizationId::from_uuid(services.ids.new_id()),
+        name: name.clone(),
+        default_entity: None,
+        created_at: services.now(),
+    };
+    match tx.insert_organization(&organization)? {
+        Insertion::Done => Ok(organization),
+        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Organization, field }),
+    }
+}
+
+fn insert_administrator(
+    services: &Services,
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    email: &Line,
+    password_hash: billing_domain::access::PasswordHash,
+) -> UseCaseResult<Administrator> {
+    let email = Line::parse(&email.as_str().to_lowercase())
+        .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
+    let administrator = Administrator {
+        admin_ref: AdminRef::from_uuid(services.ids.new_id()),
+        organization,
+        email,
+        password_hash,
+        created_at: services.now(),
+    };
+    match tx.insert_administrator(&administrator)? {
+        Insertion::Done => Ok(administrator),
+        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Organization, field }),
+    }
+}
+
+fn first_entity(services: &Services) -> UseCaseResult<Entity> {
+    let number_prefix = NumberPrefix::parse(FIRST_PREFIX)
+        .map_err(|reason| Violations::one(&["number_prefix"], "invalid", reason.to_string()))?;
+    Ok(Entity {
+        entity_ref: EntityRef::assigned(services.ids.new_id()),
+        profile: EntityProfile {
+            name: own_text(FIRST_ENTITY)?,
+            legal_name: None,
+            number_prefix,
+            time_zone: TimeZone::UTC,
+            currency: None,
+            address: None,
+            tax_id: None,
+            net_terms: None,
+            grace_hours: DEFAULT_GRACE_HOURS,
+            payment: PaymentDetails::default(),
+        },
+        created_at: services.now(),
+    })
+}
+
+fn own_text(text: &str) -> UseCaseResult<Line> {
+    Line::parse(text).map_err(|reason| Violations::one(&["name"], "invalid", reason.to_string()).into())
+}
