@@ -1,11 +1,11 @@
 //! Log-ins, sessions, bearer tokens and API keys.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, Principal, Actor, SESSION_ABSOLUTE_SECONDS, Scopes, TokenClaims,
+    Actor, AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret, TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, Insertion, PasswordCheck, transact};
+use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, transact};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
 use billing_domain::text::Line;
 
@@ -129,6 +129,31 @@ pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| {
         tx.purge_revoked_tokens(now)?;
         Ok(tx.revoke_token(claims.token_id, claims.expires_at)?)
+    })
+}
+
+/// The secrets of a purpose that all replicas share, newest first; the first who asks makes one.
+///
+/// # Errors
+/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
+pub fn shared_secrets(store: &dyn Store, keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
+    transact(store, Access::Write, |tx| {
+        let present = tx.signing_secrets(purpose)?;
+        if !present.is_empty() {
+            return Ok(present);
+        }
+        let kid = match purpose {
+            SecretPurpose::BearerToken => "bearer-1",
+            SecretPurpose::SessionCookie => "cookie-1",
+        };
+        // Two of 32 random bytes each: a cookie key needs 64 bytes.
+        let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
+        let made = SigningSecret { kid: kid.to_owned(), purpose, secret, created_at: now };
+        match tx.insert_signing_secret(&made)? {
+            Insertion::Done => Ok(vec![made]),
+            // Another replica was faster.
+            Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
+        }
     })
 }
 

@@ -1,1 +1,88 @@
-fn main() {}
+//! The `usage-billing` binary: configuration, composition, scheduler, command line. Thin: no rule, no SQL, no
+//! status code is made here.
+
+mod composition;
+mod demo;
+mod environment;
+mod failure;
+mod sample;
+mod scheduler;
+mod serve;
+mod settings;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use billing_domain::text::Line;
+use clap::Parser;
+use secrecy::ExposeSecret;
+
+use crate::composition::{Composition, SignerSettings};
+use crate::failure::{Failure, Outcome};
+use crate::settings::{AdminCommand, Cli, Command, OrganizationCommand};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        None => serve::serve(cli.serve),
+        Some(Command::Serve(settings)) => serve::serve(*settings),
+        Some(Command::Migrate(store)) => migrate(&store),
+        Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => create_organization(&name, &store),
+        Some(Command::Admin { command: AdminCommand::Create { email, organization, password, store } }) => {
+            create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
+        }
+        Some(Command::Openapi) => say(&billing_http::openapi_json()),
+        Some(Command::Demo(settings)) => demo::demo(settings),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "usage-billing: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Prints for whoever started the command; a closed pipe is theirs to close.
+fn say(text: &str) -> Outcome<()> {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print: {error}"))),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn migrate(store: &settings::StoreSettings) -> Outcome<()> {
+    let applied = composition::open(store)?.migrate().map_err(Failure::store)?;
+    match applied.as_slice() {
+        [] => say("The schema is up to date."),
+        names => say(&format!("Applied {}.", names.join(", "))),
+    }
+}
+
+fn create_organization(name: &str, store: &settings::StoreSettings) -> Outcome<()> {
+    let name = text("NAME", name)?;
+    let composition = Composition::new(composition::open_migrated(store)?, SignerSettings::default())?;
+    let organization = billing_application::organizations::create_organization(&composition.services, &name)?;
+    say(&format!("Made organization {} ({}).", organization.name, organization.id))
+}
+
+fn create_admin(email: &str, organization: &str, password: Option<&str>, store: &settings::StoreSettings) -> Outcome<()> {
+    let (email, organization) = (text("--email", email)?, text("--organization", organization)?);
+    let composition = Composition::new(composition::open_migrated(store)?, SignerSettings::default())?;
+    let services = &composition.services;
+    let generated = match password {
+        Some(_) => None,
+        None => Some(services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?),
+    };
+    let password = password.or(generated.as_deref()).unwrap_or_default();
+    let made = billing_application::organizations::create_administrator(services, &organization, &email, password)?;
+    say(&format!("Made administrator {} ({}).", made.email, made.admin_ref))?;
+    match generated {
+        Some(password) => say(&format!("Password, shown this once: {password}")),
+        None => Ok(()),
+    }
+}
+
+fn text(what: &str, value: &str) -> Outcome<Line> {
+    Line::parse(value).map_err(|reason| Failure::Setting(format!("{what} {reason}")))
+}

@@ -1,0 +1,96 @@
+//! Puts the adapters behind the ports.
+
+use std::sync::Arc;
+
+use billing_application::Services;
+use billing_application::access::shared_secrets;
+use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
+use billing_domain::access::{SecretPurpose, SigningSecret};
+use billing_domain::ports::{Clock, KeyMaker};
+use billing_storage::{Database, DatabaseUrl, OpenOptions};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::environment::{SystemClock, UuidV7};
+use crate::failure::{Failure, Outcome};
+use crate::settings::StoreSettings;
+
+/// Who issues our tokens, and whom they are for.
+const TOKEN_ISSUER: &str = "usage-billing";
+/// The fewest bytes of a configured signing secret.
+const MIN_SECRET_BYTES: usize = 32;
+
+/// The use cases with everything they need.
+pub(crate) struct Composition {
+    pub(crate) services: Services,
+    /// Encrypts session cookies; the same on every replica.
+    pub(crate) cookie_key: Vec<u8>,
+}
+
+/// What bearer tokens are signed with.
+pub(crate) struct SignerSettings {
+    pub(crate) secrets: Vec<SecretString>,
+    pub(crate) lifetime_seconds: i64,
+}
+
+impl Default for SignerSettings {
+    fn default() -> Self {
+        Self { secrets: Vec::new(), lifetime_seconds: 3600 }
+    }
+}
+
+/// Opens the database that the settings name.
+pub(crate) fn open(store: &StoreSettings) -> Outcome<Database> {
+    let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
+    Ok(Database::open(&url, &OpenOptions { max_connections: store.database_connections, ..OpenOptions::default() })?)
+}
+
+/// Opens the database and brings its schema up to date.
+pub(crate) fn open_migrated(store: &StoreSettings) -> Outcome<Database> {
+    let database = open(store)?;
+    let applied = database.migrate().map_err(Failure::store)?;
+    if !applied.is_empty() {
+        tracing::info!(migrations = ?applied, "brought the schema up to date");
+    }
+    Ok(database)
+}
+
+impl Composition {
+    /// With the machine's clock.
+    pub(crate) fn new(database: Database, signer: SignerSettings) -> Outcome<Self> {
+        Self::with_clock(database, signer, Arc::new(SystemClock))
+    }
+
+    /// With a clock of the caller's.
+    pub(crate) fn with_clock(database: Database, signer: SignerSettings, clock: Arc<dyn Clock>) -> Outcome<Self> {
+        let keys = RandomKeys::new();
+        let now = clock.now();
+        let bearer = match signer.secrets.as_slice() {
+            [] => shared_secrets(&database, &keys, now, SecretPurpose::BearerToken)?,
+            configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
+        };
+        let cookie = shared_secrets(&database, &keys, now, SecretPurpose::SessionCookie)?;
+        let cookie_key = cookie.into_iter().next().map(|secret| secret.secret).unwrap_or_default();
+        let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
+        let services = Services {
+            store: Arc::new(database),
+            clock,
+            ids: Arc::new(UuidV7),
+            passwords: Arc::new(BcryptPasswords::new()),
+            keys: Arc::new(keys),
+            tokens: Arc::new(tokens),
+            token_lifetime_seconds: signer.lifetime_seconds,
+        };
+        Ok(Self { services, cookie_key })
+    }
+}
+
+fn configured_secret(secret: &SecretString, keys: &RandomKeys, now: billing_domain::calendar::Timestamp) -> Outcome<SigningSecret> {
+    let text = secret.expose_secret();
+    if text.len() < MIN_SECRET_BYTES {
+        return Err(Failure::Setting(format!("every secret of --jwt-secrets must have at least {MIN_SECRET_BYTES} bytes")));
+    }
+    // Named by its digest, so that replicas with the same configuration agree.
+    let digest = keys.digest(text);
+    let kid = digest.0.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    Ok(SigningSecret { kid, purpose: SecretPurpose::BearerToken, secret: text.as_bytes().to_vec(), created_at: now })
+}

@@ -1,0 +1,195 @@
+//! `demo`: bills three customers' last month from the first event to the issued documents, and shows where
+//! every number comes from. Real store, real use cases; only the clock is turned.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use billing_application::Services;
+use billing_application::access::administrator_principal;
+use billing_application::billing_run::run_billing;
+use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
+use billing_application::organizations::first_start;
+use billing_application::usage::{NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
+use billing_domain::access::Principal;
+use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
+use billing_domain::catalog::UsagePrice;
+use billing_domain::document::totals::DocumentLine;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::Clock;
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{CustomerRef, UsageProductRef};
+use billing_storage::{Database, DatabaseUrl, OpenOptions};
+
+use crate::composition::{Composition, SignerSettings};
+use crate::failure::{Failure, Outcome};
+use crate::sample::{call_tiers, contract, customer, fixed, line, month_of, price, pricing, usage, usage_product};
+use crate::say;
+use crate::settings::DemoSettings;
+
+/// Hours after the month's end at which the demo runs the billing: beyond the entity's grace.
+const RUN_AFTER_HOURS: i64 = 3;
+
+/// A clock that goes where it is set.
+struct TurnedClock(AtomicI64);
+
+impl TurnedClock {
+    fn turn_to(&self, at: Timestamp) {
+        self.0.store(at.as_micros(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for TurnedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MIN)
+    }
+}
+
+/// One customer's use of one product: how much on each day of the month.
+struct Habit {
+    customer: &'static str,
+    product: &'static str,
+    /// Quantity of a day, counted from 0.
+    of_day: fn(u32) -> String,
+}
+
+const HABITS: [Habit; 4] = [
+    Habit { customer: "acme", product: "api-calls", of_day: |day| (40 + 7 * (day % 5)).to_string() },
+    Habit { customer: "globex", product: "storage-gb", of_day: |day| format!("{}.25", 100 + 3 * day) },
+    Habit { customer: "globex", product: "api-calls", of_day: |day| (day % 3 * 200).to_string() },
+    Habit { customer: "initech", product: "storage-gb", of_day: |day| format!("0.{:03}", 125 + day) },
+];
+
+/// Runs the demo.
+pub(crate) fn demo(settings: DemoSettings) -> Outcome<()> {
+    let clock = Arc::new(TurnedClock(AtomicI64::new(chrono::Utc::now().timestamp_micros())));
+    let temporary = std::env::temp_dir().join(format!("usage-billing-demo-{}", uuid::Uuid::now_v7()));
+    let file = settings.keep.clone().unwrap_or_else(|| temporary.join("demo.sqlite3"));
+    if file.exists() {
+        return Err(Failure::Setting(format!("--keep must name a new file; {} exists", file.display())));
+    }
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display()))?;
+    let outcome = bill_a_month(&url, &clock);
+    if settings.keep.is_none() {
+        let _ = std::fs::remove_dir_all(&temporary);
+    }
+    outcome
+}
+
+fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
+    let database = Database::open(url, &OpenOptions::default())?;
+    database.migrate().map_err(Failure::store)?;
+    let composition = Composition::with_clock(database, SignerSettings::default(), Arc::clone(clock) as Arc<dyn Clock>)?;
+    let services = &composition.services;
+
+    let this_month = month_of(services);
+    let last_month = plus_months(this_month, -1);
+    clock.turn_to(TimeZone::UTC.start_of_day(last_month));
+    let principal = prepare(services, last_month)?;
+    say(&format!("Three customers, one month: {last_month} to {}.\n", this_month.pred_opt().unwrap_or(last_month)))?;
+
+    let mut events = 0;
+    let mut day = last_month;
+    for index in 0.. {
+        if day >= this_month {
+            break;
+        }
+        clock.turn_to(TimeZone::UTC.start_of_day(day).plus_seconds(12 * 3600));
+        events += report_day(services, &principal, index)?;
+        day = plus_days(day, 1);
+    }
+    say(&format!("Reported {events} usage events; each was put on its invoice as it came in.\n"))?;
+
+    clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
+    let report = run_billing(services, &principal, false)?;
+    if let Some(failed) = report.failed.first() {
+        return Err(Failure::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
+    }
+    let page = PageRequest::new(100, 0).map_err(|reason| Failure::Failed(reason.to_string()))?;
+    for document in list_documents(services, &principal, &DocumentQuery::default(), page)?.items {
+        say(&shown(&document)?)?;
+    }
+    Ok(())
+}
+
+/// The demo's catalog and contracts.
+fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
+    let password = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    let first = first_start(services, &line("demo@example.com")?, &password)?;
+    let first = first.ok_or_else(|| Failure::Failed("the demo's database is not empty".to_owned()))?;
+    let principal = administrator_principal(first.organization.id, first.administrator.admin_ref);
+    let p = &principal;
+    usage_product(services, p, "api-calls", "API calls", "call")?;
+    usage_product(services, p, "storage-gb", "Storage", "GB")?;
+    let calls = usage("calls", "API calls", "api-calls", call_tiers()?)?;
+    let storage = usage("storage", "Storage", "storage-gb", UsagePrice::PerUnit { unit_price: price("0.0235")? })?;
+    pricing(services, p, "api-plan", "API plan", "EUR", None, vec![fixed("platform-fee", "Platform fee", "49.00")?, calls.clone()])?;
+    pricing(services, p, "scale-plan", "Scale plan", "USD", None, vec![storage.clone(), calls])?;
+    pricing(services, p, "starter-plan", "Starter plan", "EUR", Some("10.00"), vec![storage])?;
+    customer(services, p, "acme", "Acme Ltd", Some("19"))?;
+    customer(services, p, "globex", "Globex Inc", None)?;
+    customer(services, p, "initech", "Initech GmbH", Some("19"))?;
+    contract(services, p, "acme", "api-plan", start, None)?;
+    contract(services, p, "globex", "scale-plan", start, Some("10"))?;
+    contract(services, p, "initech", "starter-plan", start, None)?;
+    Ok(principal)
+}
+
+/// Reports one day of every habit; answers how many events that were.
+fn report_day(services: &Services, principal: &Principal, day: u32) -> Outcome<usize> {
+    let broken = |reason: &dyn std::fmt::Display| Failure::Failed(format!("the demo's data is broken: {reason}"));
+    let event = |habit: &Habit| {
+        Ok::<_, Failure>(NewUsageEvent {
+            customer: NamedCustomer::Ref(CustomerRef::parse(habit.customer).map_err(|reason| broken(&reason))?),
+            usage_product: NamedUsageProduct::Ref(UsageProductRef::parse(habit.product).map_err(|reason| broken(&reason))?),
+            occurred_at: services.now(),
+            quantity: Quantity::parse(&(habit.of_day)(day)).map_err(|reason| broken(&reason))?,
+            report_data: None,
+            validations: None,
+        })
+    };
+    let events = HABITS.iter().map(event).collect::<Outcome<Vec<_>>>()?;
+    for result in record_usage(services, principal, &events)? {
+        result?;
+    }
+    Ok(events.len())
+}
+
+fn shown(document: &DocumentView) -> Outcome<String> {
+    let mut text = String::new();
+    write_document(&mut text, document).map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(text)
+}
+
+fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Result {
+    let number = document.opened.as_ref().map(|opened| opened.number.to_string()).unwrap_or_default();
+    writeln!(text, "{number}  {}  {}  ({:?})", document.parties.customer_name, document.period, document.state)?;
+    for product in &document.content.products {
+        for line in &product.lines {
+            writeln!(text, "  {:<16} {:>14}   {}", line.name.as_str(), line.amount.to_string(), origin(line))?;
+        }
+        if product.discount.minor() != 0 {
+            let rate = product.discount_rate.as_decimal();
+            writeln!(text, "  {:<16} {:>14}   {rate} % of {}", "Discount", format!("-{}", product.discount), product.sub_total)?;
+        }
+    }
+    for tax in document.content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
+        writeln!(text, "  {:<16} {:>14}   {} % of {}", "Tax", tax.amount.to_string(), tax.rate.as_decimal(), tax.base)?;
+    }
+    writeln!(text, "  {:<16} {:>14}", "Total", document.content.total.to_string())
+}
+
+/// Where a line's amount comes from.
+fn origin(line: &DocumentLine) -> String {
+    let Some(usage) = &line.usage else {
+        return if line.line_item_id.is_some() { "fixed".to_owned() } else { "what is missing to the minimum fee".to_owned() };
+    };
+    let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
+    match usage.unit_price {
+        Some(unit_price) => format!("{} {unit} x {}", usage.quantity, unit_price.as_decimal()),
+        None => {
+            let tiers = usage.tiers.iter().map(|tier| format!("{} x {}", tier.quantity, tier.tier.unit_price.as_decimal()));
+            format!("{} {unit} = {}", usage.quantity, tiers.collect::<Vec<_>>().join(" + "))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How a command ends badly: one clear sentence, and exit code 2 for a wrong setting, 1 for the rest.
+
+use billing_application::error::UseCaseError;
+use billing_domain::ports::{SecretError, StoreError};
+use billing_storage::OpenError;
+use thiserror::Error;
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// Something the operator set.
+    #[error("{0}")]
+    Setting(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a command answers.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Setting(_) => 2,
+            Self::Failed(_) => 1,
+        }
+    }
+
+    /// A failure of the store, with its causes in one sentence.
+    pub(crate) fn store(error: StoreError) -> Self {
+        let mut sentence = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(inner) = cause {
+            sentence = format!("{sentence}: {inner}");
+            cause = inner.source();
+        }
+        Self::Failed(sentence)
+    }
+}
+
+impl From<UseCaseError> for Failure {
+    fn from(error: UseCaseError) -> Self {
+        match error {
+            UseCaseError::Store(error) => Self::store(error),
+            UseCaseError::Secret(error @ (SecretError::PasswordLength | SecretError::CommonPassword)) => {
+                Self::Setting(format!("the password can't be taken: {error}"))
+            }
+            UseCaseError::Unknown(_) | UseCaseError::AlreadyExists { .. } | UseCaseError::Invalid(_) => Self::Setting(error.to_string()),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::Setting(error.to_string())
+    }
+}

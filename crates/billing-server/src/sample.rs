@@ -1,0 +1,167 @@
+//! Sample data: a small catalog for the first start, and the parts the demo's is made of.
+
+use billing_application::Services;
+use billing_application::access::{KeyRequest, administrator_principal, generate_key};
+use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
+use billing_application::contracts::{ContractRequest, create_contract};
+use billing_domain::access::{Principal, Scopes};
+use billing_domain::calendar::{Date, TimeZone, plus_months};
+use billing_domain::catalog::{
+    Aggregation, Charge, LineItem, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice, UsageProductProfile,
+};
+use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::money::{Currency, Percentage, Price};
+use billing_domain::party::{CustomerProfile, PaymentDetails};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{AdminRef, CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::text::Line;
+use chrono::Datelike;
+
+use crate::failure::{Failure, Outcome};
+
+/// What a caller needs to use the sample.
+pub(crate) struct SampleAccess {
+    pub(crate) api_key: String,
+    pub(crate) password: String,
+    pub(crate) contract_ref: String,
+    pub(crate) customer_ref: String,
+    pub(crate) usage_product_ref: String,
+}
+
+/// Makes a customer with a contract over one year from this month on, and an API key.
+pub(crate) fn make(services: &Services, organization: OrganizationId, admin_ref: AdminRef) -> Outcome<SampleAccess> {
+    let principal = administrator_principal(organization, admin_ref);
+    let start = month_of(services);
+    usage_product(services, &principal, "api-calls", "API calls", "call")?;
+    let line_items = vec![fixed("platform-fee", "Platform fee", "49.00")?, usage("calls", "API calls", "api-calls", call_tiers()?)?];
+    pricing(services, &principal, "api-plan", "API plan", "EUR", None, line_items)?;
+    customer(services, &principal, "acme", "Acme Ltd", Some("19"))?;
+    let contract_ref = contract(services, &principal, "acme", "api-plan", start, None)?;
+    let name = Some(line("sample")?);
+    let key = generate_key(services, &principal, KeyRequest { name, scopes: Scopes::all(), expires_at: None })?;
+    Ok(SampleAccess {
+        api_key: key.key.api_key,
+        password: key.password,
+        contract_ref,
+        customer_ref: "acme".to_owned(),
+        usage_product_ref: "api-calls".to_owned(),
+    })
+}
+
+/// The first day of the current month, in UTC.
+pub(crate) fn month_of(services: &Services) -> Date {
+    let today = TimeZone::UTC.service_date(services.now());
+    today.with_day(1).unwrap_or(today)
+}
+
+pub(crate) fn line(text: &str) -> Outcome<Line> {
+    Line::parse(text).map_err(broken)
+}
+
+pub(crate) fn price(text: &str) -> Outcome<Price> {
+    Price::parse(text).map_err(broken)
+}
+
+/// Sample data is ours: when it doesn't parse, the binary is broken, not a setting.
+fn broken(reason: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("the sample data is broken: {reason}"))
+}
+
+pub(crate) fn usage_product(services: &Services, principal: &Principal, reference: &str, name: &str, unit: &str) -> Outcome<()> {
+    let reference = UsageProductRef::parse(reference).map_err(broken)?;
+    let profile = UsageProductProfile { name: line(name)?, unit: Some(line(unit)?), aggregation: Aggregation::Sum };
+    create_usage_product(services, principal, Some(reference), profile)?;
+    Ok(())
+}
+
+pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> Outcome<LineItem> {
+    let charge = Charge::Fixed { amount: price(amount)?, recurrence: Recurrence::EachPeriod };
+    Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
+}
+
+pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> Outcome<LineItem> {
+    let charge = Charge::Usage(UsageCharge {
+        usage_product_ref: UsageProductRef::parse(usage_product_ref).map_err(broken)?,
+        price,
+        included_quantity: Quantity::ZERO,
+        prepaid_quantity: None,
+        minimum_amount: None,
+        maximum_amount: None,
+    });
+    Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
+}
+
+/// The graduated tiers of billing rules 6.
+pub(crate) fn call_tiers() -> Outcome<UsagePrice> {
+    let tier = |up_to: Option<&str>, unit_price: &str| {
+        let up_to = up_to.map(price).transpose()?;
+        Ok::<_, Failure>(Tier { up_to, unit_price: price(unit_price)?, flat_amount: Price::ZERO })
+    };
+    let tiers = vec![tier(Some("100"), "0.10")?, tier(Some("1000"), "0.05")?, tier(None, "0.01")?];
+    Tiers::new(tiers).map(UsagePrice::Graduated).map_err(broken)
+}
+
+pub(crate) fn pricing(
+    services: &Services,
+    principal: &Principal,
+    reference: &str,
+    name: &str,
+    currency: &str,
+    minimum_fee: Option<&str>,
+    line_items: Vec<LineItem>,
+) -> Outcome<()> {
+    let content = PricingContent {
+        name: line(name)?,
+        currency: Currency::from_code(currency).map_err(broken)?,
+        minimum_fee: minimum_fee.map(price).transpose()?,
+        line_items,
+    };
+    create_pricing(services, principal, Some(PricingRef::parse(reference).map_err(broken)?), content)?;
+    Ok(())
+}
+
+pub(crate) fn customer(services: &Services, principal: &Principal, reference: &str, name: &str, tax: Option<&str>) -> Outcome<()> {
+    let profile = CustomerProfile {
+        name: line(name)?,
+        legal_name: None,
+        email: None,
+        tax_id: None,
+        billing_address: None,
+        currency: None,
+        tax: tax.map(Percentage::parse).transpose().map_err(broken)?,
+        entity_ref: None,
+        net_terms: None,
+        payment: PaymentDetails::default(),
+    };
+    create_customer(services, principal, Some(CustomerRef::parse(reference).map_err(broken)?), profile)?;
+    Ok(())
+}
+
+/// A contract for one pricing over twelve months, billed monthly; answers its reference.
+pub(crate) fn contract(
+    services: &Services,
+    principal: &Principal,
+    customer_ref: &str,
+    pricing_ref: &str,
+    start: Date,
+    discount: Option<&str>,
+) -> Outcome<String> {
+    let product = RequestedProduct {
+        pricing_ref: PricingRef::parse(pricing_ref).map_err(broken)?,
+        billing_start_date: start,
+        billing_end_date: plus_months(start, 12).pred_opt().unwrap_or(start),
+        line_items: None,
+        entity_ref: None,
+        billing_cycle: None,
+        issue_day: None,
+        payment_time: None,
+        tax: None,
+        discount: discount.map(Percentage::parse).transpose().map_err(broken)?,
+        net_terms: None,
+        note: None,
+        payment: PaymentDetails::default(),
+    };
+    let customer_ref = CustomerRef::parse(customer_ref).map_err(broken)?;
+    let request = ContractRequest { customer_ref, po_number: None, products: vec![product] };
+    Ok(create_contract(services, principal, &request)?.contract.contract_ref.to_string())
+}

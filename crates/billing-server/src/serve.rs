@@ -1,0 +1,110 @@
+//! `serve`: first start, HTTP server, scheduler, orderly end.
+
+use std::time::Duration;
+
+use actix_web::HttpServer;
+use billing_application::organizations::{FirstStart, first_start};
+use billing_domain::text::Line;
+use billing_http::{HttpSettings, HttpState};
+use secrecy::ExposeSecret;
+use tracing_subscriber::EnvFilter;
+
+use crate::composition::{Composition, SignerSettings, open_migrated};
+use crate::failure::{Failure, Outcome};
+use crate::sample::{self, SampleAccess};
+use crate::say;
+use crate::scheduler::Scheduler;
+use crate::settings::ServeSettings;
+
+/// How long requests that were accepted may take to finish after SIGTERM, in seconds.
+const SHUTDOWN_SECONDS: u64 = 8;
+
+/// Serves until it is told to stop.
+pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
+    start_logging(settings.log_json);
+    let database = open_migrated(&settings.store)?;
+    let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
+    let composition = Composition::new(database, signer)?;
+    composition.services.store.ready().map_err(Failure::store)?;
+    let base_url = settings.public_url.clone().unwrap_or_else(|| format!("http://{}", settings.listen));
+    let state = HttpState::new(
+        composition.services.clone(),
+        HttpSettings {
+            public_url: base_url.clone(),
+            trusted_proxies: settings.trusted_proxies.clone(),
+            login_failures: settings.login_failures,
+            logins_per_minute: settings.logins_per_minute,
+            cookie_key: composition.cookie_key.clone(),
+            ..HttpSettings::default()
+        },
+    );
+    let server = HttpServer::new(move || billing_http::app(state.clone()))
+        .workers(usize::from(settings.workers))
+        .shutdown_timeout(SHUTDOWN_SECONDS)
+        .client_request_timeout(Duration::from_secs(10))
+        .bind(settings.listen)
+        .map_err(|error| Failure::Setting(format!("cannot listen on {}: {error}", settings.listen)))?;
+    // After the address is ours: a password that is shown once must not be lost to a port in use.
+    for line in first(&settings, &composition)? {
+        say(&line)?;
+    }
+    say(&format!("Usage Billing is ready at {base_url} (interface description: {base_url}/openapi.json)"))?;
+    let scheduler = (settings.run_every_seconds > 0)
+        .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
+    let served = actix_web::rt::System::new().block_on(server.run());
+    if let Some(scheduler) = scheduler {
+        scheduler.stop();
+    }
+    served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+}
+
+/// Makes the first administrator, and the sample where it is asked for; answers what to print.
+fn first(settings: &ServeSettings, composition: &Composition) -> Outcome<Vec<String>> {
+    let services = &composition.services;
+    let email = Line::parse(&settings.admin_email).map_err(|reason| Failure::Setting(format!("--admin-email {reason}")))?;
+    let generated = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
+    let Some(FirstStart { organization, administrator }) = first_start(services, &email, password)? else { return Ok(Vec::new()) };
+    let mut lines = vec![format!("Made organization {} and its administrator {}.", organization.name, administrator.email)];
+    if settings.admin_password.is_none() {
+        lines.push(format!("Administrator's password, shown this once: {password}"));
+    }
+    if settings.sample {
+        let access = sample::make(services, organization.id, administrator.admin_ref)?;
+        lines.extend(calls(&settings.listen.to_string(), &access));
+    }
+    Ok(lines)
+}
+
+/// The three calls that report a first event and show its invoice.
+fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
+    let SampleAccess { api_key, password, contract_ref, customer_ref, usage_product_ref } = access;
+    vec![
+        String::new(),
+        "Made a sample customer with a contract, and an API key. Report a first event:".to_owned(),
+        String::new(),
+        format!(
+            "  TOKEN=$(curl -s http://{listen}/auth/login -H 'Content-Type: application/json' \\\n    \
+             -d '{{\"api_key\":\"{api_key}\",\"password\":\"{password}\"}}' | tr -d '\"')"
+        ),
+        String::new(),
+        format!(
+            "  curl -s http://{listen}/api/usage/event -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0' \\\n    \
+             -H 'Content-Type: application/json' \\\n    \
+             -d \"{{\\\"timestamp\\\":\\\"$(date -u +%FT%TZ)\\\",\\\"customer_ref\\\":\\\"{customer_ref}\\\",\
+             \\\"usage_product_ref\\\":\\\"{usage_product_ref}\\\",\\\"quantity\\\":1500}}\""
+        ),
+        String::new(),
+        format!("  curl -s http://{listen}/api/contracts/invoices/current/{contract_ref} -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0'"),
+        String::new(),
+    ]
+}
+
+fn start_logging(json: bool) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = if json { subscriber.json().try_init() } else { subscriber.try_init() };
+    if let Err(error) = started {
+        tracing::warn!(%error, "logging was started already");
+    }
+}
