@@ -1,1 +1,28 @@
-//! x
+//! What the acceptance tests stand on: databases, the real binary, a client, a small catalog. It knows the interface
+//! and nothing of how it is made; what is expected is written in the tests.
+
+pub mod binary;
+pub mod catalog;
+pub mod client;
+pub mod database;
+pub mod load;
+pub mod problem;
+pub mod server;
+pub mod when;
+
+pub use client::{Answer, Client, Key, Request};
+pub use database::Database;
+pub use server::Server;
+
+/// Makes a test of a function that takes a [`Database`], on each of the two: `sqlite::name` and `postgres::name`.
+#[macro_export]
+macro_rules! on_both_databases {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[test] fn $name() { super::$name(&$crate::Database::sqlite()); })+
+        }
+        mod postgres {
+            $(#[test] fn $name() { super::$name(&$crate::Database::postgres()); })+
+        }
+    };
+}

@@ -90,6 +90,7 @@ pub mod catalog;
 pub mod contract;
 pub mod decimal;
 pub mod document;
+pub mod format;
 pub mod matching;
 pub mod money;
 pub mod page;

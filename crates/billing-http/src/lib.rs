@@ -1,1 +1,35 @@
-//! The HTTP interface: routes, bodies, problem documents, OpenAPI
+//! The HTTP interface: routes, bodies, problem documents, OpenAPI.
+//!
+//! It knows headers, statuses, JSON keys and cookies; it holds no billing rule and no SQL. A request passes, from the
+//! outside in: [`middleware`] (request id, timeout, panics, problem documents, log line), the router that [`operations`]
+//! builds, its guard (credential, then version), and a handler in [`routes`] that extracts, calls one use case on a
+//! blocking thread, and presents.
+//!
+//! ```no_run
+//! # fn serve(services: billing_application::Services, settings: billing_http::HttpSettings) -> std::io::Result<()> {
+//! let state = billing_http::HttpState::new(services, settings);
+//! let server = actix_web::HttpServer::new(move || billing_http::app(state.clone())).bind("127.0.0.1:8080")?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod app;
+mod auth;
+mod body;
+mod dto;
+mod middleware;
+mod openapi;
+pub mod operations;
+mod problem;
+mod query;
+mod routes;
+mod settings;
+mod state;
+
+pub use app::app;
+pub use openapi::openapi_json;
+pub use settings::{
+    COOKIE_KEY_BYTES, CookieKey, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REQUEST_TIMEOUT, HttpSettings, LogInLimits, Network, PublicUrl,
+    SettingError,
+};
+pub use state::HttpState;

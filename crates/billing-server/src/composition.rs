@@ -7,7 +7,8 @@ use billing_application::access::shared_secrets;
 use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
-use billing_storage::{Database, DatabaseUrl, OpenOptions};
+use billing_http::{COOKIE_KEY_BYTES, CookieKey};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::environment::{SystemClock, UuidV7};
@@ -23,7 +24,7 @@ const MIN_SECRET_BYTES: usize = 32;
 pub(crate) struct Composition {
     pub(crate) services: Services,
     /// Encrypts session cookies; the same on every replica.
-    pub(crate) cookie_key: Vec<u8>,
+    pub(crate) cookie_key: CookieKey,
 }
 
 /// What bearer tokens are signed with.
@@ -41,7 +42,7 @@ impl Default for SignerSettings {
 /// Opens the database that the settings name.
 pub(crate) fn open(store: &StoreSettings) -> Outcome<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
-    Ok(Database::open(&url, &OpenOptions { max_connections: store.database_connections, ..OpenOptions::default() })?)
+    Ok(Database::open(&url, DatabaseOptions { connections: store.database_connections, ..DatabaseOptions::default() })?)
 }
 
 /// Opens the database and brings its schema up to date.
@@ -62,14 +63,14 @@ impl Composition {
 
     /// With a clock of the caller's.
     pub(crate) fn with_clock(database: Database, signer: SignerSettings, clock: Arc<dyn Clock>) -> Outcome<Self> {
-        let keys = RandomKeys::new();
+        let keys = RandomKeys;
         let now = clock.now();
         let bearer = match signer.secrets.as_slice() {
             [] => shared_secrets(&database, &keys, now, SecretPurpose::BearerToken)?,
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
         };
         let cookie = shared_secrets(&database, &keys, now, SecretPurpose::SessionCookie)?;
-        let cookie_key = cookie.into_iter().next().map(|secret| secret.secret).unwrap_or_default();
+        let cookie_key = cookie_key(&cookie)?;
         let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
         let services = Services {
             store: Arc::new(database),
@@ -82,6 +83,12 @@ impl Composition {
         };
         Ok(Self { services, cookie_key })
     }
+}
+
+/// The newest shared secret, cut to what the key takes.
+fn cookie_key(secrets: &[SigningSecret]) -> Outcome<CookieKey> {
+    let bytes = secrets.first().and_then(|secret| secret.secret.get(..COOKIE_KEY_BYTES)).unwrap_or_default();
+    CookieKey::try_from(bytes).map_err(|error| Failure::Failed(format!("the stored cookie secret can't be used: {error}")))
 }
 
 fn configured_secret(secret: &SecretString, keys: &RandomKeys, now: billing_domain::calendar::Timestamp) -> Outcome<SigningSecret> {

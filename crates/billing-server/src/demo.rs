@@ -19,7 +19,7 @@ use billing_domain::page::PageRequest;
 use billing_domain::ports::Clock;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
-use billing_storage::{Database, DatabaseUrl, OpenOptions};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::composition::{Composition, SignerSettings};
 use crate::failure::{Failure, Outcome};
@@ -77,7 +77,7 @@ pub(crate) fn demo(settings: DemoSettings) -> Outcome<()> {
 }
 
 fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
-    let database = Database::open(url, &OpenOptions::default())?;
+    let database = Database::open(url, DatabaseOptions::default())?;
     database.migrate().map_err(Failure::store)?;
     let composition = Composition::with_clock(database, SignerSettings::default(), Arc::clone(clock) as Arc<dyn Clock>)?;
     let services = &composition.services;

@@ -2,7 +2,7 @@
 
 use billing_application::error::UseCaseError;
 use billing_domain::ports::{SecretError, StoreError};
-use billing_storage::OpenError;
+use billing_storage::{DatabaseUrlError, OpenError};
 use thiserror::Error;
 
 /// Why a command failed.
@@ -54,6 +54,12 @@ impl From<UseCaseError> for Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
+        Self::Setting(error.to_string())
+    }
+}
+
+impl From<DatabaseUrlError> for Failure {
+    fn from(error: DatabaseUrlError) -> Self {
         Self::Setting(error.to_string())
     }
 }

@@ -1,11 +1,12 @@
 //! `serve`: first start, HTTP server, scheduler, orderly end.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use actix_web::HttpServer;
 use billing_application::organizations::{FirstStart, first_start};
 use billing_domain::text::Line;
-use billing_http::{HttpSettings, HttpState};
+use billing_http::{HttpSettings, HttpState, LogInLimits, PublicUrl};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
@@ -26,16 +27,20 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
     let composition = Composition::new(database, signer)?;
     composition.services.store.ready().map_err(Failure::store)?;
-    let base_url = settings.public_url.clone().unwrap_or_else(|| format!("http://{}", settings.listen));
+    let public_url = match &settings.public_url {
+        Some(url) => url.clone(),
+        None => listened_on(&settings)?,
+    };
     let state = HttpState::new(
         composition.services.clone(),
         HttpSettings {
-            public_url: base_url.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),
-            login_failures: settings.login_failures,
-            logins_per_minute: settings.logins_per_minute,
-            cookie_key: composition.cookie_key.clone(),
-            ..HttpSettings::default()
+            log_in: LogInLimits {
+                failures: settings.login_failures,
+                attempts_per_address_per_minute: settings.logins_per_minute,
+                ..LogInLimits::default()
+            },
+            ..HttpSettings::new(public_url.clone(), composition.cookie_key.clone())
         },
     );
     let server = HttpServer::new(move || billing_http::app(state.clone()))
@@ -48,7 +53,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     for line in first(&settings, &composition)? {
         say(&line)?;
     }
-    say(&format!("Usage Billing is ready at {base_url} (interface description: {base_url}/openapi.json)"))?;
+    say(&format!("Usage Billing is ready at {public_url} (interface description: {public_url}/openapi.json)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
     let served = actix_web::rt::System::new().block_on(server.run());
@@ -56,6 +61,11 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         scheduler.stop();
     }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+}
+
+fn listened_on(settings: &ServeSettings) -> Outcome<PublicUrl> {
+    let url = format!("http://{}", settings.listen);
+    url.parse().map_err(|error| Failure::Setting(format!("--listen {}: {error}", settings.listen)))
 }
 
 /// Makes the first administrator, and the sample where it is asked for; answers what to print.
@@ -102,7 +112,8 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
 
 fn start_logging(json: bool) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
     let started = if json { subscriber.json().try_init() } else { subscriber.try_init() };
     if let Err(error) = started {
         tracing::warn!(%error, "logging was started already");

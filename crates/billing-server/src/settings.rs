@@ -1,8 +1,9 @@
 //! Flags and environment: every setting has both, and says the same in both.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use billing_http::{Network, PublicUrl};
 use clap::{Args, Parser, Subcommand};
 use secrecy::SecretString;
 
@@ -91,7 +92,7 @@ pub(crate) struct ServeSettings {
 
     /// The address clients use, when it isn't the one listened on; https makes cookies secure.
     #[arg(long, env = "USAGE_BILLING_PUBLIC_URL")]
-    pub(crate) public_url: Option<String>,
+    pub(crate) public_url: Option<PublicUrl>,
 
     /// E-mail of the first administrator.
     #[arg(long, env = "USAGE_BILLING_ADMIN_EMAIL", default_value = "admin@example.com")]
@@ -118,9 +119,9 @@ pub(crate) struct ServeSettings {
     #[arg(long, env = "USAGE_BILLING_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: u16,
 
-    /// Proxies whose X-Forwarded-For is believed, comma-separated addresses.
+    /// Proxies whose X-Forwarded-For is believed, comma-separated addresses or networks.
     #[arg(long, env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
-    pub(crate) trusted_proxies: Vec<IpAddr>,
+    pub(crate) trusted_proxies: Vec<Network>,
 
     /// Seconds between two billing runs; 0 for none by this server.
     #[arg(long, env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]

@@ -1,1 +1,35 @@
-//! The storage ports on SQLite and PostgreSQL
+//! The storage ports on diesel: one adapter for SQLite and PostgreSQL, and the only crate that knows SQL.
+//!
+//! ```no_run
+//! use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let url = DatabaseUrl::parse("sqlite://data/usage-billing.sqlite3")?;
+//! let database = Database::open(&url, DatabaseOptions::default())?;
+//! database.migrate()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Queries are written once (`with_conn!`) and checked by the compiler against both databases; where a dialect
+//! differs, the reason stands beside it. Rows are private: reading one is parsing, and a value that can't be is
+//! [`StoreError::Corrupt`](billing_domain::ports::StoreError::Corrupt), never a default. There is no rule of
+//! billing here.
+
+mod connect;
+mod database;
+mod failure;
+mod json;
+mod leaf;
+mod migrate;
+mod one_of;
+mod ports;
+mod row;
+mod schema;
+mod sql_types;
+mod tx;
+mod url;
+mod usage_key;
+
+pub use database::{Database, DatabaseOptions, OpenError};
+pub use url::{DatabaseUrl, DatabaseUrlError};

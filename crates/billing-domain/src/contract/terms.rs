@@ -164,13 +164,6 @@ impl ProductTerms {
             request.billing_cycle.unwrap_or_default(),
             request.issue_day,
         );
-        let schedule = match schedule {
-            Ok(schedule) => schedule,
-            Err(violations) => {
-                found.extend_below(&[], violations);
-                return Err(found);
-            }
-        };
         let payment_time = request.payment_time.unwrap_or_default();
         let prepaid = line_items
             .iter()
@@ -183,6 +176,13 @@ impl ProductTerms {
                 "must be BEFORE_USE, because a selected line item has a prepaid_quantity",
             );
         }
+        let schedule = match schedule {
+            Ok(schedule) => schedule,
+            Err(violations) => {
+                found.extend_below(&[], violations);
+                return Err(found);
+            }
+        };
         found.or(Self {
             pricing: FrozenPricing {
                 pricing_ref: pricing.pricing_ref.clone(),

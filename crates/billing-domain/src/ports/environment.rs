@@ -1,10 +1,11 @@
-//! Time, identifiers and secrets.
+//! Time, identifiers, secrets and expressions.
 
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::access::{PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
+use crate::format::{FormatError, FormatMapping, MappedEvent, UsageFormat};
 
 /// Tells the time.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -115,4 +116,22 @@ pub trait TokenSigner: Send + Sync {
     /// # Errors
     /// [`SecretError::InvalidToken`], whatever is wrong.
     fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims, SecretError>;
+}
+
+/// Evaluates usage formats. The same format and event give the same answer, everywhere and at any time: no
+/// clock, no randomness, no state of earlier events. Hostile expressions and events are refused within 50 ms
+/// and bounded memory; numbers are exact decimals throughout.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait EventMapper: Send + Sync {
+    /// Reads every expression of a mapping without evaluating it.
+    ///
+    /// # Errors
+    /// Every expression that can't be read, in the mapping's order.
+    fn check(&self, mapping: &FormatMapping) -> Result<(), Vec<FormatError>>;
+
+    /// Maps an event, given as the text of a JSON object whose keys are each there once.
+    ///
+    /// # Errors
+    /// The first field that can't be given, and why.
+    fn map(&self, format: &UsageFormat, event: &str) -> Result<MappedEvent, FormatError>;
 }

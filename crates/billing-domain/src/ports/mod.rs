@@ -6,7 +6,7 @@
 mod environment;
 mod repositories;
 
-pub use environment::{Clock, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
+pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, Documents, DueContract, Entities, Insertion, Lock,
     NumberSeries, Organizations, Pricings, RollBack, Sessions, SigningSecrets, Store, StoreError, StoreResult, Tokens, Tx, Update,
@@ -14,7 +14,7 @@ pub use repositories::{
 };
 
 #[cfg(feature = "mocks")]
-pub use environment::{MockClock, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
+pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use repositories::{
     MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockNumberSeries, MockOrganizations,

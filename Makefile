@@ -1,0 +1,22 @@
+# An index of what scripts/ and cargo do; the doing is there. Arguments go through ARGS:
+#   make run ARGS="--help"     make test ARGS="NAME_OF_A_TEST"     make soak MINUTES=30 SEED=7
+
+MINUTES ?= 10
+SEED ?=
+
+.PHONY: run test ci bench soak
+
+run: ## the server on the embedded database, with all set-up
+	@scripts/run $(ARGS)
+
+test: ## everything, on both databases, with all set-up
+	@scripts/test $(ARGS)
+
+ci: ## what continuous integration runs
+	@.ci/run
+
+bench: ## the table of measurements
+	@cargo run --release --bin usage-billing -- bench $(ARGS)
+
+soak: ## the random tests on new seeds, for MINUTES
+	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)

@@ -1,0 +1,169 @@
+//! People's passwords, by bcrypt. Keys of software are elsewhere: they are random enough for a fast hash.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use billing_domain::access::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, PasswordHash};
+use billing_domain::ports::{PasswordCheck, PasswordHasher, SecretError};
+
+use crate::failed;
+
+/// The work of one hash is 2 to this power: about a quarter of a second.
+pub const DEFAULT_COST: u32 = 12;
+
+const COSTS: std::ops::RangeInclusive<u32> = 4..=31;
+/// Salt and hash of nobody's password, in bcrypt's alphabet.
+const NOBODY: &str = "NobodyHasThisPassword.NobodyHasThisPassword.Nobodyu.u";
+
+/// In lower case, one per line, all long enough to be taken otherwise.
+static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
+
+/// Hashes with bcrypt 2b.
+#[derive(Clone, Debug)]
+pub struct BcryptPasswords {
+    cost: u32,
+    dummy: String,
+}
+
+impl BcryptPasswords {
+    /// With [`DEFAULT_COST`].
+    pub fn new() -> Self {
+        Self::at(DEFAULT_COST)
+    }
+
+    /// With another cost; tests take 4, the smallest.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] for a cost outside 4 to 31.
+    pub fn with_cost(cost: u32) -> Result<Self, SecretError> {
+        if COSTS.contains(&cost) { Ok(Self::at(cost)) } else { Err(failed(format!("bcrypt has no cost {cost}"))) }
+    }
+
+    fn at(cost: u32) -> Self {
+        Self { cost, dummy: format!("$2b${cost:02}${NOBODY}") }
+    }
+}
+
+impl Default for BcryptPasswords {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PasswordHasher for BcryptPasswords {
+    fn hash(&self, password: &str) -> Result<PasswordHash, SecretError> {
+        if !has_allowed_length(password) {
+            return Err(SecretError::PasswordLength);
+        }
+        if COMMON.contains(password.to_lowercase().as_str()) {
+            return Err(SecretError::CommonPassword);
+        }
+        // Not `non_truncating_hash`: it also refuses 72 bytes, of which bcrypt cuts nothing but the closing NUL.
+        bcrypt::hash(password, self.cost).map(PasswordHash).map_err(failed)
+    }
+
+    fn check(&self, password: &str, hash: Option<&PasswordHash>) -> PasswordCheck {
+        // Everything below is done in every case, so that the time tells nothing.
+        let known = hash.map_or(self.dummy.as_str(), |hash| hash.0.as_str());
+        let equal = bcrypt::verify(password, known).unwrap_or(false);
+        if equal & hash.is_some() & has_allowed_length(password) { PasswordCheck::Right } else { PasswordCheck::Wrong }
+    }
+}
+
+/// bcrypt reads 72 bytes and repeats the password with a NUL behind it: a longer one would equal its own
+/// beginning, and one with a NUL its own repetition.
+fn has_allowed_length(password: &str) -> bool {
+    (MIN_PASSWORD_BYTES..=MAX_PASSWORD_BYTES).contains(&password.len()) && !password.contains('\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn quick() -> BcryptPasswords {
+        BcryptPasswords::with_cost(4).expect("bcrypt's smallest cost")
+    }
+
+    #[test]
+    fn the_right_password_is_right_and_no_other_is() {
+        let hash = quick().hash("correct horse battery").expect("a good password");
+        assert_eq!(quick().check("correct horse battery", Some(&hash)), PasswordCheck::Right);
+        for wrong in ["", "correct horse batterY", "correct horse battery ", "x"] {
+            assert_eq!(quick().check(wrong, Some(&hash)), PasswordCheck::Wrong, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn twelve_to_72_bytes_are_taken_and_nothing_is_cut() {
+        let (shortest, longest) = ("é23456789ab", "é".repeat(36));
+        assert_eq!((shortest.len(), longest.len()), (12, 72));
+        for good in [shortest, &longest] {
+            let hash = quick().hash(good).expect(good);
+            assert_eq!(quick().check(good, Some(&hash)), PasswordCheck::Right, "{good}");
+        }
+        let hash = quick().hash(&longest).expect("72 bytes");
+        assert_eq!(quick().check(&format!("{longest}x"), Some(&hash)), PasswordCheck::Wrong);
+        for bad in ["", "eleven byte", &"x".repeat(73), &"é".repeat(37)] {
+            assert_eq!(quick().hash(bad), Err(SecretError::PasswordLength), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_nul_is_refused_where_bcrypt_would_take_a_repetition_for_the_password() {
+        assert_eq!(quick().hash("twelve\0bytes!"), Err(SecretError::PasswordLength));
+        let hash = quick().hash("twelve bytes").expect("a good password");
+        assert!(bcrypt::verify("twelve bytes\0twelve bytes", &hash.0).expect("a hash"));
+        assert_eq!(quick().check("twelve bytes\0twelve bytes", Some(&hash)), PasswordCheck::Wrong);
+    }
+
+    #[test]
+    fn common_passwords_are_refused_in_any_case() {
+        for common in ["password1234", "Password1234", "QWERTYUIOPAS", "correcthorsebatterystaple"] {
+            assert_eq!(quick().hash(common), Err(SecretError::CommonPassword), "{common}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_common_passwords_is_in_lower_case_and_holds_only_what_would_be_taken_otherwise() {
+        assert!(COMMON.len() >= 100, "{}", COMMON.len());
+        assert_eq!(COMMON.len(), include_str!("common_passwords.txt").lines().count(), "one is there twice");
+        for common in COMMON.iter() {
+            assert!(has_allowed_length(common) && common.to_lowercase() == **common && common.trim() == *common, "{common:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_of_one_password_differ_and_carry_the_cost() {
+        let (one, two) = (quick().hash("twelve bytes").expect("hash"), quick().hash("twelve bytes").expect("hash"));
+        assert_ne!(one, two);
+        assert!(one.0.starts_with("$2b$04$"));
+        let usual = BcryptPasswords::new();
+        assert!(usual.dummy.starts_with("$2b$12$") && usual.dummy.len() == 60);
+        assert!(BcryptPasswords::with_cost(3).is_err() && BcryptPasswords::with_cost(32).is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_takes_the_time_of_a_known_one() {
+        let passwords = BcryptPasswords::with_cost(9).expect("a cost");
+        let hash = passwords.hash("twelve bytes").expect("hash");
+        let fastest = |hash: Option<&PasswordHash>| {
+            let time = |_| {
+                let start = Instant::now();
+                assert_eq!(passwords.check("twelve other bytes", hash), PasswordCheck::Wrong);
+                start.elapsed()
+            };
+            (0..5).map(time).min().unwrap_or(Duration::ZERO)
+        };
+        let (known, unknown) = (fastest(Some(&hash)), fastest(None));
+        // Wide, for busy machines: what it must catch is an answer without the work, a thousand times faster.
+        assert!(unknown * 3 > known && known * 3 > unknown, "known {known:?}, unknown {unknown:?}");
+    }
+
+    #[test]
+    fn without_a_hash_no_password_is_right() {
+        assert_eq!(quick().check("NobodyHasThisPassword", None), PasswordCheck::Wrong);
+        assert_eq!(quick().check("x", Some(&PasswordHash("nonsense".to_owned()))), PasswordCheck::Wrong);
+    }
+}

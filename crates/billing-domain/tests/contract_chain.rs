@@ -1,0 +1,284 @@
+//! A contract's chain of versions: states by day, and periods across versions (billing rules 7).
+
+use billing_domain::calendar::{Period, plus_days};
+use billing_domain::contract::schedule::CycleUnit;
+use billing_domain::contract::terms::ProductTerms;
+use billing_domain::contract::{Agreed, Contract, ContractProduct, ContractState, EndReason, ProductPeriod, Segment};
+use billing_domain::refs::ProductNo;
+use billing_testkit::{CountingIds, fixtures, strategies};
+use chrono::NaiveDate;
+use fixtures::{agreed, date};
+use proptest::prelude::*;
+
+fn terms(first: &str, last: &str) -> ProductTerms {
+    agreed(&fixtures::pricing("api", vec![fixtures::fixed("base", "10")]), first, last)
+}
+
+fn billed(first: &str, last: &str) -> Agreed {
+    Agreed::Billed(Box::new(terms(first, last)))
+}
+
+const REMOVED: Agreed = Agreed::Ended(EndReason::Removed);
+const CANCELLED: Agreed = Agreed::Ended(EndReason::Cancelled);
+
+fn chain(no: u16, segments: Vec<(&str, Agreed)>) -> ContractProduct {
+    let segment = |(version, (from, agreed)): (u32, (&str, Agreed))| Segment { version, in_force_from: date(from), agreed };
+    ContractProduct { no: ProductNo(no), segments: (1..).zip(segments).map(segment).collect() }
+}
+
+fn contract(products: Vec<ContractProduct>, cancelled: bool) -> Contract {
+    let ids = CountingIds::new();
+    let mut contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), vec![]);
+    contract.products = products;
+    contract.cancelled_at = cancelled.then(|| fixtures::at(fixtures::CREATED_AT));
+    contract
+}
+
+fn assert_states(contract: &Contract, rows: &[(&str, ContractState)]) {
+    for (day, expected) in rows {
+        assert_eq!(contract.state(date(day)), *expected, "{day}");
+    }
+}
+
+#[test]
+fn a_contract_is_pending_then_active_then_completed_by_time() {
+    use ContractState::{Active, Completed, Pending};
+    let products = vec![
+        chain(0, vec![("2026-03-01", billed("2026-03-01", "2026-06-30"))]),
+        chain(1, vec![("2026-02-01", billed("2026-02-01", "2026-03-31"))]),
+    ];
+    let contract = contract(products, false);
+    assert_eq!(contract.effective_end_date(), Some(date("2026-06-30")));
+    let rows = [
+        ("0001-01-01", Pending),
+        ("2026-01-31", Pending),
+        ("2026-02-01", Active),
+        ("2026-04-01", Active),
+        ("2026-06-30", Active),
+        ("2026-07-01", Completed),
+        ("9999-12-31", Completed),
+    ];
+    assert_states(&contract, &rows);
+}
+
+#[test]
+fn between_two_products_a_contract_is_active() {
+    let products = vec![
+        chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-01-31"))]),
+        chain(1, vec![("2026-03-01", billed("2026-03-01", "2026-03-31"))]),
+    ];
+    assert_states(&contract(products, false), &[("2026-02-14", ContractState::Active), ("2026-04-01", ContractState::Completed)]);
+}
+
+#[test]
+fn a_cancelled_contract_is_cancelling_until_its_last_period_is_over() {
+    use ContractState::{Cancelled, Cancelling};
+    let products = vec![
+        chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-01", CANCELLED)]),
+        chain(1, vec![("2026-01-15", billed("2026-01-15", "2026-12-31")), ("2026-04-01", CANCELLED)]),
+    ];
+    let contract = contract(products, true);
+    assert_eq!(contract.effective_end_date(), Some(date("2026-03-31")));
+    let rows = [("2026-02-10", Cancelling), ("2026-03-31", Cancelling), ("2026-04-01", Cancelled), ("2027-01-01", Cancelled)];
+    assert_states(&contract, &rows);
+}
+
+#[test]
+fn a_contract_cancelled_before_its_start_is_cancelled_and_bills_no_day() {
+    let product = chain(0, vec![("2026-03-01", billed("2026-03-01", "2026-12-31")), ("2026-03-01", CANCELLED)]);
+    assert_eq!((product.billed(), product.first_period(), product.periods().count()), (None, None, 0));
+    let contract = contract(vec![product], true);
+    assert_eq!(contract.effective_end_date(), None);
+    let cancelled = ContractState::Cancelled;
+    assert_states(&contract, &[("2026-02-01", cancelled), ("2026-03-01", cancelled), ("2027-01-01", cancelled)]);
+}
+
+#[test]
+fn a_removed_product_ends_without_cancelling_the_contract() {
+    use ContractState::{Active, Completed};
+    let removed = || chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-01", REMOVED)]);
+    let kept = chain(1, vec![("2026-01-01", billed("2026-01-01", "2026-06-30"))]);
+    assert_states(
+        &contract(vec![removed(), kept], false),
+        &[("2026-03-01", Active), ("2026-06-30", Active), ("2026-07-01", Completed)],
+    );
+    assert_states(&contract(vec![removed()], false), &[("2026-02-28", Active), ("2026-03-01", Completed)]);
+}
+
+#[test]
+fn a_contract_without_products_is_active_until_it_is_cancelled() {
+    for (cancelled, expected) in [(false, ContractState::Active), (true, ContractState::Cancelled)] {
+        let contract = contract(vec![], cancelled);
+        assert_eq!(contract.effective_end_date(), None);
+        assert_states(&contract, &[("2026-01-01", expected), ("9999-12-31", expected)]);
+    }
+}
+
+/// As the rules write periods, with the version's range start to tell whose terms they are.
+fn shown(period: &ProductPeriod<'_>) -> String {
+    let (share, of) = (period.period.share(), period.terms.schedule.range().last_day());
+    let partial = if period.period.is_partial() { format!(" ({}/{})", share.days, share.of) } else { String::new() };
+    let first = if period.is_first { " first" } else { "" };
+    format!("{}{partial} until {of}{first}", period.period.span())
+}
+
+fn shown_all(product: &ContractProduct) -> Vec<String> {
+    product.periods().map(|period| shown(&period)).collect()
+}
+
+#[test]
+fn periods_are_those_of_each_version_clipped_to_its_time_in_force() {
+    let product = chain(
+        0,
+        vec![
+            ("2026-01-15", billed("2026-01-15", "2026-12-31")),
+            ("2026-03-10", billed("2026-01-15", "2026-05-09")),
+            ("2026-05-01", REMOVED),
+        ],
+    );
+    let expected = [
+        "2026-01-15…2026-01-31 (17/31) until 2026-12-31 first",
+        "2026-02-01…2026-02-28 until 2026-12-31",
+        "2026-03-01…2026-03-09 (9/31) until 2026-12-31",
+        "2026-03-10…2026-04-09 until 2026-05-09",
+        "2026-04-10…2026-04-30 (21/30) until 2026-05-09",
+    ];
+    assert_eq!(shown_all(&product), expected);
+    assert_eq!(product.billed(), Period::inclusive(date("2026-01-15"), date("2026-04-30")));
+    assert_eq!(product.newest_terms().map(|terms| terms.schedule.range().last_day()), Some(date("2026-05-09")));
+}
+
+#[test]
+fn a_version_that_never_comes_into_force_bills_nothing() {
+    let product = chain(
+        0,
+        vec![
+            ("2026-01-01", billed("2026-01-01", "2026-12-31")),
+            ("2026-02-01", billed("2026-01-01", "2026-11-30")),
+            ("2026-02-01", billed("2026-01-01", "2026-03-31")),
+        ],
+    );
+    let expected = [
+        "2026-01-01…2026-01-31 until 2026-12-31 first",
+        "2026-02-01…2026-02-28 until 2026-03-31",
+        "2026-03-01…2026-03-31 until 2026-03-31",
+    ];
+    assert_eq!(shown_all(&product), expected);
+}
+
+#[test]
+fn neighbours_are_found_over_versions_and_gaps() {
+    let product = chain(
+        0,
+        vec![
+            ("2026-01-01", billed("2026-01-01", "2026-12-31")),
+            ("2026-02-15", billed("2026-01-01", "2026-02-28")),
+            ("2026-04-01", billed("2026-05-01", "2026-06-30")),
+        ],
+    );
+    let starts: Vec<String> = product.periods().map(|period| period.period.span().start().to_string()).collect();
+    assert_eq!(starts, ["2026-01-01", "2026-02-01", "2026-02-15", "2026-05-01", "2026-06-01"]);
+    // After the day a period ends before, and before the day a period begins on.
+    let after = [
+        ("2026-01-01", Some("2026-01-01")),
+        ("2026-02-01", Some("2026-02-01")),
+        ("2026-02-15", Some("2026-02-15")),
+        ("2026-03-01", Some("2026-05-01")),
+        ("2026-06-01", Some("2026-06-01")),
+        ("2026-07-01", None),
+    ];
+    for (end, expected) in after {
+        let found = product.period_after(date(end)).map(|period| period.period.span().start());
+        assert_eq!(found, expected.map(date), "after {end}");
+    }
+    let before = [
+        ("2026-01-01", None),
+        ("2026-02-01", Some("2026-01-01")),
+        ("2026-02-15", Some("2026-02-01")),
+        ("2026-03-01", Some("2026-02-15")),
+        ("2026-05-01", Some("2026-02-15")),
+        ("2026-06-01", Some("2026-05-01")),
+        ("2026-07-01", Some("2026-06-01")),
+    ];
+    for (start, expected) in before {
+        let found = product.period_before(date(start)).map(|period| period.period.span().start());
+        assert_eq!(found, expected.map(date), "before {start}");
+    }
+    for (day, expected) in [("2025-12-31", None), ("2026-02-28", Some("2026-02-15")), ("2026-03-01", None), ("2026-04-30", None)]
+    {
+        assert_eq!(product.period_at(date(day)).map(|period| period.period.span().start()), expected.map(date), "at {day}");
+    }
+}
+
+#[test]
+fn only_the_first_billed_period_is_the_first() {
+    // The first version ends before it bills a day: the second one's first period is the product's.
+    let product =
+        chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-01-01", billed("2026-02-01", "2026-03-31"))]);
+    assert_eq!(product.periods().map(|period| period.is_first).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(product.first_period().map(|period| period.period.span().start()), Some(date("2026-02-01")));
+}
+
+/// Two or three versions of random schedules, cut at random days.
+fn any_chain() -> impl Strategy<Value = ContractProduct> {
+    let versions = prop::collection::vec((strategies::schedule(), 0u32..1_500, 0u32..8), 1..4);
+    versions.prop_map(|versions| {
+        let mut from: Option<NaiveDate> = None;
+        let mut segments = Vec::new();
+        for (version, (schedule, later, kind)) in (1..).zip(versions) {
+            let in_force_from = from.map_or(schedule.range().start(), |before| plus_days(before, later));
+            from = Some(in_force_from);
+            let mut terms = terms("2026-01-01", "2026-12-31");
+            // Near enough to the one before that both bill some days.
+            let start = plus_days(in_force_from, later % 60);
+            let cycle = schedule.cycle();
+            let last = plus_days(start, schedule.range().days() - 1);
+            terms.schedule =
+                billing_domain::contract::schedule::BillingSchedule::new(start, last, cycle, None).expect("a schedule");
+            let agreed = if kind == 0 { REMOVED } else { Agreed::Billed(Box::new(terms)) };
+            segments.push(Segment { version, in_force_from, agreed });
+        }
+        ContractProduct { no: ProductNo(0), segments }
+    })
+}
+
+/// The terms in force on a day that cover it, found the slow way.
+fn covering(product: &ContractProduct, day: NaiveDate) -> Option<&ProductTerms> {
+    let in_force = product.segments.iter().rev().find(|segment| segment.in_force_from <= day)?;
+    match &in_force.agreed {
+        Agreed::Billed(terms) => terms.schedule.range().contains(day).then_some(&**terms),
+        Agreed::Ended(_) => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn every_covered_day_is_in_exactly_one_period(product in any_chain()) {
+        let periods: Vec<ProductPeriod<'_>> = product.periods().collect();
+        prop_assert!(periods.windows(2).all(|pair| pair[0].period.span().end() <= pair[1].period.span().start()));
+        let first = product.segments[0].in_force_from;
+        for day in (0..4_000).step_by(7).map(|offset| plus_days(first, offset)) {
+            let holding: Vec<_> = periods.iter().filter(|period| period.period.span().contains(day)).collect();
+            let terms = covering(&product, day);
+            prop_assert_eq!(holding.len(), usize::from(terms.is_some()), "{}", day);
+            prop_assert_eq!(holding.first().map(|period| period.terms), terms);
+            prop_assert_eq!(product.period_at(day), holding.first().map(|period| **period));
+        }
+        prop_assert_eq!(periods.iter().filter(|period| period.is_first).count(), usize::from(!periods.is_empty()));
+    }
+
+    #[test]
+    fn each_period_is_its_neighbours_neighbour(product in any_chain()) {
+        let periods: Vec<ProductPeriod<'_>> = product.periods().collect();
+        for pair in periods.windows(2) {
+            prop_assert_eq!(product.period_after(pair[0].period.span().end()), Some(pair[1]));
+            prop_assert_eq!(product.period_before(pair[1].period.span().start()), Some(pair[0]));
+        }
+        prop_assert_eq!(periods.first().and_then(|first| product.period_before(first.period.span().start())), None);
+        prop_assert_eq!(periods.last().and_then(|last| product.period_after(last.period.span().end())), None);
+        prop_assert!(periods.iter().all(|period| period.period.share().days <= period.period.share().of));
+        prop_assert!(periods.iter().all(|p| p.terms.schedule.cycle().unit() != CycleUnit::OneTime || p.period.nominal() == p.terms.schedule.range()));
+    }
+}

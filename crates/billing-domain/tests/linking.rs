@@ -1,0 +1,302 @@
+//! Which document bills what, and when it is issued (billing rules 2).
+
+use billing_domain::calendar::Period;
+use billing_domain::contract::terms::{PaymentTime, ProductTerms, ResolvedTerms};
+use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
+use billing_domain::document::DocumentKind;
+use billing_domain::document::linking::{Share, Slot, companions, share_for_usage, shares_of_document, shares_of_period};
+use billing_domain::party::{NetTerms, PaymentDetails};
+use billing_domain::refs::ProductNo;
+use billing_testkit::{CountingIds, fixtures};
+use fixtures::{agreed_with, currency, date, entity_ref, per_unit, percent, pricing};
+use proptest::prelude::*;
+
+use PaymentTime::{AfterUse, BeforeUse, DuringUse};
+
+fn terms(payment_time: PaymentTime, first: &str, last: &str, issue_day: Option<&str>) -> ProductTerms {
+    agreed_with(&pricing("api", vec![per_unit("calls", "1")]), first, last, |request| {
+        request.payment_time = Some(payment_time);
+        request.issue_day = issue_day.map(date);
+    })
+}
+
+fn product(terms: ProductTerms) -> ContractProduct {
+    ContractProduct::new(ProductNo(0), terms)
+}
+
+fn versions(segments: Vec<(&str, ProductTerms)>) -> ContractProduct {
+    let segment = |(version, (from, terms)): (u32, (&str, ProductTerms))| Segment {
+        version,
+        in_force_from: date(from),
+        agreed: Agreed::Billed(Box::new(terms)),
+    };
+    ContractProduct { no: ProductNo(0), segments: (1..).zip(segments).map(segment).collect() }
+}
+
+/// A share as `slot of own: fixed items of a period, usage of a period, on its issue day`, months by number.
+fn shown(share: &Share<'_>) -> String {
+    let month = |period: Option<billing_domain::contract::ProductPeriod<'_>>| {
+        period.map_or("-".to_owned(), |period| period.period.span().start().format("%m-%d").to_string())
+    };
+    let own = share.own.period.span().start().format("%m-%d");
+    format!("{:?} of {own}: {} {} on {}", share.slot, month(share.fixed), month(share.usage), share.issue_day())
+}
+
+/// All documents of a product, period by period.
+fn documents(product: &ContractProduct) -> Vec<String> {
+    product.periods().flat_map(|own| shares_of_period(product, own)).map(|share| shown(&share)).collect()
+}
+
+#[test]
+fn after_use_bills_everything_the_day_after_the_period() {
+    let expected = [
+        "Period of 01-01: 01-01 01-01 on 2026-02-01",
+        "Period of 02-01: 02-01 02-01 on 2026-03-01",
+        "Period of 03-01: 03-01 03-01 on 2026-04-01",
+    ];
+    assert_eq!(documents(&product(terms(AfterUse, "2026-01-01", "2026-03-31", None))), expected);
+}
+
+#[test]
+fn during_use_bills_usage_with_the_next_period_and_closes() {
+    let expected = [
+        "Period of 01-15: 01-15 - on 2026-01-15",
+        "Period of 02-01: 02-01 01-15 on 2026-02-01",
+        "Period of 03-01: 03-01 02-01 on 2026-03-01",
+        "Closing of 03-01: - 03-01 on 2026-04-01",
+    ];
+    assert_eq!(documents(&product(terms(DuringUse, "2026-01-15", "2026-03-31", None))), expected);
+    let one_period = ["Period of 01-01: 01-01 - on 2026-01-01", "Closing of 01-01: - 01-01 on 2026-02-01"];
+    assert_eq!(documents(&product(terms(DuringUse, "2026-01-01", "2026-01-31", None))), one_period);
+}
+
+#[test]
+fn before_use_bills_usage_on_a_debit_after_the_period() {
+    let expected = [
+        "Period of 01-01: 01-01 - on 2026-01-01",
+        "UsageDebit of 01-01: - 01-01 on 2026-02-01",
+        "Period of 02-01: 02-01 - on 2026-02-01",
+        "UsageDebit of 02-01: - 02-01 on 2026-03-01",
+    ];
+    assert_eq!(documents(&product(terms(BeforeUse, "2026-01-01", "2026-02-28", None))), expected);
+    let kinds = [Slot::Period, Slot::UsageDebit, Slot::Closing].map(Slot::kind);
+    assert_eq!(kinds, [DocumentKind::Invoice, DocumentKind::Debit, DocumentKind::Invoice]);
+}
+
+#[test]
+fn nothing_is_issued_before_the_issue_day() {
+    // The issue day is the anchor, too: 10 March.
+    let rows: [(PaymentTime, &[&str]); 3] = [
+        (
+            AfterUse,
+            &[
+                "Period of 01-10: 01-10 01-10 on 2026-03-10",
+                "Period of 02-10: 02-10 02-10 on 2026-03-10",
+                "Period of 03-10: 03-10 03-10 on 2026-04-10",
+            ],
+        ),
+        (
+            DuringUse,
+            &[
+                "Period of 01-10: 01-10 - on 2026-03-10",
+                "Period of 02-10: 02-10 01-10 on 2026-03-10",
+                "Period of 03-10: 03-10 02-10 on 2026-03-10",
+                "Closing of 03-10: - 03-10 on 2026-04-10",
+            ],
+        ),
+        (
+            BeforeUse,
+            &[
+                "Period of 01-10: 01-10 - on 2026-03-10",
+                "UsageDebit of 01-10: - 01-10 on 2026-03-10",
+                "Period of 02-10: 02-10 - on 2026-03-10",
+                "UsageDebit of 02-10: - 02-10 on 2026-03-10",
+                "Period of 03-10: 03-10 - on 2026-03-10",
+                "UsageDebit of 03-10: - 03-10 on 2026-04-10",
+            ],
+        ),
+    ];
+    for (payment_time, expected) in rows {
+        assert_eq!(documents(&product(terms(payment_time, "2026-01-10", "2026-04-09", Some("2026-03-10")))), expected);
+    }
+}
+
+#[test]
+fn usage_carries_over_to_the_next_version_only_where_it_can_stand_there() {
+    let during = || terms(DuringUse, "2026-01-01", "2026-12-31", None);
+    let after = || terms(AfterUse, "2026-01-01", "2026-12-31", None);
+    let mut elsewhere = during();
+    elsewhere.entity_ref = entity_ref("elsewhere");
+    let mut in_dollars = during();
+    in_dollars.pricing.currency = currency("USD");
+    let mut repriced = during();
+    repriced.line_items.clear();
+    let carried = ["Period of 01-01: 01-01 - on 2026-01-01", "Period of 02-01: 02-01 01-01 on 2026-02-01"];
+    let closed = [
+        "Period of 01-01: 01-01 - on 2026-01-01",
+        "Closing of 01-01: - 01-01 on 2026-02-01",
+        "Period of 02-01: 02-01 - on 2026-02-01",
+    ];
+    let to_after = [
+        "Period of 01-01: 01-01 - on 2026-01-01",
+        "Closing of 01-01: - 01-01 on 2026-02-01",
+        "Period of 02-01: 02-01 02-01 on 2026-03-01",
+    ];
+    let from_after = ["Period of 01-01: 01-01 01-01 on 2026-02-01", "Period of 02-01: 02-01 - on 2026-02-01"];
+    let rows: [(&str, ProductTerms, ProductTerms, &[&str]); 5] = [
+        ("other line items", during(), repriced, &carried),
+        ("another entity", during(), elsewhere, &closed),
+        ("another currency", during(), in_dollars, &closed),
+        ("another payment time", during(), after(), &to_after),
+        ("from another payment time", after(), during(), &from_after),
+    ];
+    for (what, first, second, expected) in rows {
+        let product = versions(vec![("2026-01-01", first), ("2026-02-01", second)]);
+        assert_eq!(documents(&product)[..expected.len()], *expected, "{what}");
+    }
+}
+
+#[test]
+fn a_share_of_usage_is_a_share_of_its_documents_period() {
+    let product = product(terms(DuringUse, "2026-01-01", "2026-02-28", None));
+    let january = product.period_at(date("2026-01-31")).expect("covered");
+    assert_eq!(shown(&share_for_usage(&product, january)), "Period of 02-01: 02-01 01-01 on 2026-02-01");
+    let february = product.period_at(date("2026-02-01")).expect("covered");
+    assert_eq!(shown(&share_for_usage(&product, february)), "Closing of 02-01: - 02-01 on 2026-03-01");
+}
+
+#[test]
+fn a_document_is_due_at_the_entitys_midnight_and_its_grace() {
+    let rows = [
+        ("UTC", 0, "2026-03-01T00:00:00Z"),
+        ("UTC", 2, "2026-03-01T02:00:00Z"),
+        ("UTC", 720, "2026-03-31T00:00:00Z"),
+        ("Europe/Berlin", 2, "2026-03-01T01:00:00Z"),
+        ("America/New_York", 2, "2026-03-01T07:00:00Z"),
+        ("Pacific/Kiritimati", 0, "2026-02-28T10:00:00Z"),
+        ("Pacific/Pago_Pago", 0, "2026-03-01T11:00:00Z"),
+        ("Asia/Kathmandu", 1, "2026-02-28T19:15:00Z"),
+    ];
+    let product = product(terms(AfterUse, "2026-01-01", "2026-12-31", None));
+    let february = product.period_at(date("2026-02-10")).expect("covered");
+    for (zone, grace_hours, expected) in rows {
+        let mut entity = fixtures::entity("main");
+        (entity.profile.time_zone, entity.profile.grace_hours) = (fixtures::zone(zone), grace_hours);
+        let due_at = share_for_usage(&product, february).due_at(&entity);
+        assert_eq!(due_at.to_string(), expected, "{zone} and {grace_hours} h");
+    }
+}
+
+/// Resolves with a customer and an entity that state nothing.
+fn resolve(terms: &ProductTerms) -> Option<ResolvedTerms> {
+    Some(terms.resolve(&fixtures::customer(&CountingIds::new(), "acme"), &fixtures::entity("main")))
+}
+
+fn contract(terms: Vec<ProductTerms>) -> Contract {
+    let ids = CountingIds::new();
+    fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), terms)
+}
+
+/// The products that share the document of the first one's first period, in a slot.
+fn companion_nos(contract: &Contract, slot: Slot) -> Vec<u16> {
+    let product = &contract.products[0];
+    let own = product.first_period().expect("a period");
+    let share = shares_of_period(product, own).into_iter().find(|share| share.slot == slot).expect("the slot");
+    companions(contract, &share, resolve).iter().map(|(share, _)| share.own.product_no.0).collect()
+}
+
+#[test]
+fn products_share_a_document_when_six_things_agree() {
+    let plain = || terms(AfterUse, "2026-01-01", "2026-12-31", None);
+    let changed = |change: &dyn Fn(&mut ProductTerms)| {
+        let mut terms = plain();
+        change(&mut terms);
+        terms
+    };
+    let card = |terms: &mut ProductTerms| {
+        terms.payment = PaymentDetails { crypto: fixtures::full_payment().crypto, ..PaymentDetails::default() };
+    };
+    let rows: Vec<(&str, ProductTerms, bool)> = vec![
+        ("the same terms", plain(), true),
+        ("another pricing", changed(&|t| t.pricing.pricing_ref = fixtures::pricing_ref("other")), true),
+        ("another tax", changed(&|t| t.tax = Some(percent("7"))), true),
+        ("another discount", changed(&|t| t.discount = Some(percent("50"))), true),
+        ("another note", changed(&|t| t.note = Some(fixtures::prose("note"))), true),
+        ("net terms that say the default", changed(&|t| t.net_terms = Some(NetTerms::DueUponReceipt)), true),
+        ("a longer range with the same period", terms(AfterUse, "2026-01-01", "2027-12-31", None), true),
+        ("another entity", changed(&|t| t.entity_ref = entity_ref("other")), false),
+        ("another currency", changed(&|t| t.pricing.currency = currency("USD")), false),
+        ("another period", terms(AfterUse, "2026-01-01", "2026-12-30", None), false),
+        ("a period that begins later", terms(AfterUse, "2026-01-02", "2026-12-31", None), false),
+        ("another payment time", terms(BeforeUse, "2026-01-01", "2026-12-31", None), false),
+        ("other net terms", changed(&|t| t.net_terms = Some(NetTerms::Days(30))), false),
+        ("other payment details", changed(&card), false),
+        ("no period there", terms(AfterUse, "2026-02-01", "2026-12-31", None), false),
+    ];
+    for (what, other, shares) in rows {
+        let contract = contract(vec![plain(), other, plain()]);
+        let expected: &[u16] = if shares { &[0, 1, 2] } else { &[0, 2] };
+        assert_eq!(companion_nos(&contract, Slot::Period), expected, "{what}");
+    }
+}
+
+#[test]
+fn companions_stand_in_the_same_slot() {
+    // Over the same January, one product goes on and two end.
+    let ends = || terms(DuringUse, "2026-01-01", "2026-01-31", None);
+    let goes_on = || terms(DuringUse, "2026-01-01", "2026-02-28", None);
+    let contract = contract(vec![ends(), goes_on(), ends()]);
+    assert_eq!(companion_nos(&contract, Slot::Period), [0, 1, 2]);
+    assert_eq!(companion_nos(&contract, Slot::Closing), [0, 2]);
+}
+
+#[test]
+fn without_resolved_terms_nobody_is_a_companion() {
+    let contract = contract(vec![terms(AfterUse, "2026-01-01", "2026-12-31", None)]);
+    let own = contract.products[0].first_period().expect("a period");
+    let share = shares_of_period(&contract.products[0], own)[0];
+    assert!(companions(&contract, &share, |_| None).is_empty());
+}
+
+#[test]
+fn the_shares_of_a_stored_document_are_found_again() {
+    let other = || terms(DuringUse, "2026-01-01", "2026-12-31", None);
+    let contract = contract(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
+    let february = Period::inclusive(date("2026-02-01"), date("2026-02-28")).expect("a period");
+    let found = shares_of_document(&contract, &[ProductNo(1), ProductNo(0), ProductNo(2), ProductNo(9)], february, Slot::Period);
+    let shown: Vec<String> = found.iter().map(|share| format!("{} {}", share.own.product_no.0, shown(share))).collect();
+    // The third has no period there, a fourth isn't in the contract.
+    let expected = ["1 Period of 02-01: 02-01 01-01 on 2026-02-01", "0 Period of 02-01: 02-01 01-01 on 2026-02-01"];
+    assert_eq!(shown, expected);
+}
+
+/// Up to three versions of any payment time, over a year with a gap now and then.
+fn any_product() -> impl Strategy<Value = ContractProduct> {
+    let time = || proptest::sample::select(vec![AfterUse, DuringUse, BeforeUse]);
+    let from = |month: u32, day: u32| format!("2026-{month:02}-{day:02}");
+    (time(), time(), time(), 1u32..7, 7u32..13, 1u32..28, proptest::bool::ANY).prop_map(
+        move |(a, b, c, second, third, day, gap)| {
+            let year = |payment_time| terms(payment_time, "2026-01-01", "2026-12-31", None);
+            let until = if gap { from(third - 1, day) } else { "2026-12-31".to_owned() };
+            let middle = terms(b, "2026-01-01", &until, None);
+            let (second, third) = (from(second, day), from(third, day));
+            versions(vec![("2026-01-01", year(a)), (&second, middle), (&third, year(c))])
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn every_period_is_billed_exactly_once(product in any_product()) {
+        let shares: Vec<Share<'_>> = product.periods().flat_map(|own| shares_of_period(&product, own)).collect();
+        for period in product.periods() {
+            prop_assert_eq!(shares.iter().filter(|share| share.fixed == Some(period)).count(), 1);
+            let billing: Vec<&Share<'_>> = shares.iter().filter(|share| share.usage == Some(period)).collect();
+            prop_assert_eq!(billing.len(), 1);
+            // Events and the billing run agree on the document.
+            prop_assert_eq!(&share_for_usage(&product, period), billing[0]);
+            // Nothing is billed before it is over.
+            prop_assert!(billing[0].issue_day() >= period.period.span().end());
+        }
+    }
+}

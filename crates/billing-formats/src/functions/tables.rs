@@ -1,0 +1,31 @@
+//! Look-ups in objects: a literal table, or the event itself.
+//!
+//! - `get(object, key)`: the field, or nothing; also of nothing, so that it can be nested.
+//! - `lookup(table, key)`: the field, or an error.
+//! - `lookup(table, key, default)`: the field, or the default.
+
+use rhai::{Dynamic, Engine, ImmutableString, Map};
+
+use crate::operators::Fallible;
+use crate::values::{kind, plain_text};
+
+pub(crate) fn register(engine: &mut Engine) {
+    engine
+        .register_fn("get", |object: &mut Map, key: ImmutableString| object.get(key.as_str()).cloned().unwrap_or(Dynamic::UNIT))
+        .register_fn("get", |(): (), _key: ImmutableString| Dynamic::UNIT)
+        .register_fn("lookup", |table: &mut Map, key: Dynamic| -> Fallible<Dynamic> {
+            let key = text_of(&key)?;
+            table.get(key.as_str()).cloned().ok_or_else(|| format!("the table has no `{key}`").into())
+        })
+        .register_fn("lookup", |table: &mut Map, key: Dynamic, default: Dynamic| -> Fallible<Dynamic> {
+            if key.is_unit() {
+                return Ok(default);
+            }
+            Ok(table.get(text_of(&key)?.as_str()).cloned().unwrap_or(default))
+        });
+}
+
+/// Keys are texts; a number's digits find the text of the same digits.
+fn text_of(key: &Dynamic) -> Fallible<ImmutableString> {
+    plain_text(key).ok_or_else(|| format!("a key is a text or a number, not {}", kind(key)).into())
+}

@@ -1,0 +1,62 @@
+//! Texts.
+//!
+//! - `upper(text)`, `lower(text)`, `trim(text)`
+//! - `split(text, separator)`: a list, at most 1000 long
+//! - `slice(text, start, length)`: characters, counted from 0
+//! - `replace(text, part, by)`: every occurrence
+//! - `concat(a, b, …)`: two to six plain values as one text
+//! - `text(value)`: a number's digits, or `true` or `false`
+
+use rhai::{Array, Dynamic, Engine, ImmutableString};
+
+use crate::operators::{Fallible, fits, joined};
+use crate::values::{kind, plain_text};
+
+const MAX_PIECES: usize = 1000;
+
+pub(crate) fn register(engine: &mut Engine) {
+    engine
+        .register_fn("upper", |text: ImmutableString| joined(&[&text.to_uppercase()]))
+        .register_fn("lower", |text: ImmutableString| joined(&[&text.to_lowercase()]))
+        .register_fn("trim", |text: ImmutableString| text.trim().to_owned())
+        .register_fn("split", split)
+        .register_fn("slice", slice)
+        .register_fn("replace", replace)
+        .register_fn("text", |value: Dynamic| concat(&[value]))
+        .register_fn("concat", |a: Dynamic, b: Dynamic| concat(&[a, b]))
+        .register_fn("concat", |a: Dynamic, b: Dynamic, c: Dynamic| concat(&[a, b, c]))
+        .register_fn("concat", |a: Dynamic, b: Dynamic, c: Dynamic, d: Dynamic| concat(&[a, b, c, d]))
+        .register_fn("concat", |a: Dynamic, b: Dynamic, c: Dynamic, d: Dynamic, e: Dynamic| concat(&[a, b, c, d, e]))
+        .register_fn("concat", |a: Dynamic, b: Dynamic, c: Dynamic, d: Dynamic, e: Dynamic, f: Dynamic| {
+            concat(&[a, b, c, d, e, f])
+        });
+}
+
+fn split(text: ImmutableString, separator: ImmutableString) -> Fallible<Array> {
+    if separator.is_empty() {
+        return Err("a separator must not be empty".into());
+    }
+    let pieces: Array = text.split(separator.as_str()).take(MAX_PIECES + 1).map(|piece| piece.to_owned().into()).collect();
+    if pieces.len() > MAX_PIECES { Err(format!("a text splits into at most {MAX_PIECES} pieces").into()) } else { Ok(pieces) }
+}
+
+fn slice(text: ImmutableString, start: i64, length: i64) -> Fallible<String> {
+    let count = |n: i64| usize::try_from(n).map_err(|_| "start and length of a slice must not be negative");
+    Ok(text.chars().skip(count(start)?).take(count(length)?).collect())
+}
+
+fn replace(text: ImmutableString, part: ImmutableString, by: ImmutableString) -> Fallible<ImmutableString> {
+    if part.is_empty() {
+        return Err("the part to replace must not be empty".into());
+    }
+    let pieces: Vec<_> = text.split(part.as_str()).collect();
+    // Counted before it is built: one letter of each of many could become a long text.
+    fits(text.len() + (pieces.len() - 1) * by.len())?;
+    Ok(pieces.join(by.as_str()).into())
+}
+
+fn concat(parts: &[Dynamic]) -> Fallible<ImmutableString> {
+    let text = |part: &Dynamic| plain_text(part).ok_or_else(|| format!("{} has no text", kind(part)));
+    let texts = parts.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    joined(&texts.iter().map(ImmutableString::as_str).collect::<Vec<_>>())
+}

@@ -1,0 +1,257 @@
+//! Whole mappings: compiled once, kept, and evaluated field by field.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::format::{
+    Expression, FormatError, FormatMapping, FormatTarget, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat,
+};
+use billing_domain::ports::EventMapper;
+use billing_domain::quantity::Quantity;
+use billing_domain::usage::{ReportData, ReportDataError, ReportValue};
+use rhai::{Engine, Scope};
+use serde_json::Value;
+
+use crate::program::{EVENT, Program};
+use crate::values::{event_value, kind, plain, read_event, submitted};
+use crate::{budget, engine};
+
+/// How many mappings are kept compiled. One more takes the place of any other.
+pub const MAX_COMPILED_FORMATS: usize = 256;
+
+/// Evaluates usage formats with rhai. One for the whole process.
+pub struct RhaiMapper {
+    engine: Engine,
+    // By the mapping itself, not by reference and version: those are an organization's, and two organizations may
+    // have chosen the same.
+    compiled: RwLock<HashMap<FormatMapping, Arc<Compiled>>>,
+}
+
+struct Compiled {
+    timestamp: Program,
+    customer: Names,
+    usage_product: Names,
+    quantity: Program,
+    columns: Vec<(String, Program)>,
+    currency: Option<Program>,
+    entity_ref: Option<Program>,
+    /// The fields of the event that any of them names.
+    named: HashSet<String>,
+}
+
+enum Names {
+    Ref(Program),
+    Name(Program),
+    Either { reference: Program, name: Program },
+}
+
+impl RhaiMapper {
+    /// With nothing compiled yet.
+    pub fn new() -> Self {
+        Self { engine: engine::build(), compiled: RwLock::default() }
+    }
+
+    fn compiled(&self, mapping: &FormatMapping) -> Result<Arc<Compiled>, FormatError> {
+        // A poisoned lock still guards whole entries: each is put in by one call.
+        if let Some(found) = self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(mapping) {
+            return Ok(Arc::clone(found));
+        }
+        let fresh = self.compile(mapping).map_err(|mut errors| errors.swap_remove(0))?;
+        let fresh = Arc::new(fresh);
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if compiled.len() >= MAX_COMPILED_FORMATS
+            && let Some(any) = compiled.keys().next().cloned()
+        {
+            compiled.remove(&any);
+        }
+        compiled.insert(mapping.clone(), Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    /// The errors are never empty.
+    fn compile(&self, mapping: &FormatMapping) -> Result<Compiled, Vec<FormatError>> {
+        let mut errors = Vec::new();
+        let mut named = HashSet::new();
+        let mut program = |target, expression: &Expression| match Program::compile(&self.engine, target, expression) {
+            Ok(program) => {
+                named.extend(program.fields.iter().cloned());
+                Some(program)
+            }
+            Err(error) => {
+                errors.push(error);
+                None
+            }
+        };
+        let timestamp = program(FormatTarget::Timestamp, &mapping.timestamp);
+        let customer = names(&mapping.customer, FormatTarget::CustomerRef, FormatTarget::CustomerName, &mut program);
+        let (by_ref, by_name) = (FormatTarget::UsageProductRef, FormatTarget::UsageProductName);
+        let usage_product = names(&mapping.usage_product, by_ref, by_name, &mut program);
+        let quantity = program(FormatTarget::Quantity, &mapping.quantity);
+        let mut columns = Vec::new();
+        if let ReportMapping::Columns(listed) = &mapping.report_data {
+            for (key, expression) in listed.entries() {
+                columns
+                    .extend(program(FormatTarget::ReportColumn(key.clone()), expression).map(|program| (key.clone(), program)));
+            }
+        }
+        let currency = mapping.currency.as_ref().and_then(|expression| program(FormatTarget::Currency, expression));
+        let entity_ref = mapping.entity_ref.as_ref().and_then(|expression| program(FormatTarget::EntityRef, expression));
+        match (timestamp, customer, usage_product, quantity) {
+            (Some(timestamp), Some(customer), Some(usage_product), Some(quantity)) if errors.is_empty() => {
+                Ok(Compiled { timestamp, customer, usage_product, quantity, columns, currency, entity_ref, named })
+            }
+            _ => Err(errors),
+        }
+    }
+}
+
+impl Default for RhaiMapper {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for RhaiMapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RhaiMapper")
+    }
+}
+
+impl EventMapper for RhaiMapper {
+    fn check(&self, mapping: &FormatMapping) -> Result<(), Vec<FormatError>> {
+        self.compile(mapping).map(|_| ())
+    }
+
+    fn map(&self, format: &UsageFormat, event: &str) -> Result<MappedEvent, FormatError> {
+        let compiled = self.compiled(&format.mapping)?;
+        let about_event = |reason| fail(FormatTarget::Event, reason);
+        let fields = read_event(event).map_err(about_event)?;
+        let (value, values) = event_value(&fields).map_err(about_event)?;
+        let mut scope = Scope::new();
+        scope.push_dynamic(EVENT, value);
+        budget::start(event.len(), values);
+        let mut run = Run { engine: &self.engine, scope: &mut scope };
+        Ok(MappedEvent {
+            timestamp: run.timestamp(&compiled.timestamp)?,
+            customer: run.names(&compiled.customer)?,
+            usage_product: run.names(&compiled.usage_product)?,
+            quantity: run.quantity(&compiled.quantity)?,
+            report_data: match &format.mapping.report_data {
+                ReportMapping::None => None,
+                ReportMapping::Columns(_) => Some(run.columns(&compiled.columns)?),
+                ReportMapping::Rest => Some(rest(&fields, &compiled.named)?),
+                ReportMapping::Field(name) => entries(&fields, name)?,
+            },
+            currency: run.optional(compiled.currency.as_ref())?,
+            entity_ref: run.optional(compiled.entity_ref.as_ref())?,
+        })
+    }
+}
+
+/// The expressions' engine and the one event they see.
+struct Run<'a, 'scope> {
+    engine: &'a Engine,
+    scope: &'a mut Scope<'scope>,
+}
+
+impl Run<'_, '_> {
+    fn timestamp(&mut self, program: &Program) -> Result<String, FormatError> {
+        let text = program.text(self.engine, self.scope)?;
+        match Timestamp::parse(&text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(program.fail(error.to_string())),
+        }
+    }
+
+    fn names(&mut self, names: &Names) -> Result<RefOrName, FormatError> {
+        match names {
+            Names::Ref(program) => program.text(self.engine, self.scope).map(RefOrName::Ref),
+            Names::Name(program) => program.text(self.engine, self.scope).map(RefOrName::Name),
+            Names::Either { reference, name } => match reference.optional_text(self.engine, self.scope)? {
+                Some(text) => Ok(RefOrName::Ref(text)),
+                None => name.text(self.engine, self.scope).map(RefOrName::Name),
+            },
+        }
+    }
+
+    fn quantity(&mut self, program: &Program) -> Result<String, FormatError> {
+        let value = program.evaluate(self.engine, self.scope)?;
+        let text = match plain(&value) {
+            Some(ReportValue::Number(text) | ReportValue::Text(text)) => text,
+            _ => return Err(program.fail(format!("gives {} where a number is wanted", kind(&value)))),
+        };
+        match Quantity::parse(&text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(program.fail(format!("gives {text}, which {error}"))),
+        }
+    }
+
+    fn columns(&mut self, columns: &[(String, Program)]) -> Result<ReportData, FormatError> {
+        let mut entries = Vec::with_capacity(columns.len());
+        for (key, program) in columns {
+            let value = program.evaluate(self.engine, self.scope)?;
+            let plain =
+                plain(&value).ok_or_else(|| program.fail(format!("gives {} where a plain value is wanted", kind(&value))))?;
+            let entry = vec![(key.clone(), plain)];
+            // Alone first: the whole would name the key, not the expression.
+            let entry = ReportData::new(entry).map_err(|error| program.fail(error.to_string()))?;
+            entries.extend_from_slice(entry.entries());
+        }
+        report_data(entries)
+    }
+
+    fn optional(&mut self, program: Option<&Program>) -> Result<Option<String>, FormatError> {
+        program.map_or(Ok(None), |program| program.optional_text(self.engine, self.scope))
+    }
+}
+
+fn names(
+    naming: &Naming,
+    by_ref: FormatTarget,
+    by_name: FormatTarget,
+    program: &mut impl FnMut(FormatTarget, &Expression) -> Option<Program>,
+) -> Option<Names> {
+    match naming {
+        Naming::Ref(reference) => program(by_ref, reference).map(Names::Ref),
+        Naming::Name(name) => program(by_name, name).map(Names::Name),
+        Naming::Either { reference, name } => {
+            // Both are compiled, so that the errors of both are told.
+            let (reference, name) = (program(by_ref, reference), program(by_name, name));
+            reference.zip(name).map(|(reference, name)| Names::Either { reference, name })
+        }
+    }
+}
+
+fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> Result<ReportData, FormatError> {
+    let others = fields.iter().filter(|(key, _)| !named.contains(*key));
+    report_data(others.map(|(key, value)| (key.clone(), submitted(value))).collect())
+}
+
+fn entries(fields: &serde_json::Map<String, Value>, name: &str) -> Result<Option<ReportData>, FormatError> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(entries)) => {
+            if let Some((key, _)) = entries.iter().find(|(_, value)| value.is_array() || value.is_object()) {
+                return Err(fail(FormatTarget::ReportColumn(key.clone()), "must be a plain value"));
+            }
+            report_data(entries.iter().map(|(key, value)| (key.clone(), submitted(value))).collect()).map(Some)
+        }
+        Some(_) => Err(fail(FormatTarget::ReportData, format!("`{name}` must be an object"))),
+    }
+}
+
+fn report_data(entries: Vec<(String, ReportValue)>) -> Result<ReportData, FormatError> {
+    ReportData::new(entries).map_err(|error| {
+        let reason = error.to_string();
+        match error {
+            ReportDataError::TooManyKeys => fail(FormatTarget::ReportData, reason),
+            ReportDataError::Key(key) | ReportDataError::Value(key) => fail(FormatTarget::ReportColumn(key), reason),
+        }
+    })
+}
+
+fn fail(target: FormatTarget, reason: impl Into<String>) -> FormatError {
+    FormatError { target, expression: None, position: None, reason: reason.into() }
+}

@@ -1,0 +1,71 @@
+//! One expression, compiled.
+
+use billing_domain::format::{Expression, FormatError, FormatTarget};
+use rhai::{AST, Dynamic, Engine, Scope};
+
+use crate::failure::Failure;
+use crate::source;
+use crate::values::kind;
+
+/// The only variable of an expression.
+pub(crate) const EVENT: &str = "event";
+
+/// A compiled expression that knows what it is for.
+#[derive(Debug)]
+pub(crate) struct Program {
+    target: FormatTarget,
+    expression: Expression,
+    ast: AST,
+    /// The fields of the event it names.
+    pub(crate) fields: Vec<String>,
+}
+
+impl Program {
+    pub(crate) fn compile(engine: &Engine, target: FormatTarget, expression: &Expression) -> Result<Self, FormatError> {
+        let parse = || {
+            let fields = source::fields(expression.as_str())?;
+            // Strict variables: what isn't in this scope isn't known.
+            let mut scope = Scope::new();
+            scope.push(EVENT, Dynamic::UNIT);
+            let ast = engine.compile_expression_with_scope(&scope, expression.as_str()).map_err(Failure::from)?;
+            Ok((fields, ast))
+        };
+        match parse() {
+            Ok((fields, ast)) => Ok(Self { target, expression: expression.clone(), ast, fields }),
+            Err(failure) => Err(error(target, expression, failure)),
+        }
+    }
+
+    /// What it gives for the event in a scope.
+    pub(crate) fn evaluate(&self, engine: &Engine, scope: &mut Scope) -> Result<Dynamic, FormatError> {
+        let result = engine.eval_ast_with_scope::<Dynamic>(scope, &self.ast);
+        result.map_err(|failed| self.error(Failure::from(failed)))
+    }
+
+    /// A text, which must be there.
+    pub(crate) fn text(&self, engine: &Engine, scope: &mut Scope) -> Result<String, FormatError> {
+        self.optional_text(engine, scope)?.ok_or_else(|| self.fail("gives nothing where a text is wanted"))
+    }
+
+    /// A text, or nothing.
+    pub(crate) fn optional_text(&self, engine: &Engine, scope: &mut Scope) -> Result<Option<String>, FormatError> {
+        let value = self.evaluate(engine, scope)?;
+        if value.is_unit() {
+            return Ok(None);
+        }
+        let given = kind(&value);
+        value.into_string().map(Some).map_err(|_| self.fail(format!("gives {given} where a text is wanted")))
+    }
+
+    pub(crate) fn fail(&self, reason: impl Into<String>) -> FormatError {
+        self.error(Failure::because(reason))
+    }
+
+    fn error(&self, failure: Failure) -> FormatError {
+        error(self.target.clone(), &self.expression, failure)
+    }
+}
+
+fn error(target: FormatTarget, expression: &Expression, failure: Failure) -> FormatError {
+    FormatError { target, expression: Some(expression.clone()), position: failure.position, reason: failure.reason }
+}

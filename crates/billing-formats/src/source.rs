@@ -1,0 +1,107 @@
+//! What an expression's text shows without being evaluated: the fields of the event it names, and forms that the
+//! parser would take and shouldn't.
+
+use crate::failure::Failure;
+
+/// A decimal holds every number of as many digits; the parser would round a longer literal.
+const MAX_LITERAL_DIGITS: usize = 28;
+
+/// The fields of the event that an expression names, each as often as it does.
+pub(crate) fn fields(source: &str) -> Result<Vec<String>, Failure> {
+    let mut fields = Vec::new();
+    let mut rest = source;
+    let mut after_point = false;
+    while let Some(first) = rest.chars().next() {
+        let token = token_len(rest)?;
+        let (token, after) = rest.split_at(token);
+        if token == "event" && !after_point {
+            fields.extend(field_after_event(after));
+        }
+        if !first.is_whitespace() {
+            after_point = first == '.';
+        }
+        rest = after;
+    }
+    Ok(fields)
+}
+
+/// The length of the name, number, text or other character a source begins with.
+fn token_len(source: &str) -> Result<usize, Failure> {
+    let first = source.chars().next().map_or(0, char::len_utf8);
+    match source.as_bytes()[0] {
+        b'"' => text_len(source).ok_or_else(|| Failure::because("a text has no end")),
+        b'`' | b'\'' => Err(Failure::because("texts stand in double quotes")),
+        b'/' if source[1..].starts_with(['/', '*']) => Err(Failure::because("an expression has no comments")),
+        b'0'..=b'9' => {
+            let literal = run(source, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+            let digits = source[..literal].bytes().filter(u8::is_ascii_digit).count();
+            if digits > MAX_LITERAL_DIGITS {
+                return Err(Failure::because(format!("a number must have at most {MAX_LITERAL_DIGITS} digits")));
+            }
+            Ok(literal)
+        }
+        b'_' | b'a'..=b'z' | b'A'..=b'Z' => Ok(run(source, |c| c.is_alphanumeric() || c == '_')),
+        _ => Ok(first),
+    }
+}
+
+fn run(source: &str, belongs: impl Fn(char) -> bool) -> usize {
+    source.find(|c| !belongs(c)).unwrap_or(source.len())
+}
+
+/// The length of a text with its quotes.
+fn text_len(source: &str) -> Option<usize> {
+    let mut escaped = false;
+    let end = source[1..].find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    })?;
+    Some(end + 2)
+}
+
+/// The field in `event.field`, `event["field"]` and, of a function's first argument, `event, "field"`.
+fn field_after_event(after: &str) -> Option<String> {
+    let after = after.trim_start();
+    let after = after.strip_prefix('?').unwrap_or(after);
+    if let Some(name) = after.strip_prefix('.') {
+        let name = name.trim_start();
+        return Some(name[..run(name, |c| c.is_alphanumeric() || c == '_')].to_owned());
+    }
+    let text = after.strip_prefix(['[', ','])?.trim_start();
+    let length = if text.starts_with('"') { text_len(text)? } else { return None };
+    Some(text[1..length - 1].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_an_expression_names_are_found() {
+        let rows: [(&str, &[&str]); 9] = [
+            ("event.a + event . b", &["a", "b"]),
+            (r#"event["x y"] + event[ "z" ]"#, &["x y", "z"]),
+            (r#"get(event, "a") ?? event?.b"#, &["a", "b"]),
+            ("event.a.event.c", &["a"]),
+            (r#""event.no" + event.yes"#, &["yes"]),
+            (r#""\"event.no" + event.yes"#, &["yes"]),
+            ("my_event.a + events.b + event_2.c", &[]),
+            ("event", &[]),
+            ("1.5 + event.größe", &["größe"]),
+        ];
+        for (source, expected) in rows {
+            assert_eq!(fields(source).expect(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn forms_that_would_be_misread_are_refused() {
+        let long = "1".repeat(29);
+        for bad in ["'a'", "`a${event.b}`", "1 // two", "1 /* two */", "\"open", &long, &format!("0.{long}")] {
+            assert!(fields(bad).is_err(), "{bad}");
+        }
+        assert!(fields(r#""it's // `fine`""#).is_ok());
+        assert!(fields(&"1".repeat(28)).is_ok());
+    }
+}

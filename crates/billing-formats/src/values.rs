@@ -1,0 +1,163 @@
+//! Events as expressions see them: every JSON number an exact decimal, and limits on everything.
+
+use billing_domain::decimal::Digits;
+use billing_domain::usage::ReportValue;
+use rhai::{Array, Dynamic, ImmutableString, Map};
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+/// The most bytes of an event's JSON text.
+pub const MAX_EVENT_BYTES: usize = 64 * 1024;
+/// The most levels of nesting in an event.
+pub const MAX_EVENT_DEPTH: usize = 32;
+/// The most values in an event, nested ones included.
+pub const MAX_EVENT_VALUES: usize = 2_000;
+/// The most bytes of a text, in an event or made by an expression.
+pub const MAX_TEXT_BYTES: usize = 16 * 1024;
+
+/// As many as a [`Decimal`] can hold.
+const DIGITS: Digits = Digits { integer: 28, fraction: 28 };
+
+/// A number of the event that no exact decimal holds. It may be passed through as a text, nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LongNumber(pub(crate) String);
+
+/// Reads an event. Keys keep their order; that each is there once was checked when the request was read.
+pub(crate) fn read_event(text: &str) -> Result<serde_json::Map<String, Value>, String> {
+    if text.len() > MAX_EVENT_BYTES {
+        return Err(format!("must have at most {MAX_EVENT_BYTES} bytes"));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err("must be a JSON object".to_owned()),
+        Err(error) => Err(format!("is not JSON: {error}")),
+    }
+}
+
+/// The event as the variable of that name, and how many values it has.
+pub(crate) fn event_value(fields: &serde_json::Map<String, Value>) -> Result<(Dynamic, usize), String> {
+    let mut count = 0;
+    let event = object(fields, 1, &mut count)?;
+    Ok((event, count))
+}
+
+fn object(fields: &serde_json::Map<String, Value>, depth: usize, count: &mut usize) -> Result<Dynamic, String> {
+    let entry = |(key, field): (&String, &Value)| Ok((key.as_str().into(), value(field, depth + 1, count)?));
+    fields.iter().map(entry).collect::<Result<Map, String>>().map(Dynamic::from_map)
+}
+
+fn value(value_of: &Value, depth: usize, count: &mut usize) -> Result<Dynamic, String> {
+    *count += 1;
+    if *count > MAX_EVENT_VALUES {
+        return Err(format!("must have at most {MAX_EVENT_VALUES} values"));
+    }
+    // A value counts as one level, so the object around it may be at the limit's level.
+    if depth > MAX_EVENT_DEPTH + 1 {
+        return Err(format!("must have at most {MAX_EVENT_DEPTH} levels"));
+    }
+    Ok(match value_of {
+        Value::Null => Dynamic::UNIT,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => parse_number(&number.to_string()),
+        Value::String(text) if text.len() > MAX_TEXT_BYTES => {
+            return Err(format!("must have at most {MAX_TEXT_BYTES} bytes in a text"));
+        }
+        Value::String(text) => text.into(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| value(item, depth + 1, count));
+            Dynamic::from_array(items.collect::<Result<Array, String>>()?)
+        }
+        Value::Object(fields) => object(fields, depth, count)?,
+    })
+}
+
+/// A number's text as an exact decimal, or as what can only be passed through.
+pub(crate) fn parse_number(text: &str) -> Dynamic {
+    DIGITS.parse(text).map_or_else(|_| Dynamic::from(LongNumber(text.to_owned())), Dynamic::from_decimal)
+}
+
+/// The number in a value, if it is one.
+pub(crate) fn number(value: &Dynamic) -> Option<Decimal> {
+    value.as_decimal().or_else(|_| value.as_int().map(Decimal::from)).ok()
+}
+
+/// What people call the type of a value.
+pub(crate) fn kind(value: &Dynamic) -> &'static str {
+    match value {
+        v if v.is_unit() => "nothing",
+        v if v.is_bool() => "true or false",
+        v if number(v).is_some() => "a number",
+        v if v.is_string() => "a text",
+        v if v.is_array() => "a list",
+        v if v.is_map() => "an object",
+        v if v.is::<LongNumber>() => "a number with more digits than exact decimals hold",
+        _ => "something else",
+    }
+}
+
+/// A plain value's text: of a text itself, of a number its digits.
+pub(crate) fn plain_text(value: &Dynamic) -> Option<ImmutableString> {
+    match plain(value)? {
+        ReportValue::Text(text) | ReportValue::Number(text) => Some(text.into()),
+        ReportValue::Bool(truth) => Some(truth.to_string().into()),
+        ReportValue::Null => None,
+    }
+}
+
+/// A value that has no parts.
+pub(crate) fn plain(value: &Dynamic) -> Option<ReportValue> {
+    if value.is_unit() {
+        Some(ReportValue::Null)
+    } else if let Ok(truth) = value.as_bool() {
+        Some(ReportValue::Bool(truth))
+    } else if let Some(number) = number(value) {
+        Some(ReportValue::Number(number.to_string()))
+    } else if let Some(LongNumber(digits)) = value.read_lock::<LongNumber>().as_deref() {
+        Some(ReportValue::Number(digits.clone()))
+    } else {
+        value.as_immutable_string_ref().ok().map(|text| ReportValue::Text(text.to_string()))
+    }
+}
+
+/// A field as submitted; what is nested becomes its JSON text.
+pub(crate) fn submitted(value: &Value) -> ReportValue {
+    match value {
+        Value::Null => ReportValue::Null,
+        Value::Bool(truth) => ReportValue::Bool(*truth),
+        Value::Number(number) => ReportValue::Number(number.to_string()),
+        Value::String(text) => ReportValue::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => ReportValue::Text(value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_the_decimal_of_its_text() {
+        for (text, exact) in
+            [("0.1", "0.1"), ("3", "3"), ("1.50", "1.50"), ("1e3", "1000"), ("12345678901234.000001", "12345678901234.000001")]
+        {
+            let fields = read_event(&format!("{{\"n\": {text}}}")).expect("an object");
+            let event = event_value(&fields).expect("small enough").0.cast::<Map>();
+            assert_eq!(event["n"].as_decimal().expect("a decimal").to_string(), exact);
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_decimals_keeps_its_text() {
+        for text in ["1234567890123456789012345678901234567890", "1e400", "0.00000000000000000000000000000000001"] {
+            assert_eq!(plain(&parse_number(text)), Some(ReportValue::Number(text.to_owned())));
+            assert_eq!(number(&parse_number(text)), None);
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_in_levels() {
+        let nested = |levels: usize| format!("{}{{\"a\":1}}{}", "{\"a\":".repeat(levels - 1), "}".repeat(levels - 1));
+        let read = |levels| event_value(&read_event(&nested(levels)).expect("an object"));
+        assert!(read(MAX_EVENT_DEPTH).is_ok());
+        assert!(read(MAX_EVENT_DEPTH + 1).is_err());
+    }
+}

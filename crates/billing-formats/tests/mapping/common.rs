@@ -1,0 +1,61 @@
+//! Short ways to make mappings.
+
+use billing_domain::format::{
+    Expression, FormatError, FormatMapping, MappedEvent, Naming, ReportColumns, ReportMapping, UsageFormat,
+};
+use billing_domain::ports::EventMapper as _;
+use billing_domain::refs::FormatRef;
+use billing_domain::text::Line;
+use billing_domain::usage::ReportValue;
+use billing_formats::RhaiMapper;
+
+pub(crate) fn expression(text: &str) -> Expression {
+    Expression::parse(text).expect(text)
+}
+
+pub(crate) fn format(mapping: FormatMapping) -> UsageFormat {
+    UsageFormat {
+        format_ref: FormatRef::parse("f").expect("a name"),
+        name: Line::parse("A format").expect("a line"),
+        version: 1,
+        mapping,
+    }
+}
+
+/// A mapping that takes any event.
+pub(crate) fn constants() -> FormatMapping {
+    FormatMapping {
+        timestamp: expression(r#""2026-01-01T00:00:00Z""#),
+        customer: Naming::Ref(expression(r#""acme""#)),
+        usage_product: Naming::Ref(expression(r#""calls""#)),
+        quantity: expression("1"),
+        report_data: ReportMapping::None,
+        currency: None,
+        entity_ref: None,
+    }
+}
+
+pub(crate) fn columns(listed: &[(&str, &str)]) -> ReportMapping {
+    let listed = listed.iter().map(|(key, text)| ((*key).to_owned(), expression(text))).collect();
+    ReportMapping::Columns(ReportColumns::new(listed).expect("good keys"))
+}
+
+pub(crate) fn map(mapping: FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
+    RhaiMapper::new().map(&format(mapping), event)
+}
+
+/// What one expression gives, as a column shows it.
+pub(crate) fn value(text: &str, event: &str) -> Result<ReportValue, FormatError> {
+    let mapped = map(FormatMapping { report_data: columns(&[("x", text)]), ..constants() }, event)?;
+    Ok(mapped.report_data.expect("a column").entries()[0].1.clone())
+}
+
+/// The same as text: digits, the text itself, a word.
+pub(crate) fn shown(text: &str, event: &str) -> String {
+    match value(text, event) {
+        Ok(ReportValue::Number(shown) | ReportValue::Text(shown)) => shown,
+        Ok(ReportValue::Bool(truth)) => truth.to_string(),
+        Ok(ReportValue::Null) => "nothing".to_owned(),
+        Err(error) => format!("error: {}", error.reason),
+    }
+}

@@ -1,0 +1,115 @@
+//! The credential of a request, and what it is good for.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use billing_application::access;
+use billing_domain::access::Principal;
+
+use super::session;
+use crate::operations::{Needs, Operation};
+use crate::problem::Problem;
+use crate::routes::{blocking, state_of};
+
+const SCHEME: &str = "bearer";
+
+/// What a request shows. With an `Authorization` header the cookie isn't looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing.
+    Nothing,
+    /// A header that holds no bearer token.
+    Unreadable,
+    /// A bearer token.
+    Bearer(String),
+    /// The id in a session cookie.
+    Session(String),
+}
+
+/// What a request shows.
+pub(crate) fn shown(request: &HttpRequest) -> Shown {
+    let mut headers = request.headers().get_all(AUTHORIZATION);
+    match (headers.next(), headers.next()) {
+        (None, _) => session::id(request).map_or(Shown::Nothing, Shown::Session),
+        (Some(only), None) => only.to_str().ok().and_then(token).map_or(Shown::Unreadable, |token| Shown::Bearer(token.to_owned())),
+        (Some(_), Some(_)) => Shown::Unreadable,
+    }
+}
+
+fn token(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case(SCHEME) && !token.is_empty()).then_some(token)
+}
+
+/// Who is asking, where an operation needs to know.
+pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<Option<Principal>, Problem> {
+    match operation.needs {
+        Needs::Nothing => Ok(None),
+        Needs::Anything => match shown(request) {
+            Shown::Session(_) => check_origin(operation, request).map(|()| None),
+            Shown::Nothing | Shown::Unreadable | Shown::Bearer(_) => Ok(None),
+        },
+        Needs::Administrator => match shown(request) {
+            Shown::Nothing => Err(Problem::unauthenticated(false)),
+            Shown::Unreadable => Err(Problem::unauthenticated(true)),
+            Shown::Bearer(token) => by_token(request, token).await.and_then(|_| Err(Problem::admin_session_required())),
+            Shown::Session(id) => by_session(operation, request, id).await.map(Some),
+        },
+        Needs::Scope(scope) => match shown(request) {
+            Shown::Nothing => Err(Problem::unauthenticated(false)),
+            Shown::Unreadable => Err(Problem::unauthenticated(true)),
+            Shown::Bearer(token) => {
+                let principal = by_token(request, token).await?;
+                if principal.scopes.allow(scope) { Ok(Some(principal)) } else { Err(Problem::insufficient_scope(scope)) }
+            }
+            Shown::Session(id) => by_session(operation, request, id).await.map(Some),
+        },
+    }
+}
+
+async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Problem> {
+    blocking(&state_of(request), move |services| access::authenticate_token(services, &token)).await
+}
+
+async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
+    let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
+    let session = session.ok_or_else(|| Problem::unauthenticated(true))?;
+    check_origin(operation, request)?;
+    Ok(access::administrator_principal(session.organization, session.admin_ref))
+}
+
+/// Browsers send the cookie whoever's page asks; they say whose page it was. Programs that are no browsers say nothing.
+fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+    let site = request.headers().get("sec-fetch-site").map(|site| site.as_bytes());
+    let foreign_site = site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
+    let foreign_origin = request.headers().get_all(ORIGIN).any(|origin| !is_own_origin(request, origin.as_bytes()));
+    if operation.changes_state() && (foreign_site || foreign_origin) { Err(Problem::cross_site()) } else { Ok(()) }
+}
+
+/// The public origin, or the very host the request was sent to: a browser lets no foreign page choose that one.
+fn is_own_origin(request: &HttpRequest, origin: &[u8]) -> bool {
+    let state = state_of(request);
+    let host = request.headers().get(HOST).map_or(&b""[..], |host| host.as_bytes());
+    let host_of_origin = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
+    origin == state.settings().public_url.origin().as_bytes() || host_of_origin.is_some_and(|own| !own.is_empty() && own == host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bearer_token_is_one_word_after_its_scheme() {
+        for (header, expected) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("abc", None),
+            ("", None),
+        ] {
+            assert_eq!(token(header), expected, "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Keeps log-ins from taking more than their share: how fast they may be tried, and how many slow hashes run at a time.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::throttle::Throttle;
+use crate::problem::Problem;
+use crate::settings::LogInLimits;
+
+/// The gate of one server.
+pub(crate) struct LogInGate {
+    throttle: Throttle,
+    hashing: Arc<Semaphore>,
+    hashing_or_waiting: Arc<Semaphore>,
+}
+
+/// The right to run one slow hash; kept until it is done, also when nobody waits for it any more.
+pub(crate) struct HashingTurn {
+    _running: OwnedSemaphorePermit,
+    _admitted: OwnedSemaphorePermit,
+}
+
+impl LogInGate {
+    pub(crate) fn new(limits: &LogInLimits) -> Self {
+        let concurrent = limits.concurrent_hashes.max(1);
+        Self {
+            throttle: Throttle::new(limits),
+            hashing: Arc::new(Semaphore::new(concurrent)),
+            hashing_or_waiting: Arc::new(Semaphore::new(concurrent.saturating_add(limits.waiting_hashes).min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Whether a log-in may be tried now.
+    pub(crate) fn attempt(&self, address: IpAddr, principal: &str) -> Result<(), Problem> {
+        self.throttle.attempt(address, principal).map_err(|wait| Problem::too_many_log_ins(whole_seconds(wait)))
+    }
+
+    /// Counts a log-in that failed, when it was the credential that was refused.
+    pub(crate) fn failed(&self, principal: &str, problem: &Problem) {
+        if problem.is_refused_credential() {
+            self.throttle.failed(principal);
+        }
+    }
+
+    /// Waits for a turn to hash, when not too many wait already.
+    pub(crate) async fn hashing_turn(&self) -> Result<HashingTurn, Problem> {
+        let admitted = Arc::clone(&self.hashing_or_waiting).try_acquire_owned().map_err(|_| Problem::overloaded())?;
+        let running = Arc::clone(&self.hashing).acquire_owned().await.map_err(|_| Problem::overloaded())?;
+        Ok(HashingTurn { _running: running, _admitted: admitted })
+    }
+}
+
+/// Rounded up: who comes back after it is not too early.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0).max(u64::from(wait.is_zero()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn more_than_may_wait_for_a_hash_are_turned_away() {
+        let gate = LogInGate::new(&LogInLimits { concurrent_hashes: 1, waiting_hashes: 1, ..LogInLimits::default() });
+        let running = gate.hashing_turn().await.expect("the first");
+        let (waiting, refused) = (gate.hashing_turn(), gate.hashing_turn());
+        let mut waiting = std::pin::pin!(waiting);
+        assert!(tokio::time::timeout(Duration::from_millis(5), waiting.as_mut()).await.is_err(), "it has to wait");
+        assert_eq!(refused.await.err().map(|problem| problem.code()), Some("overloaded"));
+        drop(running);
+        assert!(waiting.await.is_ok());
+    }
+
+    #[test]
+    fn retry_after_is_never_too_early() {
+        for (millis, seconds) in [(0, 1), (1, 1), (999, 1), (1000, 1), (1001, 2), (2500, 3)] {
+            assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds, "{millis} ms");
+        }
+    }
+}

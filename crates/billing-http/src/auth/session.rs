@@ -1,0 +1,91 @@
+//! Administrators' sessions: an encrypted cookie that holds a random id, and rows in the store.
+//!
+//! Reading a session's state from the store is left to [`super::credentials`], which needs it only where a cookie is the
+//! credential, and can tell what went wrong; here the state of a session that came with a cookie is its id.
+
+use std::collections::HashMap;
+
+use actix_session::config::{CookieContentSecurity, PersistentSession};
+use actix_session::storage::{LoadError, SaveError, SessionKey, SessionStore, UpdateError};
+use actix_session::{Session, SessionExt as _, SessionMiddleware};
+use actix_web::HttpRequest;
+use actix_web::cookie::time::Duration;
+use actix_web::cookie::{Key, SameSite};
+use billing_application::access;
+use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
+use billing_domain::refs::{AdminRef, OrganizationId};
+
+use crate::problem::Problem;
+use crate::routes::blocking;
+use crate::state::HttpState;
+
+const ID: &str = "id";
+const ADMIN: &str = "admin_ref";
+const ORGANIZATION: &str = "organization";
+
+/// Gives requests their session and answers its cookie.
+pub(crate) fn middleware(state: &HttpState) -> SessionMiddleware<Rows> {
+    let secure = state.settings().public_url.is_https();
+    // Browsers take the prefix as a promise: secure, of this host alone, for every path.
+    let name = if secure { "__Host-session" } else { "session" };
+    let lifetime = PersistentSession::default().session_ttl(Duration::seconds(SESSION_ABSOLUTE_SECONDS));
+    SessionMiddleware::builder(Rows(state.clone()), Key::from(state.settings().cookie_key.bytes()))
+        .cookie_name(name.to_owned())
+        .cookie_secure(secure)
+        .cookie_http_only(true)
+        .cookie_same_site(SameSite::Lax)
+        .cookie_path("/".to_owned())
+        .cookie_content_security(CookieContentSecurity::Private)
+        .session_lifecycle(lifetime)
+        .build()
+}
+
+/// The id in the session cookie of a request; whether it is live is another question.
+pub(crate) fn id(request: &HttpRequest) -> Option<String> {
+    request.get_session().get(ID).ok().flatten()
+}
+
+/// Starts an administrator's session: always a new one, whatever cookie there was.
+pub(crate) fn begin(session: &Session, organization: OrganizationId, admin_ref: AdminRef) -> Result<(), Problem> {
+    session.renew();
+    let stored = session.insert(ORGANIZATION, organization.to_string()).and_then(|()| session.insert(ADMIN, admin_ref.to_string()));
+    stored.map_err(|_| Problem::internal())
+}
+
+/// The store's rows of sessions.
+pub(crate) struct Rows(HttpState);
+
+type State = HashMap<String, String>;
+
+impl SessionStore for Rows {
+    async fn load(&self, key: &SessionKey) -> Result<Option<State>, LoadError> {
+        let id = serde_json::to_string(key.as_ref()).map_err(|error| LoadError::Deserialization(error.into()))?;
+        Ok(Some(State::from([(ID.to_owned(), id)])))
+    }
+
+    async fn save(&self, state: State, _: &Duration) -> Result<SessionKey, SaveError> {
+        let unreadable = || SaveError::Serialization(anyhow::anyhow!("a session without an administrator"));
+        let text = |key: &str| state.get(key).and_then(|json| serde_json::from_str::<String>(json).ok());
+        let organization = text(ORGANIZATION).and_then(|text| OrganizationId::parse(&text).ok()).ok_or_else(unreadable)?;
+        let admin_ref = text(ADMIN).and_then(|text| AdminRef::parse(&text).ok()).ok_or_else(unreadable)?;
+        let opened = blocking(&self.0, move |services| access::open_session(services, organization, admin_ref)).await;
+        let id = opened.map_err(|problem| SaveError::Other(anyhow::anyhow!("{problem}")))?;
+        SessionKey::try_from(id).map_err(|error| SaveError::Other(error.into()))
+    }
+
+    /// A session's state never changes: see [`begin`].
+    async fn update(&self, _: SessionKey, _: State, _: &Duration) -> Result<SessionKey, UpdateError> {
+        Err(UpdateError::Other(anyhow::anyhow!("a session was changed without being renewed")))
+    }
+
+    /// Its use is noted when it is found.
+    async fn update_ttl(&self, _: &SessionKey, _: &Duration) -> Result<(), anyhow::Error> {
+        Ok(())
+    }
+
+    async fn delete(&self, key: &SessionKey) -> Result<(), anyhow::Error> {
+        let id = key.as_ref().to_owned();
+        let ended = blocking(&self.0, move |services| access::end_session(services, &id)).await;
+        ended.map_err(|problem| anyhow::anyhow!("{problem}"))
+    }
+}

@@ -1,0 +1,214 @@
+//! JSON, read more strictly than usual: numbers keep their text, keys keep their order and appear once, and nesting is
+//! bounded. Lone surrogates are refused by the parser itself; control characters in strings are the fields' business.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::problem::Problem;
+
+/// How deep objects and arrays may be nested.
+const MAX_DEPTH: u32 = 32;
+/// The most characters of a key that an error repeats.
+const MAX_SHOWN_CHARS: usize = 64;
+/// How serde_json hands a number over that is no 64-bit integer and keeps its text: as an object with this key. An object that spells the key
+/// itself, with the text of a number, is read as that number; it gains nothing by it.
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// Reads one JSON value that fills the bytes.
+pub(super) fn read(bytes: &[u8]) -> Result<Value, Problem> {
+    let code = Cell::new("malformed_json");
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict { depth: 0, code: &code }.deserialize(&mut reader);
+    let whole = value.and_then(|value| reader.end().map(|()| value));
+    whole.map_err(|error| Problem::malformed(code.get(), error.to_string()))
+}
+
+/// Reads a value at a depth; `code` says what the error is about.
+#[derive(Clone, Copy)]
+struct Strict<'c> {
+    depth: u32,
+    code: &'c Cell<&'static str>,
+}
+
+impl Strict<'_> {
+    fn inside(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+
+    /// Whether an object or array may stand here.
+    fn check_depth<E: serde::de::Error>(self) -> Result<(), E> {
+        if self.depth < MAX_DEPTH {
+            return Ok(());
+        }
+        self.code.set("json_too_deep");
+        Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        self.check_depth()?;
+        let mut array = Vec::new();
+        while let Some(element) = elements.next_element_seed(self.inside())? {
+            array.push(element);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            // A number is no level of its own; whether this is one shows at its end.
+            if key != NUMBER {
+                self.check_depth()?;
+            }
+            if object.contains_key(&key) {
+                self.code.set("duplicate_json_key");
+                let shown: String = key.chars().take(MAX_SHOWN_CHARS).collect();
+                return Err(A::Error::custom(format_args!("the key {shown:?} appears twice in one object")));
+            }
+            object.insert(key, members.next_value_seed(self.inside())?);
+        }
+        if let Some(number) = number(&object) {
+            return Ok(Value::Number(number));
+        }
+        self.check_depth()?;
+        Ok(Value::Object(object))
+    }
+}
+
+fn number(object: &Map<String, Value>) -> Option<Number> {
+    match object.get(NUMBER) {
+        Some(Value::String(text)) if object.len() == 1 => text.parse().ok(),
+        Some(_) | None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    fn refused(bytes: &[u8]) -> (&'static str, String) {
+        let problem = read(bytes).expect_err("a refusal");
+        (problem.code(), problem.detail().to_owned())
+    }
+
+    #[test]
+    fn numbers_keep_every_digit_and_keys_their_order() {
+        for text in [
+            r#"{"z":0.1,"a":12345678901234.000001,"m":30.80}"#,
+            r#"{"n":-0.000000001,"big":123456789012345678901234567890123456789012345678901234567890}"#,
+            r#"[1e+400,true,false,null,"","é\u0001"]"#,
+            "{}",
+            "[]",
+            "0",
+            r#""text""#,
+        ] {
+            assert_eq!(read(text.as_bytes()).expect(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_position() {
+        for (bytes, position) in [
+            (&b"{"[..], "line 1 column 1"),
+            (b"{\"a\":1,}", "line 1 column 8"),
+            (b"{\n  \"a\": nope\n}", "line 2 column 9"),
+            (b"{} {}", "line 1 column 4"),
+            (b"[1] x", "line 1 column 5"),
+            (b"\"\\ud800\"", "line 1 column 8"),
+            (b"\"\\udc00\\ud800\"", "line 1 column"),
+            (b"\"a\0b\"", "line 1 column 3"),
+            (b"\"\xff\"", "line 1 column"),
+            (b"01", "line 1 column 2"),
+            (b"NaN", "line 1 column 1"),
+            (b"1.", "line 1 column 2"),
+            (b"'a'", "line 1 column 1"),
+            (b"\xef\xbb\xbf{}", "line 1 column 1"),
+            (b"   ", "line 1 column 3"),
+        ] {
+            let (code, detail) = refused(bytes);
+            assert_eq!(code, "malformed_json", "{bytes:?}");
+            assert!(detail.contains(position), "{bytes:?}: {detail}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_appears_twice_is_refused_at_any_depth() {
+        for text in [r#"{"a":1,"a":1}"#, r#"{"x":[{"a":1,"b":2,"\u0061":3}]}"#] {
+            let (code, detail) = refused(text.as_bytes());
+            assert_eq!(code, "duplicate_json_key");
+            assert!(detail.starts_with(r#"the key "a" appears twice in one object at line 1"#), "{detail}");
+        }
+        let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "k".repeat(10_000));
+        assert!(refused(long.as_bytes()).1.len() < 200);
+        assert!(read(br#"[{"a":1},{"a":1},{"b":{"a":1},"a":2}]"#).is_ok());
+    }
+
+    #[test]
+    fn nesting_ends_at_32_levels() {
+        assert!(read(nested(32).as_bytes()).is_ok());
+        assert_eq!(refused(nested(33).as_bytes()).0, "json_too_deep");
+        assert_eq!(refused(nested(100_000).as_bytes()).0, "json_too_deep");
+        let objects = |levels: usize| format!("{}{{}}{}", r#"{"a":"#.repeat(levels - 1), "}".repeat(levels - 1));
+        assert!(read(objects(32).as_bytes()).is_ok());
+        assert_eq!(refused(objects(33).as_bytes()).0, "json_too_deep");
+    }
+
+    #[test]
+    fn the_number_key_of_the_parser_is_no_way_around_the_rules() {
+        let spelled = |value: &str| format!(r#"{{"{NUMBER}":{value}}}"#);
+        assert_eq!(read(spelled(r#""5""#).as_bytes()).expect("a number").to_string(), "5");
+        for (text, same) in [(spelled(r#""five""#), true), (spelled("[]"), true), (format!(r#"{{"{NUMBER}":"5","a":1}}"#), true)] {
+            let value = read(text.as_bytes()).expect("an object");
+            assert_eq!(value.to_string() == text, same, "{text}");
+        }
+        let deep = (0..40).fold("1".to_owned(), |inner, _| spelled(&inner));
+        assert!(read(deep.as_bytes()).is_err());
+    }
+}

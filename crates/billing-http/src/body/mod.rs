@@ -1,0 +1,95 @@
+//! Reading request bodies: how large, how long, of which type. What is in them is the business of [`crate::dto`].
+//!
+//! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
+
+mod json;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::{FromRequest, HttpRequest, web};
+use serde_json::Value;
+
+use crate::middleware::Facts;
+use crate::problem::Problem;
+use crate::routes::state_of;
+
+type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+
+/// A JSON body that must be there.
+#[derive(Debug)]
+pub(crate) struct Body(pub(crate) Value);
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(crate) struct OptionalBody(pub(crate) Option<Value>);
+
+impl FromRequest for Body {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = OptionalBody::from_request(request, payload);
+        Box::pin(async move {
+            let empty = || Problem::malformed("malformed_json", "the body is empty; it must be a JSON value");
+            body.await?.0.map(Body).ok_or_else(empty)
+        })
+    }
+}
+
+impl FromRequest for OptionalBody {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = web::Payload::from_request(&request, payload);
+        Box::pin(async move {
+            let payload = payload.await.map_err(|_| Problem::internal())?;
+            let bytes = read(&request, payload).await?;
+            if bytes.is_empty() {
+                return Ok(Self(None));
+            }
+            check_type(&request)?;
+            json::read(&bytes).map(|value| Self(Some(value)))
+        })
+    }
+}
+
+async fn read(request: &HttpRequest, payload: web::Payload) -> Result<web::Bytes, Problem> {
+    let limit = state_of(request).settings().body_limit_bytes;
+    let announced = header(request, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(Problem::too_large(limit));
+    }
+    if header(request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+        return Err(Problem::unsupported_media_type("compressed bodies are not taken"));
+    }
+    let arrived = tokio::time::timeout_at(Facts::of(request).deadline, payload.to_bytes_limited(limit)).await;
+    match arrived {
+        Ok(Ok(Ok(bytes))) => Ok(bytes),
+        Ok(Ok(Err(_))) => Err(Problem::malformed("incomplete_body", "the body did not arrive whole")),
+        Ok(Err(_)) => Err(Problem::too_large(limit)),
+        Err(_) => Err(Problem::request_timeout()),
+    }
+}
+
+/// Only JSON: what a form on a foreign page can send without asking is not.
+fn check_type(request: &HttpRequest) -> Result<(), Problem> {
+    let (essence, parameters) = header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
+    let utf8 = |parameters: &str| {
+        let parameters = parameters.trim().to_ascii_lowercase().replace('"', "");
+        matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=utf8")
+    };
+    if essence.trim().eq_ignore_ascii_case("application/json") && utf8(parameters) {
+        return Ok(());
+    }
+    Err(Problem::unsupported_media_type("the body must be of the type application/json, in UTF-8"))
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {
+    // A value that isn't text is none of those that are taken.
+    request.headers().get(name).map(|value| value.to_str().unwrap_or("not text"))
+}

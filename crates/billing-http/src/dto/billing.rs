@@ -1,0 +1,113 @@
+//! The billing run.
+
+use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
+use billing_domain::violation::Violations;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::input::{self, Node};
+use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
+use super::words::DocumentKindWord;
+use crate::problem::Problem;
+
+/// A billing run to make. The whole body may be left out.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({"dry_run": true}))]
+pub(crate) struct BillingRunBody {
+    /// Whether to answer what would be done and store nothing; false when left out.
+    dry_run: Option<bool>,
+}
+
+impl BillingRunBody {
+    /// Reads whether a run is a dry run.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: Option<&Value>) -> Result<bool, Violations> {
+        input::read_optional(body, |fields| Some(fields.defaulted("dry_run", None, false, Node::boolean)))
+    }
+}
+
+/// What a billing run did, or would do.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BillingReportJson {
+    /// Documents issued.
+    issued: Vec<BilledDocumentJson>,
+    /// Drafts without event and amount, put out of force.
+    voided: Vec<BilledDocumentJson>,
+    /// Contracts that couldn't be billed; the others were.
+    failed: Vec<FailedContractJson>,
+    /// Whether nothing was stored.
+    dry_run: bool,
+}
+
+/// A document of a billing run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BilledDocumentJson {
+    /// Reference; null in a dry run, of a document that would be opened by its issue.
+    document_ref: Option<AssignedRef>,
+    /// Number; null in a dry run, of a document that would be opened by its issue.
+    #[schema(example = "UB-INV-1")]
+    document_number: Option<String>,
+    /// What it does to what the customer owes.
+    kind: DocumentKindWord,
+    /// The currency of the total.
+    currency: CurrencyCode,
+    /// Its total.
+    total: ExactNumber,
+}
+
+/// A contract that couldn't be billed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FailedContractJson {
+    /// The contract.
+    contract_ref: AssignedRef,
+    /// Why.
+    problem: BillingProblemJson,
+}
+
+/// Why a contract couldn't be billed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BillingProblemJson {
+    /// A stable word for machines.
+    #[schema(example = "amount_out_of_range")]
+    code: &'static str,
+    /// What went wrong.
+    detail: String,
+}
+
+impl From<&BillingReport> for BillingReportJson {
+    fn from(report: &BillingReport) -> Self {
+        Self {
+            issued: report.issued.iter().map(BilledDocumentJson::from).collect(),
+            voided: report.voided.iter().map(BilledDocumentJson::from).collect(),
+            failed: report.failed.iter().map(FailedContractJson::from).collect(),
+            dry_run: report.dry_run,
+        }
+    }
+}
+
+impl From<&BilledDocument> for BilledDocumentJson {
+    fn from(document: &BilledDocument) -> Self {
+        let opened = document.opened.as_ref();
+        Self {
+            document_ref: opened.map(|(document_ref, _)| AssignedRef::from(document_ref)),
+            document_number: opened.map(|(_, number)| number.to_string()),
+            kind: DocumentKindWord::from(document.kind),
+            currency: CurrencyCode::from(document.total.currency()),
+            total: ExactNumber::from(document.total),
+        }
+    }
+}
+
+impl From<&FailedContract> for FailedContractJson {
+    fn from(failed: &FailedContract) -> Self {
+        let problem = Problem::of(&failed.problem);
+        Self {
+            contract_ref: AssignedRef::from(failed.contract_ref),
+            problem: BillingProblemJson { code: problem.code(), detail: problem.detail().to_owned() },
+        }
+    }
+}

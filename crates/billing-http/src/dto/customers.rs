@@ -1,0 +1,185 @@
+//! Customers.
+
+use billing_domain::money::Percentage;
+use billing_domain::party::{Customer, CustomerProfile};
+use billing_domain::refs::{CustomerRef, EntityRef};
+use billing_domain::violation::Violations;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::input::{self, Fields, Node};
+use super::party::{self, AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
+use super::wire::{
+    CurrencyCode, EmailText, ExactNumber, LineText, NamedRef, NetTermsInput, NetTermsValue, PercentageInput, edit_of,
+};
+
+/// A customer to make.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read_new` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({
+    "customer_ref": "acme",
+    "name": "Acme",
+    "legal_name": "Acme GmbH",
+    "email": "billing@example.com",
+    "tax_id": "DE123456789",
+    "billing_address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "DE"},
+    "currency": "EUR",
+    "tax": 19,
+    "net_terms": 30
+}))]
+pub(crate) struct CustomerBody {
+    /// Reference; assigned when left out.
+    customer_ref: Option<NamedRef>,
+    /// Name; usage may be reported under it.
+    name: LineText,
+    /// Registered name.
+    legal_name: Option<LineText>,
+    /// E-mail address.
+    email: Option<EmailText>,
+    /// Tax number.
+    tax_id: Option<LineText>,
+    /// Postal address.
+    billing_address: Option<AddressJson>,
+    /// Information only: a document's currency is its pricing's.
+    currency: Option<CurrencyCode>,
+    /// Tax in percent of this customer's products that state none.
+    tax: Option<PercentageInput>,
+    /// Supplier entity of this customer's products that state none.
+    entity_ref: Option<NamedRef>,
+    /// Net terms of this customer's products that state none.
+    net_terms: Option<NetTermsInput>,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+edit_of! {
+    /// Changes to a customer: fields left out are kept, null clears.
+    CustomerEditBody of CustomerBody
+}
+
+impl CustomerBody {
+    /// Reads a customer to make, and its reference where one is given.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read_new(body: &Value) -> Result<(Option<CustomerRef>, CustomerProfile), Violations> {
+        input::read(body, |fields| {
+            let reference = fields.optional("customer_ref", |node| node.parsed(CustomerRef::parse));
+            Some((reference, profile(fields, None)?))
+        })
+    }
+
+    /// Reads changes to the customer with this reference.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn read_edit(
+        body: &Value,
+        reference: &CustomerRef,
+        present: &CustomerProfile,
+    ) -> Result<CustomerProfile, Violations> {
+        input::read(body, |fields| {
+            fields.unchanged("customer_ref", reference.as_str());
+            profile(fields, Some(present))
+        })
+    }
+}
+
+fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<CustomerProfile> {
+    let name = fields.required_or("name", present.map(|p| &p.name), Node::line);
+    let legal_name = fields.optional_or("legal_name", present.and_then(|p| p.legal_name.as_ref()), Node::line);
+    let email = fields.optional_or("email", present.and_then(|p| p.email.as_ref()), Node::email);
+    let tax_id = fields.optional_or("tax_id", present.and_then(|p| p.tax_id.as_ref()), Node::line);
+    let address = present.and_then(|p| p.billing_address.as_ref());
+    let billing_address = fields.optional_or("billing_address", address, party::address);
+    let currency = fields.optional_or("currency", present.and_then(|p| p.currency.as_ref()), Node::currency);
+    let tax = fields.optional_or("tax", present.and_then(|p| p.tax.as_ref()), |node| node.decimal(Percentage::parse));
+    let entity = present.and_then(|p| p.entity_ref.as_ref());
+    let entity_ref = fields.optional_or("entity_ref", entity, |node| node.parsed(EntityRef::parse));
+    let net_terms = fields.optional_or("net_terms", present.and_then(|p| p.net_terms.as_ref()), party::net_terms);
+    let payment = party::payment(fields, present.map(|p| &p.payment));
+    Some(CustomerProfile {
+        name: name?,
+        legal_name,
+        email,
+        tax_id,
+        billing_address,
+        currency,
+        tax,
+        entity_ref,
+        net_terms,
+        payment,
+    })
+}
+
+/// A customer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CustomerJson {
+    /// Reference.
+    customer_ref: NamedRef,
+    /// Name.
+    name: LineText,
+    /// Registered name.
+    legal_name: Option<LineText>,
+    /// E-mail address.
+    email: Option<EmailText>,
+    /// Tax number.
+    tax_id: Option<LineText>,
+    /// Postal address.
+    billing_address: Option<AddressJson>,
+    /// Information only: a document's currency is its pricing's.
+    currency: Option<CurrencyCode>,
+    /// Tax in percent of this customer's products that state none.
+    tax: Option<ExactNumber>,
+    /// Supplier entity of this customer's products that state none.
+    entity_ref: Option<NamedRef>,
+    /// Net terms of this customer's products that state none.
+    net_terms: Option<NetTermsValue>,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+impl From<&Customer> for CustomerJson {
+    fn from(customer: &Customer) -> Self {
+        let (profile, payment) = (&customer.profile, &customer.profile.payment);
+        Self {
+            customer_ref: NamedRef::from(&customer.customer_ref),
+            name: LineText::from(&profile.name),
+            legal_name: profile.legal_name.as_ref().map(LineText::from),
+            email: profile.email.as_ref().map(EmailText::from),
+            tax_id: profile.tax_id.as_ref().map(LineText::from),
+            billing_address: profile.billing_address.as_ref().map(AddressJson::from),
+            currency: profile.currency.map(CurrencyCode::from),
+            tax: profile.tax.map(ExactNumber::from),
+            entity_ref: profile.entity_ref.as_ref().map(NamedRef::from),
+            net_terms: profile.net_terms.map(NetTermsValue::from),
+            billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
+            billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
+            billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+        }
+    }
+}
+
+/// A customer's name.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CustomerNameJson {
+    /// Reference.
+    customer_ref: NamedRef,
+    /// Name.
+    name: LineText,
+}
+
+impl From<&Customer> for CustomerNameJson {
+    fn from(customer: &Customer) -> Self {
+        Self { customer_ref: NamedRef::from(&customer.customer_ref), name: LineText::from(&customer.profile.name) }
+    }
+}

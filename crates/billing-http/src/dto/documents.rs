@@ -1,0 +1,322 @@
+//! Documents: invoices, credits and debits, stored or previewed.
+
+use billing_application::documents::DocumentView;
+use billing_domain::document::Parties;
+use billing_domain::document::totals::{BilledProduct, DocumentLine, Tax};
+use billing_domain::rating::RatedTier;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
+use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, NetTermsValue, TimestampText};
+use super::words::{DocumentKindWord, DocumentStateWord, PurposeWord};
+
+/// A document. Null is what it doesn't have yet.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentJson {
+    /// Reference; null of a preview.
+    document_ref: Option<AssignedRef>,
+    /// Number in the series of its entity and kind; null of a preview.
+    #[schema(example = "UB-INV-1")]
+    document_number: Option<String>,
+    /// What it does to what the customer owes.
+    kind: DocumentKindWord,
+    /// How far it has come.
+    state: DocumentStateWord,
+    /// Why it exists.
+    purpose: PurposeWord,
+    /// The contract it bills.
+    contract_ref: AssignedRef,
+    /// The contract's number.
+    #[schema(example = "C-1")]
+    contract_number: String,
+    /// Counts the contract's documents from 1; null of a preview.
+    #[schema(minimum = 1)]
+    number_in_contract: Option<u32>,
+    /// The void document it bills again.
+    replaces_document_ref: Option<AssignedRef>,
+    /// Who pays.
+    customer: DocumentCustomerJson,
+    /// Who bills.
+    entity: DocumentEntityJson,
+    /// The one currency of all its amounts.
+    currency: CurrencyCode,
+    /// How long the customer has to pay.
+    net_terms: NetTermsValue,
+    /// First day of its own period.
+    period_start: DateText,
+    /// Last day of its own period.
+    period_end: DateText,
+    /// Whether its period is shorter than a whole one.
+    is_partial_period: bool,
+    /// When it was opened; null of a preview.
+    created_at: Option<TimestampText>,
+    /// When it was issued.
+    issue_date: Option<DateText>,
+    /// When it has to be paid.
+    due_date: Option<DateText>,
+    /// When nothing was left to pay.
+    paid_date: Option<DateText>,
+    /// Whether the due date has passed with something left to pay.
+    overdue: bool,
+    /// The invoice it belongs to.
+    parent_document_ref: Option<AssignedRef>,
+    /// That invoice's number.
+    parent_document_number: Option<String>,
+    /// Documents that belong to it.
+    related_documents: Vec<RelatedDocumentJson>,
+    /// The products it bills.
+    products: Vec<DocumentProductJson>,
+    /// Its taxes, one per rate.
+    taxes: Vec<TaxJson>,
+    /// Sum of the products.
+    sub_total: ExactNumber,
+    /// Sum of the discounts.
+    total_discount: ExactNumber,
+    /// Sum of the taxes.
+    total_tax: ExactNumber,
+    /// Issued credits that belong to it.
+    credits_amount: ExactNumber,
+    /// `sub_total − total_discount + total_tax`.
+    total: ExactNumber,
+    /// Payments recorded on it.
+    paid_amount: ExactNumber,
+    /// `total − credits_amount − paid_amount`.
+    amount_due: ExactNumber,
+    /// Purchase order number.
+    po_number: Option<LineText>,
+    /// The products' notes, joined by line breaks.
+    note: Option<String>,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+/// Who pays, as the document says.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentCustomerJson {
+    /// Reference.
+    customer_ref: NamedRef,
+    /// Name.
+    customer_name: LineText,
+    /// Registered name.
+    customer_legal_name: Option<LineText>,
+}
+
+/// Who bills, as the document says.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentEntityJson {
+    /// Reference.
+    entity_ref: NamedRef,
+    /// Name.
+    entity_name: LineText,
+    /// Registered name.
+    entity_legal_name: Option<LineText>,
+}
+
+/// A document that belongs to another.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RelatedDocumentJson {
+    /// Reference.
+    document_ref: AssignedRef,
+    /// Number.
+    document_number: String,
+    /// What it does to what the customer owes.
+    kind: DocumentKindWord,
+}
+
+/// One product of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentProductJson {
+    /// Its pricing.
+    product_pricing_ref: NamedRef,
+    /// The pricing's name.
+    product_name: LineText,
+    /// The least a period costs.
+    minimum_fee: Option<ExactNumber>,
+    /// Its lines.
+    line_items: Vec<DocumentLineJson>,
+    /// Sum of the lines.
+    sub_total: ExactNumber,
+    /// Discount in percent.
+    discount_rate: ExactNumber,
+    /// Discount.
+    discount: ExactNumber,
+    /// `sub_total − discount`.
+    net: ExactNumber,
+    /// Tax in percent.
+    tax_rate: ExactNumber,
+}
+
+/// One line of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentLineJson {
+    /// The line item; null of what trues a period up to the minimum fee.
+    line_item_id: Option<NamedRef>,
+    /// What it is for.
+    name: LineText,
+    /// First day it bills.
+    service_period_start: DateText,
+    /// Last day it bills.
+    service_period_end: DateText,
+    /// The usage product, of usage.
+    usage_product_ref: Option<NamedRef>,
+    /// The period's quantity, of usage.
+    quantity: Option<ExactNumber>,
+    /// What one of it is called.
+    unit: Option<LineText>,
+    /// The price of one, where there is a single one.
+    unit_price: Option<ExactNumber>,
+    /// The tiers reached, of a tiered price.
+    tiers: Vec<DocumentTierJson>,
+    /// The line's amount, rounded once.
+    amount: ExactNumber,
+}
+
+/// What one tier adds to a line.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentTierJson {
+    /// The largest quantity in it; null in the last tier.
+    up_to: Option<ExactNumber>,
+    /// Price of one.
+    unit_price: ExactNumber,
+    /// Added once where the tier is reached.
+    flat_amount: ExactNumber,
+    /// Units priced by it.
+    quantity: ExactNumber,
+    /// Its part of the line, not rounded.
+    amount: ExactNumber,
+}
+
+/// One tax rate's part of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaxJson {
+    /// Percent.
+    rate: ExactNumber,
+    /// Net amount of the products with that rate.
+    base: ExactNumber,
+    /// The tax.
+    amount: ExactNumber,
+}
+
+impl From<&DocumentView> for DocumentJson {
+    fn from(view: &DocumentView) -> Self {
+        let (opened, content, payment) = (view.opened.as_ref(), &view.content, &view.payment);
+        let parent = opened.and_then(|opened| opened.parent.as_ref());
+        Self {
+            document_ref: opened.map(|opened| AssignedRef::from(opened.document_ref)),
+            document_number: opened.map(|opened| opened.number.to_string()),
+            kind: DocumentKindWord::from(view.kind),
+            state: DocumentStateWord::from(view.state),
+            purpose: PurposeWord::from(view.purpose),
+            contract_ref: AssignedRef::from(view.contract_ref),
+            contract_number: view.contract_number.clone(),
+            number_in_contract: opened.map(|opened| opened.number_in_contract),
+            replaces_document_ref: opened.and_then(|opened| opened.replaces).map(AssignedRef::from),
+            customer: DocumentCustomerJson::from(&view.parties),
+            entity: DocumentEntityJson::from(&view.parties),
+            currency: CurrencyCode::from(view.currency),
+            net_terms: NetTermsValue::from(view.net_terms),
+            period_start: DateText::from(view.period.start()),
+            period_end: DateText::from(view.period.last_day()),
+            is_partial_period: view.is_partial_period,
+            created_at: opened.map(|opened| TimestampText::from(opened.created_at)),
+            issue_date: view.issued.map(|issued| DateText::from(issued.issue_date)),
+            due_date: view.issued.map(|issued| DateText::from(issued.due_date)),
+            paid_date: view.settlement.paid_date.map(DateText::from),
+            overdue: view.issued.is_some_and(|issued| issued.overdue),
+            parent_document_ref: parent.map(|parent| AssignedRef::from(parent.document_ref)),
+            parent_document_number: parent.map(|parent| parent.number.to_string()),
+            related_documents: Vec::new(),
+            products: content.products.iter().map(DocumentProductJson::from).collect(),
+            taxes: content.taxes.iter().map(TaxJson::from).collect(),
+            sub_total: ExactNumber::from(content.sub_total),
+            total_discount: ExactNumber::from(content.total_discount),
+            total_tax: ExactNumber::from(content.total_tax),
+            credits_amount: ExactNumber::from(view.settlement.credits),
+            total: ExactNumber::from(content.total),
+            paid_amount: ExactNumber::from(view.settlement.paid),
+            amount_due: ExactNumber::from(view.amount_due),
+            po_number: view.po_number.as_ref().map(LineText::from),
+            note: view.note.as_ref().map(ToString::to_string),
+            billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
+            billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
+            billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+        }
+    }
+}
+
+impl From<&Parties> for DocumentCustomerJson {
+    fn from(parties: &Parties) -> Self {
+        Self {
+            customer_ref: NamedRef::from(&parties.customer_ref),
+            customer_name: LineText::from(&parties.customer_name),
+            customer_legal_name: parties.customer_legal_name.as_ref().map(LineText::from),
+        }
+    }
+}
+
+impl From<&Parties> for DocumentEntityJson {
+    fn from(parties: &Parties) -> Self {
+        Self {
+            entity_ref: NamedRef::from(&parties.entity_ref),
+            entity_name: LineText::from(&parties.entity_name),
+            entity_legal_name: parties.entity_legal_name.as_ref().map(LineText::from),
+        }
+    }
+}
+
+impl From<&BilledProduct> for DocumentProductJson {
+    fn from(product: &BilledProduct) -> Self {
+        Self {
+            product_pricing_ref: NamedRef::from(&product.pricing_ref),
+            product_name: LineText::from(&product.name),
+            minimum_fee: product.minimum_fee.map(ExactNumber::from),
+            line_items: product.lines.iter().map(DocumentLineJson::from).collect(),
+            sub_total: ExactNumber::from(product.sub_total),
+            discount_rate: ExactNumber::from(product.discount_rate),
+            discount: ExactNumber::from(product.discount),
+            net: ExactNumber::from(product.net),
+            tax_rate: ExactNumber::from(product.tax_rate),
+        }
+    }
+}
+
+impl From<&DocumentLine> for DocumentLineJson {
+    fn from(line: &DocumentLine) -> Self {
+        let usage = line.usage.as_ref();
+        Self {
+            line_item_id: line.line_item_id.as_ref().map(NamedRef::from),
+            name: LineText::from(&line.name),
+            service_period_start: DateText::from(line.service_period.start()),
+            service_period_end: DateText::from(line.service_period.last_day()),
+            usage_product_ref: usage.map(|usage| NamedRef::from(&usage.usage_product_ref)),
+            quantity: usage.map(|usage| ExactNumber::from(usage.quantity)),
+            unit: usage.and_then(|usage| usage.unit.as_ref()).map(LineText::from),
+            unit_price: usage.and_then(|usage| usage.unit_price).map(ExactNumber::from),
+            tiers: usage.map(|usage| usage.tiers.iter().map(DocumentTierJson::from).collect()).unwrap_or_default(),
+            amount: ExactNumber::from(line.amount),
+        }
+    }
+}
+
+impl From<&RatedTier> for DocumentTierJson {
+    fn from(rated: &RatedTier) -> Self {
+        Self {
+            up_to: rated.tier.up_to.map(ExactNumber::from),
+            unit_price: ExactNumber::from(rated.tier.unit_price),
+            flat_amount: ExactNumber::from(rated.tier.flat_amount),
+            quantity: ExactNumber::from(rated.quantity),
+            amount: ExactNumber::from(rated.amount),
+        }
+    }
+}
+
+impl From<&Tax> for TaxJson {
+    fn from(tax: &Tax) -> Self {
+        Self { rate: ExactNumber::from(tax.rate), base: ExactNumber::from(tax.base), amount: ExactNumber::from(tax.amount) }
+    }
+}

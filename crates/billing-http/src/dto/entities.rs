@@ -1,0 +1,186 @@
+//! Supplier entities.
+
+use billing_domain::calendar::TimeZone;
+use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, MAX_GRACE_HOURS, NumberPrefix};
+use billing_domain::refs::EntityRef;
+use billing_domain::violation::Violations;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::input::{self, Fields, Node};
+use super::party::{self, AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
+use super::wire::{
+    self, CurrencyCode, LineText, NamedRef, NetTermsInput, NetTermsValue, NumberPrefixText, TimeZoneName, edit_of,
+};
+
+/// A supplier entity to make.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read_new` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({
+    "entity_ref": "emea",
+    "name": "Example EMEA",
+    "legal_name": "Example EMEA GmbH",
+    "number_prefix": "EMEA",
+    "timezone": "Europe/Berlin",
+    "currency": "EUR",
+    "address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "DE"},
+    "tax_id": "DE987654321",
+    "net_terms": 30,
+    "grace_hours": 2,
+    "billing_bank_transfer_details": {"billing_account_id": "main-account"}
+}))]
+pub(crate) struct EntityBody {
+    /// Reference; assigned when left out.
+    entity_ref: Option<NamedRef>,
+    /// Name.
+    name: LineText,
+    /// Registered name.
+    legal_name: Option<LineText>,
+    /// Start of every document number; unique in the organization.
+    number_prefix: NumberPrefixText,
+    /// The zone whose calendar dates periods and issue dates are; UTC when left out.
+    timezone: Option<TimeZoneName>,
+    /// Information only: a document's currency is its pricing's.
+    currency: Option<CurrencyCode>,
+    /// Postal address.
+    address: Option<AddressJson>,
+    /// Tax number.
+    tax_id: Option<LineText>,
+    /// Net terms of products that state none, nor their customer.
+    net_terms: Option<NetTermsInput>,
+    /// Hours between a document's natural day and its issue; 2 when left out.
+    #[schema(schema_with = wire::grace_hours_input)]
+    grace_hours: Option<u16>,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+edit_of! {
+    /// Changes to a supplier entity: fields left out are kept, null clears or brings the default back.
+    EntityEditBody of EntityBody
+}
+
+impl EntityBody {
+    /// Reads an entity to make, and its reference where one is given.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read_new(body: &Value) -> Result<(Option<EntityRef>, EntityProfile), Violations> {
+        input::read(body, |fields| {
+            let reference = fields.optional("entity_ref", |node| node.parsed(EntityRef::parse));
+            Some((reference, profile(fields, None)?))
+        })
+    }
+
+    /// Reads changes to the entity with this reference.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn read_edit(body: &Value, reference: &EntityRef, present: &EntityProfile) -> Result<EntityProfile, Violations> {
+        input::read(body, |fields| {
+            fields.unchanged("entity_ref", reference.as_str());
+            profile(fields, Some(present))
+        })
+    }
+}
+
+fn profile(fields: Fields<'_>, present: Option<&EntityProfile>) -> Option<EntityProfile> {
+    let name = fields.required_or("name", present.map(|p| &p.name), Node::line);
+    let legal_name = fields.optional_or("legal_name", present.and_then(|p| p.legal_name.as_ref()), Node::line);
+    let prefix = present.map(|p| &p.number_prefix);
+    let number_prefix = fields.required_or("number_prefix", prefix, |node| node.parsed(NumberPrefix::parse));
+    let zone = present.map(|p| &p.time_zone);
+    let time_zone = fields.defaulted("timezone", zone, TimeZone::UTC, |node| node.parsed(TimeZone::parse));
+    let currency = fields.optional_or("currency", present.and_then(|p| p.currency.as_ref()), Node::currency);
+    let address = fields.optional_or("address", present.and_then(|p| p.address.as_ref()), party::address);
+    let tax_id = fields.optional_or("tax_id", present.and_then(|p| p.tax_id.as_ref()), Node::line);
+    let net_terms = fields.optional_or("net_terms", present.and_then(|p| p.net_terms.as_ref()), party::net_terms);
+    let grace = present.map(|p| &p.grace_hours);
+    let grace_hours = fields.defaulted("grace_hours", grace, DEFAULT_GRACE_HOURS, |node| node.whole(0..=MAX_GRACE_HOURS));
+    let payment = party::payment(fields, present.map(|p| &p.payment));
+    Some(EntityProfile {
+        name: name?,
+        legal_name,
+        number_prefix: number_prefix?,
+        time_zone,
+        currency,
+        address,
+        tax_id,
+        net_terms,
+        grace_hours,
+        payment,
+    })
+}
+
+/// A supplier entity.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EntityJson {
+    /// Reference.
+    entity_ref: NamedRef,
+    /// Name.
+    name: LineText,
+    /// Registered name.
+    legal_name: Option<LineText>,
+    /// Start of every document number.
+    number_prefix: NumberPrefixText,
+    /// The zone whose calendar dates periods and issue dates are.
+    timezone: TimeZoneName,
+    /// Information only: a document's currency is its pricing's.
+    currency: Option<CurrencyCode>,
+    /// Postal address.
+    address: Option<AddressJson>,
+    /// Tax number.
+    tax_id: Option<LineText>,
+    /// Net terms of products that state none, nor their customer.
+    net_terms: Option<NetTermsValue>,
+    /// Hours between a document's natural day and its issue.
+    #[schema(minimum = 0, maximum = 720)]
+    grace_hours: u16,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+impl From<&Entity> for EntityJson {
+    fn from(entity: &Entity) -> Self {
+        let (profile, payment) = (&entity.profile, &entity.profile.payment);
+        Self {
+            entity_ref: NamedRef::from(&entity.entity_ref),
+            name: LineText::from(&profile.name),
+            legal_name: profile.legal_name.as_ref().map(LineText::from),
+            number_prefix: NumberPrefixText::from(profile.number_prefix.as_str()),
+            timezone: TimeZoneName::from(profile.time_zone.name()),
+            currency: profile.currency.map(CurrencyCode::from),
+            address: profile.address.as_ref().map(AddressJson::from),
+            tax_id: profile.tax_id.as_ref().map(LineText::from),
+            net_terms: profile.net_terms.map(NetTermsValue::from),
+            grace_hours: profile.grace_hours,
+            billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
+            billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
+            billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+        }
+    }
+}
+
+/// A supplier entity's name.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EntityNameJson {
+    /// Reference.
+    entity_ref: NamedRef,
+    /// Name.
+    name: LineText,
+}
+
+impl From<&Entity> for EntityNameJson {
+    fn from(entity: &Entity) -> Self {
+        Self { entity_ref: NamedRef::from(&entity.entity_ref), name: LineText::from(&entity.profile.name) }
+    }
+}

@@ -1,0 +1,226 @@
+//! Usage events, default shape in and formatted shape out.
+
+use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent, RecordedUsage};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
+use billing_domain::text::Line;
+use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::violation::Violations;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::input::{self, Fields, Node};
+use super::reasons::Reason;
+use super::wire::{AssignedRef, CurrencyCode, ExactNumber, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText};
+use super::words::DocumentStateWord;
+
+/// A usage event in the default shape.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({
+    "timestamp": "2026-01-20T10:15:30Z",
+    "customer_ref": "acme",
+    "usage_product_ref": "api-calls",
+    "quantity": 12345,
+    "additional_report_data": {"region": "eu-1", "requests": 12.5},
+    "validations": {"currency": "EUR"}
+}))]
+pub(crate) struct EventBody {
+    /// Time of the usage; at most 5 minutes ahead of the server's clock.
+    timestamp: TimestampText,
+    /// Related customer. May be left out when `customer_name` is given.
+    customer_ref: Option<NamedRef>,
+    /// The customer's name, looked up when `customer_ref` is left out.
+    customer_name: Option<LineText>,
+    /// Related usage product. May be left out when `usage_product_name` is given.
+    usage_product_ref: Option<NamedRef>,
+    /// The usage product's name, looked up when `usage_product_ref` is left out.
+    usage_product_name: Option<LineText>,
+    /// Usage quantity.
+    quantity: QuantityInput,
+    /// Free keys and values for the usage report.
+    additional_report_data: Option<ReportDataJson>,
+    /// Checks that the event matches its document.
+    validations: Option<ValidationsBody>,
+}
+
+/// What the document of an event has to be like; an event that doesn't match is refused.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValidationsBody {
+    /// Currency the document must have.
+    currency: Option<CurrencyCode>,
+    /// Supplier entity the document must belong to.
+    entity_ref: Option<NamedRef>,
+}
+
+impl EventBody {
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: &Value) -> Result<NewUsageEvent, Violations> {
+        input::read(body, |fields| {
+            let occurred_at = fields.required("timestamp", Node::timestamp);
+            let customer = by_ref_or_name(
+                fields,
+                ("customer_ref", "customer_name"),
+                |node| node.parsed(CustomerRef::parse).map(NamedCustomer::Ref),
+                NamedCustomer::Name,
+            );
+            let usage_product = by_ref_or_name(
+                fields,
+                ("usage_product_ref", "usage_product_name"),
+                |node| node.parsed(UsageProductRef::parse).map(NamedUsageProduct::Ref),
+                NamedUsageProduct::Name,
+            );
+            let quantity = fields.required("quantity", |node| node.decimal(Quantity::parse));
+            let report_data = fields.optional("additional_report_data", report_data);
+            let validations = fields.optional("validations", validations);
+            Some(NewUsageEvent {
+                customer: customer?,
+                usage_product: usage_product?,
+                occurred_at: occurred_at?,
+                quantity: quantity?,
+                report_data,
+                validations,
+            })
+        })
+    }
+}
+
+/// What a reference names, or where it is left out, a name.
+fn by_ref_or_name<T: Clone>(
+    fields: Fields<'_>,
+    (by_ref, by_name): (&str, &str),
+    of_ref: impl FnOnce(Node<'_>) -> Option<T>,
+    of_name: impl FnOnce(Line) -> T,
+) -> Option<T> {
+    if fields.has(by_ref) {
+        fields.required(by_ref, of_ref)
+    } else if fields.has(by_name) {
+        fields.required(by_name, Node::line).map(of_name)
+    } else {
+        fields.refuse(by_ref, "required", format!("must be given, unless {by_name} is"))
+    }
+}
+
+fn validations(node: Node<'_>) -> Option<Validations> {
+    node.object(|fields| {
+        fields.only(&["currency", "entity_ref"]);
+        Some(Validations {
+            currency: fields.optional("currency", Node::currency),
+            entity_ref: fields.optional("entity_ref", |node| node.parsed(EntityRef::parse)),
+        })
+    })
+}
+
+fn report_data(node: Node<'_>) -> Option<ReportData> {
+    node.object(|fields| {
+        let entries = fields.entries();
+        if entries.len() > MAX_REPORT_KEYS {
+            let reason = ReportDataError::TooManyKeys;
+            return node.refuse(reason.code(), reason.to_string());
+        }
+        let values: Vec<Option<(String, ReportValue)>> = entries.map(|(key, node)| report_entry(key, node)).collect();
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        ReportData::new(values).map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), Some)
+    })
+}
+
+/// One entry, held against the domain's limits by itself, so that every bad one is named.
+fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
+    let value = match node.json() {
+        Value::Null => ReportValue::Null,
+        Value::Bool(value) => ReportValue::Bool(*value),
+        Value::Number(number) => ReportValue::Number(number.as_str().to_owned()),
+        Value::String(text) => ReportValue::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => return node.refuse("wrong_type", "must be a string, number, true, false or null"),
+    };
+    let entry = (key.to_owned(), value);
+    match ReportData::new(vec![entry.clone()]) {
+        Ok(_) => Some(entry),
+        Err(reason) => node.refuse(reason.code(), reason.to_string()),
+    }
+}
+
+/// Where a reported event was put.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({
+    "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
+    "related_document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4c",
+    "related_document_numbers": "UB-INV-1"
+}))]
+pub(crate) struct EventResultJson {
+    /// Reference of the stored event.
+    event_ref: AssignedRef,
+    /// Related document: invoice, credit or debit.
+    related_document_ref: AssignedRef,
+    /// Numbers of the related documents, joined by `, `.
+    related_document_numbers: String,
+}
+
+impl From<&RecordedUsage> for EventResultJson {
+    fn from(recorded: &RecordedUsage) -> Self {
+        Self {
+            event_ref: AssignedRef::from(recorded.event.event_ref),
+            related_document_ref: AssignedRef::from(recorded.event.placement.document_ref),
+            related_document_numbers: recorded.document_number.to_string(),
+        }
+    }
+}
+
+/// A stored usage event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventJson {
+    /// Event reference.
+    event_ref: AssignedRef,
+    /// Related document.
+    related_document_ref: AssignedRef,
+    /// Numbers of the related documents, joined by `, `.
+    related_document_numbers: String,
+    /// Time of the usage.
+    timestamp: TimestampText,
+    /// Customer reference.
+    customer_ref: NamedRef,
+    /// Customer name.
+    customer_name: LineText,
+    /// Usage product reference.
+    usage_product_ref: NamedRef,
+    /// Usage product name.
+    usage_product_name: LineText,
+    /// Quantity.
+    quantity: ExactNumber,
+    /// Additional data, its keys in the order they were reported.
+    additional_report_data: Option<ReportDataJson>,
+    /// State of the related document.
+    document_state: DocumentStateWord,
+    /// When it was first stored.
+    created_at: TimestampText,
+    /// Counts its changes from 1.
+    #[schema(minimum = 1)]
+    revision: u32,
+}
+
+impl From<&EventView> for EventJson {
+    fn from(view: &EventView) -> Self {
+        let event = &view.event;
+        Self {
+            event_ref: AssignedRef::from(event.event_ref),
+            related_document_ref: AssignedRef::from(event.placement.document_ref),
+            related_document_numbers: view.document_number.to_string(),
+            timestamp: TimestampText::from(event.occurred_at),
+            customer_ref: NamedRef::from(&view.customer_ref),
+            customer_name: LineText::from(&view.customer_name),
+            usage_product_ref: NamedRef::from(&event.usage_product_ref),
+            usage_product_name: LineText::from(&view.usage_product_name),
+            quantity: ExactNumber::from(event.quantity),
+            additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
+            document_state: DocumentStateWord::from(view.document_state),
+            created_at: TimestampText::from(view.created_at),
+            revision: event.revision,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Bodies: JSON read into the requests of the use cases, and views presented as JSON. No route, no status, no actix.
+//!
+//! A request body comes in as an already parsed [`serde_json::Value`], and everything that is wrong with it goes out at once
+//! ([`input`]). The `…Body` structs are what the OpenAPI document says of a request; `read` makes the request itself, because
+//! serde stops at the first mistake and would read numbers as floats. The `…Json` structs are answers.
+
+pub(crate) mod billing;
+pub(crate) mod contracts;
+pub(crate) mod customers;
+pub(crate) mod documents;
+pub(crate) mod entities;
+pub(crate) mod events;
+pub(crate) mod keys;
+pub(crate) mod log_in;
+pub(crate) mod pricings;
+pub(crate) mod usage_products;
+
+mod input;
+mod party;
+mod prices;
+mod reasons;
+mod wire;
+pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Which stable word a reason of the domain to refuse a text has on the wire.
+
+use std::fmt::Display;
+
+use billing_domain::calendar::CalendarError;
+use billing_domain::decimal::DecimalError;
+use billing_domain::money::UnknownCurrency;
+use billing_domain::party::NumberPrefixError;
+use billing_domain::refs::RefError;
+use billing_domain::text::TextError;
+use billing_domain::usage::ReportDataError;
+
+/// A reason to refuse a text; it displays what would be right.
+pub(super) trait Reason: Display {
+    /// A stable word for machines.
+    fn code(&self) -> &'static str;
+}
+
+impl Reason for TextError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Empty => "too_short",
+            Self::TooLong => "too_long",
+            Self::ControlCharacter => "invalid_format",
+        }
+    }
+}
+
+impl Reason for DecimalError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NotANumber => "invalid_format",
+            Self::Negative | Self::Zero | Self::TooManyDigits { .. } | Self::OutOfRange { .. } => "out_of_range",
+        }
+    }
+}
+
+impl Reason for CalendarError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NotATimestamp | Self::NotADate | Self::NotATimeZone => "invalid_format",
+            Self::OutOfRange => "out_of_range",
+        }
+    }
+}
+
+impl Reason for RefError {
+    fn code(&self) -> &'static str {
+        "invalid_format"
+    }
+}
+
+impl Reason for UnknownCurrency {
+    fn code(&self) -> &'static str {
+        "invalid_format"
+    }
+}
+
+impl Reason for NumberPrefixError {
+    fn code(&self) -> &'static str {
+        "invalid_format"
+    }
+}
+
+impl Reason for ReportDataError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::TooManyKeys => "too_many",
+            Self::Key(_) | Self::Value(_) => "invalid_format",
+        }
+    }
+}

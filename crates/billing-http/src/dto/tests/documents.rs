@@ -1,0 +1,393 @@
+//! Documents and billing runs.
+
+use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
+use billing_application::documents::{DocumentView, IssueDates, Opened, Parent};
+use billing_application::error::UseCaseError;
+use billing_domain::contract::Contract;
+use billing_domain::document::linking::{Slot, share_for_usage};
+use billing_domain::document::totals::{DocumentContent, RatedShare, UsageFacts, bill, usage_key};
+use billing_domain::document::{DocumentKind, DocumentState, Parties, Purpose, Settlement};
+use billing_domain::money::{AmountOutOfRange, Currency, Money};
+use billing_domain::party::NetTerms;
+use billing_domain::ports::{IdSource, StoreError};
+use billing_domain::refs::{DocumentRef, EventRef};
+use billing_domain::usage::UsageTotal;
+use billing_testkit::{CountingIds, fixtures};
+use insta::assert_snapshot;
+
+use super::super::billing::{BillingReportJson, BillingRunBody};
+use super::super::documents::DocumentJson;
+use super::{check, json, posted_back, presented};
+
+/// January of a contract with a fixed, a metered and a tiered line item and a minimum fee, 1500.5 of each used.
+fn january(currency: Currency) -> (Contract, DocumentContent) {
+    let ids = CountingIds::new();
+    let tiers: &[(Option<&str>, &str, &str)] = &[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "1"), (None, "0.01", "0")];
+    let items = vec![fixtures::fixed("base", "20"), fixtures::per_unit("calls", "0.0025"), fixtures::graduated("storage", tiers)];
+    let mut pricing = fixtures::pricing("api", items);
+    pricing.content.currency = currency;
+    pricing.content.minimum_fee = Some(fixtures::price("100"));
+    let terms = fixtures::agreed(&pricing, "2026-01-01", "2026-12-31");
+    let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), vec![terms]);
+    let product = contract.products.first().expect("a product");
+    let period = product.period_at(fixtures::date("2026-01-20")).expect("January");
+    let used = UsageTotal::ZERO
+        .plus(fixtures::at("2026-01-20T00:00:00Z"), EventRef::from_uuid(ids.new_id()), fixtures::quantity("1500.5"))
+        .expect("a small sum");
+    let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
+    let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
+    let share = RatedShare {
+        share: share_for_usage(product, period),
+        discount_rate: fixtures::percent("10"),
+        tax_rate: fixtures::percent("19.00"),
+    };
+    let content = bill(contract.contract_ref, currency, &[share], &usage).expect("a small amount");
+    (contract, content)
+}
+
+fn preview(currency: Currency) -> DocumentView {
+    let (contract, content) = january(currency);
+    let customer = fixtures::customer(&CountingIds::new(), "acme");
+    DocumentView {
+        opened: None,
+        kind: DocumentKind::Invoice,
+        state: DocumentState::Draft,
+        purpose: Purpose::Regular(Slot::Period),
+        contract_ref: contract.contract_ref,
+        contract_number: contract.number_text(),
+        parties: Parties::of(&customer, &fixtures::entity("main")),
+        currency,
+        net_terms: NetTerms::DueUponReceipt,
+        payment: fixtures::full_payment(),
+        period: fixtures::period("2026-01-01", "2026-01-31"),
+        is_partial_period: false,
+        issued: None,
+        settlement: Settlement::none(currency),
+        amount_due: content.total,
+        content,
+        po_number: None,
+        note: None,
+    }
+}
+
+#[test]
+fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
+    assert_snapshot!(presented(&DocumentJson::from(&preview(fixtures::eur()))), @r#"
+    {
+      "document_ref": null,
+      "document_number": null,
+      "kind": "INVOICE",
+      "state": "DRAFT",
+      "purpose": "REGULAR",
+      "contract_ref": "019b76da-a802-7000-8000-000000000002",
+      "contract_number": "C-1",
+      "number_in_contract": null,
+      "replaces_document_ref": null,
+      "customer": {
+        "customer_ref": "acme",
+        "customer_name": "acme",
+        "customer_legal_name": null
+      },
+      "entity": {
+        "entity_ref": "main",
+        "entity_name": "main",
+        "entity_legal_name": null
+      },
+      "currency": "EUR",
+      "net_terms": "DUE_UPON_RECEIPT",
+      "period_start": "2026-01-01",
+      "period_end": "2026-01-31",
+      "is_partial_period": false,
+      "created_at": null,
+      "issue_date": null,
+      "due_date": null,
+      "paid_date": null,
+      "overdue": false,
+      "parent_document_ref": null,
+      "parent_document_number": null,
+      "related_documents": [],
+      "products": [
+        {
+          "product_pricing_ref": "api",
+          "product_name": "api",
+          "minimum_fee": 100,
+          "line_items": [
+            {
+              "line_item_id": "base",
+              "name": "base",
+              "service_period_start": "2026-01-01",
+              "service_period_end": "2026-01-31",
+              "usage_product_ref": null,
+              "quantity": null,
+              "unit": null,
+              "unit_price": null,
+              "tiers": [],
+              "amount": 20.00
+            },
+            {
+              "line_item_id": "calls",
+              "name": "calls",
+              "service_period_start": "2026-01-01",
+              "service_period_end": "2026-01-31",
+              "usage_product_ref": "calls",
+              "quantity": 1500.5,
+              "unit": null,
+              "unit_price": 0.0025,
+              "tiers": [],
+              "amount": 3.75
+            },
+            {
+              "line_item_id": "storage",
+              "name": "storage",
+              "service_period_start": "2026-01-01",
+              "service_period_end": "2026-01-31",
+              "usage_product_ref": "storage",
+              "quantity": 1500.5,
+              "unit": null,
+              "unit_price": null,
+              "tiers": [
+                {
+                  "up_to": 100,
+                  "unit_price": 0.10,
+                  "flat_amount": 0,
+                  "quantity": 100,
+                  "amount": 10
+                },
+                {
+                  "up_to": 1000,
+                  "unit_price": 0.05,
+                  "flat_amount": 1,
+                  "quantity": 900,
+                  "amount": 46
+                },
+                {
+                  "up_to": null,
+                  "unit_price": 0.01,
+                  "flat_amount": 0,
+                  "quantity": 500.5,
+                  "amount": 5.005
+                }
+              ],
+              "amount": 61.01
+            },
+            {
+              "line_item_id": null,
+              "name": "Minimum fee",
+              "service_period_start": "2026-01-01",
+              "service_period_end": "2026-01-31",
+              "usage_product_ref": null,
+              "quantity": null,
+              "unit": null,
+              "unit_price": null,
+              "tiers": [],
+              "amount": 15.24
+            }
+          ],
+          "sub_total": 100.00,
+          "discount_rate": 10,
+          "discount": 10.00,
+          "net": 90.00,
+          "tax_rate": 19.00
+        }
+      ],
+      "taxes": [
+        {
+          "rate": 19.00,
+          "base": 90.00,
+          "amount": 17.10
+        }
+      ],
+      "sub_total": 100.00,
+      "total_discount": 10.00,
+      "total_tax": 17.10,
+      "credits_amount": 0.00,
+      "total": 107.10,
+      "paid_amount": 0.00,
+      "amount_due": 107.10,
+      "po_number": null,
+      "note": null,
+      "billing_bank_transfer_details": {
+        "billing_account_id": "account-1"
+      },
+      "billing_online_payment_details": {
+        "auto_charge": false,
+        "payment_gateway_id": "gateway-1",
+        "payment_gateway_card_id": "card-1"
+      },
+      "billing_crypto_details": {
+        "address": "0xabc",
+        "tokens": [
+          "USDC",
+          "DAI"
+        ]
+      }
+    }
+    "#);
+}
+
+#[test]
+fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
+    let (ids, eur) = (CountingIds::new(), fixtures::eur());
+    let mut view = preview(eur);
+    let number = fixtures::document_head(&ids, &january(eur).0, &fixtures::entity("main"), view.period).number;
+    let parent = Parent { document_ref: DocumentRef::from_uuid(ids.new_id()), number: number.clone() };
+    view.opened = Some(Opened {
+        document_ref: DocumentRef::from_uuid(ids.new_id()),
+        number,
+        number_in_contract: 2,
+        replaces: Some(DocumentRef::from_uuid(ids.new_id())),
+        parent: Some(parent),
+        created_at: fixtures::at("2026-01-20T10:15:30Z"),
+    });
+    view.kind = DocumentKind::Debit;
+    view.state = DocumentState::PartiallyPaid;
+    view.purpose = Purpose::Adjustment;
+    view.net_terms = NetTerms::Days(14);
+    view.issued =
+        Some(IssueDates { issue_date: fixtures::date("2026-02-01"), due_date: fixtures::date("2026-02-15"), overdue: true });
+    view.settlement = Settlement { paid: fixtures::cents(3080), credits: fixtures::cents(10), paid_date: None };
+    view.amount_due = view.settlement.amount_due(view.content.total).expect("a small amount");
+    view.po_number = Some(fixtures::line("PO 17"));
+    view.note = Some(fixtures::prose("Thank\nyou"));
+    view.payment = Default::default();
+    view.content.products.clear();
+    assert_snapshot!(presented(&DocumentJson::from(&view)), @r#"
+    {
+      "document_ref": "019b76da-a803-7000-8000-000000000003",
+      "document_number": "MAIN-INV-1",
+      "kind": "DEBIT",
+      "state": "PARTIALLY_PAID",
+      "purpose": "ADJUSTMENT",
+      "contract_ref": "019b76da-a802-7000-8000-000000000002",
+      "contract_number": "C-1",
+      "number_in_contract": 2,
+      "replaces_document_ref": "019b76da-a804-7000-8000-000000000004",
+      "customer": {
+        "customer_ref": "acme",
+        "customer_name": "acme",
+        "customer_legal_name": null
+      },
+      "entity": {
+        "entity_ref": "main",
+        "entity_name": "main",
+        "entity_legal_name": null
+      },
+      "currency": "EUR",
+      "net_terms": 14,
+      "period_start": "2026-01-01",
+      "period_end": "2026-01-31",
+      "is_partial_period": false,
+      "created_at": "2026-01-20T10:15:30Z",
+      "issue_date": "2026-02-01",
+      "due_date": "2026-02-15",
+      "paid_date": null,
+      "overdue": true,
+      "parent_document_ref": "019b76da-a802-7000-8000-000000000002",
+      "parent_document_number": "MAIN-INV-1",
+      "related_documents": [],
+      "products": [],
+      "taxes": [
+        {
+          "rate": 19.00,
+          "base": 90.00,
+          "amount": 17.10
+        }
+      ],
+      "sub_total": 100.00,
+      "total_discount": 10.00,
+      "total_tax": 17.10,
+      "credits_amount": 0.10,
+      "total": 107.10,
+      "paid_amount": 30.80,
+      "amount_due": 76.20,
+      "po_number": "PO 17",
+      "note": "Thank\nyou",
+      "billing_bank_transfer_details": null,
+      "billing_online_payment_details": null,
+      "billing_crypto_details": null
+    }
+    "#);
+}
+
+#[test]
+fn money_has_the_digits_of_its_currency() {
+    let rows = [("EUR", 3080, "30.80"), ("JPY", 3080, "3080"), ("KWD", 3080, "3.080"), ("EUR", 0, "0.00"), ("EUR", -5, "-0.05")];
+    for (code, minor, expected) in rows {
+        let currency = fixtures::currency(code);
+        let mut view = preview(currency);
+        view.content.total = Money::from_minor(minor, currency);
+        assert_eq!(posted_back(&DocumentJson::from(&view))["total"].to_string(), expected, "{code} {minor}");
+    }
+    let yen = posted_back(&DocumentJson::from(&preview(fixtures::currency("JPY"))));
+    assert_eq!((yen["sub_total"].to_string(), yen["total_tax"].to_string()), ("100".to_owned(), "17".to_owned()));
+}
+
+#[test]
+fn a_billing_run_is_real_unless_told_otherwise() {
+    for (body, dry_run) in [("null", false), ("{}", false), (r#"{"dry_run":null}"#, false), (r#"{"dry_run":true}"#, true)] {
+        assert_eq!(BillingRunBody::read(Some(&json(body))), Ok(dry_run), "{body}");
+    }
+    assert_eq!(BillingRunBody::read(None), Ok(false));
+    let rows: &[(&str, &[&str])] = &[(r#"{"dry_run":"yes"}"#, &["/dry_run wrong_type"]), ("true", &["/ wrong_type"])];
+    check(|body| BillingRunBody::read(Some(body)), rows);
+}
+
+#[test]
+fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
+    let ids = CountingIds::new();
+    let (contract, _) = january(fixtures::eur());
+    let number =
+        fixtures::document_head(&ids, &contract, &fixtures::entity("main"), fixtures::period("2026-01-01", "2026-01-31")).number;
+    let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
+    let failed = |problem| FailedContract { contract_ref: contract.contract_ref, problem };
+    let report = BillingReport {
+        issued: vec![BilledDocument { opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
+        voided: vec![BilledDocument { opened: None, kind: DocumentKind::Debit, total: Money::zero(fixtures::currency("JPY")) }],
+        failed: vec![
+            failed(UseCaseError::AmountOutOfRange(AmountOutOfRange)),
+            failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
+        ],
+        dry_run: true,
+    };
+    let shown = presented(&BillingReportJson::from(&report));
+    assert!(!shown.contains("10.0.0.7"), "{shown}");
+    assert_snapshot!(shown, @r#"
+    {
+      "issued": [
+        {
+          "document_ref": "019b76da-a802-7000-8000-000000000002",
+          "document_number": "MAIN-INV-1",
+          "kind": "INVOICE",
+          "currency": "EUR",
+          "total": 30.80
+        }
+      ],
+      "voided": [
+        {
+          "document_ref": null,
+          "document_number": null,
+          "kind": "DEBIT",
+          "currency": "JPY",
+          "total": 0
+        }
+      ],
+      "failed": [
+        {
+          "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "problem": {
+            "code": "amount_out_of_range",
+            "detail": "the amount is beyond what exact decimals can hold"
+          }
+        },
+        {
+          "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "problem": {
+            "code": "internal_error",
+            "detail": "the service failed; the request id helps its operators to find out why"
+          }
+        }
+      ],
+      "dry_run": true
+    }
+    "#);
+}

@@ -1,0 +1,206 @@
+//! Usage events.
+
+use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct, RecordedUsage};
+use billing_domain::document::DocumentState;
+use billing_domain::usage::{ReportData, ReportValue};
+use billing_testkit::{CountingIds, fixtures};
+use insta::assert_snapshot;
+
+use super::super::events::{EventBody, EventJson, EventResultJson};
+use super::{check, check_field, json, presented, refusals, with};
+
+const EVENT: &str = r#"{"timestamp":"2026-01-20T10:15:30+01:00","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#;
+
+#[test]
+fn an_event_is_read_field_by_field() {
+    let body = r#"{"timestamp":"2026-01-20T10:15:30+01:00","customer_ref":"acme","usage_product_ref":"calls",
+        "quantity":12345678901234.000001,"additional_report_data":{"z":1.50,"a":"x","n":null,"b":true,"e":1E5},
+        "validations":{"currency":"EUR","entity_ref":"emea"},"whatever":[1]}"#;
+    let event = EventBody::read(&json(body)).expect("an event");
+    assert_eq!(event.customer, NamedCustomer::Ref(fixtures::customer_ref("acme")));
+    assert_eq!(event.usage_product, NamedUsageProduct::Ref(fixtures::usage_product_ref("calls")));
+    assert_eq!(event.occurred_at.to_string(), "2026-01-20T09:15:30Z");
+    assert_eq!(event.quantity.as_decimal().to_string(), "12345678901234.000001");
+    let validations = event.validations.expect("validations");
+    assert_eq!(validations.currency, Some(fixtures::eur()));
+    assert_eq!(validations.entity_ref, Some(fixtures::entity_ref("emea")));
+    let data = event.report_data.expect("report data");
+    let number = |text: &str| ReportValue::Number(text.to_owned());
+    let expected = [
+        ("z".to_owned(), number("1.50")),
+        ("a".to_owned(), ReportValue::Text("x".to_owned())),
+        ("n".to_owned(), ReportValue::Null),
+        ("b".to_owned(), ReportValue::Bool(true)),
+        // The JSON parser writes every exponent this way; the number is the same.
+        ("e".to_owned(), number("1e+5")),
+    ];
+    assert_eq!(data.entries(), expected);
+}
+
+#[test]
+fn quantities_keep_every_digit_whether_number_or_text() {
+    let rows = [
+        ("0.1", "0.1"),
+        (r#""0.1""#, "0.1"),
+        ("12345678901234.000001", "12345678901234.000001"),
+        (r#""12345678901234.000001""#, "12345678901234.000001"),
+        ("30.80", "30.80"),
+        ("1e3", "1000"),
+        ("0", "0"),
+    ];
+    for (given, kept) in rows {
+        let event = EventBody::read(&with(EVENT, "quantity", given)).expect(given);
+        assert_eq!(event.quantity.as_decimal().to_string(), kept, "{given}");
+    }
+}
+
+#[test]
+fn each_field_of_an_event_is_held_against_its_limits() {
+    let long = format!(r#"{{"k":"{}"}}"#, "v".repeat(2049));
+    let keys: Vec<String> = (0..101).map(|i| format!(r#""k{i}":{i}"#)).collect();
+    let keys = format!("{{{}}}", keys.join(","));
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("timestamp", "null", &["/timestamp required"]),
+        ("timestamp", r#""2026-01-20T10:15:30""#, &["/timestamp invalid_format"]),
+        ("timestamp", r#""2026-01-20""#, &["/timestamp invalid_format"]),
+        ("timestamp", "1768900000", &["/timestamp wrong_type"]),
+        ("timestamp", r#""9999-12-31T23:59:59-01:00""#, &["/timestamp out_of_range"]),
+        ("customer_ref", r#""a b""#, &["/customer_ref invalid_format"]),
+        ("customer_ref", "7", &["/customer_ref wrong_type"]),
+        ("customer_ref", "null", &["/customer_ref required"]),
+        ("usage_product_ref", r#""""#, &["/usage_product_ref invalid_format"]),
+        ("quantity", "null", &["/quantity required"]),
+        ("quantity", "-1", &["/quantity out_of_range"]),
+        ("quantity", r#""ten""#, &["/quantity invalid_format"]),
+        ("quantity", r#""1_000""#, &["/quantity invalid_format"]),
+        ("quantity", "true", &["/quantity wrong_type"]),
+        ("quantity", "1000000000000000", &["/quantity out_of_range"]),
+        ("quantity", "0.0000000001", &["/quantity out_of_range"]),
+        ("quantity", "1e400", &["/quantity out_of_range"]),
+        ("additional_report_data", "null", &[]),
+        ("additional_report_data", "{}", &[]),
+        ("additional_report_data", r#""{}""#, &["/additional_report_data wrong_type"]),
+        ("additional_report_data", "[]", &["/additional_report_data wrong_type"]),
+        (
+            "additional_report_data",
+            r#"{"a":[1],"b":{},"":1,"ok":"x"}"#,
+            &[
+                "/additional_report_data/a wrong_type",
+                "/additional_report_data/b wrong_type",
+                "/additional_report_data/ invalid_format",
+            ],
+        ),
+        ("additional_report_data", &long, &["/additional_report_data/k invalid_format"]),
+        ("additional_report_data", &keys, &["/additional_report_data too_many"]),
+        ("validations", "null", &[]),
+        ("validations", "{}", &[]),
+        ("validations", r#""{}""#, &["/validations wrong_type"]),
+        (
+            "validations",
+            r#"{"curency":"EUR","currency":"eur","entity_ref":"ä"}"#,
+            &[
+                "/validations/curency unknown_field",
+                "/validations/currency invalid_format",
+                "/validations/entity_ref invalid_format",
+            ],
+        ),
+    ];
+    check_field(EventBody::read, EVENT, rows);
+}
+
+#[test]
+fn everything_wrong_with_an_event_is_said_at_once() {
+    check(
+        EventBody::read,
+        &[
+            ("{}", &["/timestamp required", "/customer_ref required", "/usage_product_ref required", "/quantity required"]),
+            (
+                r#"{"validations":{"x":1},"quantity":-1,"timestamp":"now","customer_ref":"a b","additional_report_data":{"k":[]}}"#,
+                &[
+                    "/validations/x unknown_field",
+                    "/quantity out_of_range",
+                    "/timestamp invalid_format",
+                    "/customer_ref invalid_format",
+                    "/additional_report_data/k wrong_type",
+                    "/usage_product_ref required",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_name_counts_where_the_reference_is_left_out() {
+    let by_name = r#"{"timestamp":"2026-01-20T10:15:30Z","customer_ref":null,"customer_name":"Acme","usage_product_name":"API calls","quantity":1}"#;
+    let event = EventBody::read(&json(by_name)).expect("an event");
+    assert_eq!(event.customer, NamedCustomer::Name(fixtures::line("Acme")));
+    assert_eq!(event.usage_product, NamedUsageProduct::Name(fixtures::line("API calls")));
+
+    let both = EventBody::read(&with(EVENT, "customer_name", r#""Another""#)).expect("an event");
+    assert_eq!(both.customer, NamedCustomer::Ref(fixtures::customer_ref("acme")));
+
+    let bad = with(by_name, "customer_name", r#""""#);
+    assert_eq!(refusals(EventBody::read(&bad)), ["/customer_name too_short"]);
+}
+
+fn recorded() -> (RecordedUsage, EventView) {
+    let ids = CountingIds::new();
+    let customer = fixtures::customer(&ids, "acme");
+    let entity = fixtures::entity("main");
+    let pricing = fixtures::pricing("api", vec![fixtures::per_unit("calls", "0.0025")]);
+    let contract = fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
+    let head = fixtures::document_head(&ids, &contract, &entity, fixtures::period("2026-01-01", "2026-01-31"));
+    let occurred_at = fixtures::at("2026-01-20T10:15:30.5+01:00");
+    let calls = fixtures::usage_product_ref("calls");
+    let mut event = fixtures::event(&ids, &head, &calls, occurred_at, fixtures::quantity("12345678901234.000001"));
+    let number = |text: &str| ReportValue::Number(text.to_owned());
+    let data = ReportData::new(vec![("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
+    event.report_data = Some(data.expect("report data"));
+    let view = EventView {
+        event: event.clone(),
+        customer_ref: customer.customer_ref.clone(),
+        customer_name: fixtures::line("Acme"),
+        usage_product_name: fixtures::line("API calls"),
+        document_number: head.number.clone(),
+        document_state: DocumentState::Draft,
+        created_at: event.recorded_at,
+    };
+    (RecordedUsage { event, document_number: head.number }, view)
+}
+
+#[test]
+fn the_default_answer_has_exactly_three_fields() {
+    let (recorded, _) = recorded();
+    assert_snapshot!(presented(&EventResultJson::from(&recorded)), @r#"
+    {
+      "event_ref": "019b76da-a804-7000-8000-000000000004",
+      "related_document_ref": "019b76da-a803-7000-8000-000000000003",
+      "related_document_numbers": "MAIN-INV-1"
+    }
+    "#);
+}
+
+#[test]
+fn an_event_is_shown_with_its_digits_and_the_order_of_its_keys() {
+    let (_, view) = recorded();
+    assert_snapshot!(presented(&EventJson::from(&view)), @r#"
+    {
+      "event_ref": "019b76da-a804-7000-8000-000000000004",
+      "related_document_ref": "019b76da-a803-7000-8000-000000000003",
+      "related_document_numbers": "MAIN-INV-1",
+      "timestamp": "2026-01-20T09:15:30.500Z",
+      "customer_ref": "acme",
+      "customer_name": "Acme",
+      "usage_product_ref": "calls",
+      "usage_product_name": "API calls",
+      "quantity": 12345678901234.000001,
+      "additional_report_data": {
+        "z": 1.50,
+        "a": null
+      },
+      "document_state": "DRAFT",
+      "created_at": "2026-01-20T09:15:30.500Z",
+      "revision": 1
+    }
+    "#);
+}

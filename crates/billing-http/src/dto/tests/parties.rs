@@ -1,0 +1,322 @@
+//! Customers, supplier entities and usage products.
+
+use billing_domain::calendar::TimeZone;
+use billing_domain::catalog::Aggregation;
+use billing_domain::party::{Customer, Entity, NetTerms};
+use billing_testkit::{CountingIds, fixtures};
+use insta::assert_snapshot;
+
+use super::super::customers::{CustomerBody, CustomerJson, CustomerNameJson};
+use super::super::entities::{EntityBody, EntityJson, EntityNameJson};
+use super::super::usage_products::{UsageProductBody, UsageProductJson};
+use super::{check, check_field, json, posted_back, presented, refusals};
+
+fn full_customer() -> Customer {
+    let mut customer = fixtures::customer(&CountingIds::new(), "acme");
+    customer.profile.legal_name = Some(fixtures::line("Acme GmbH"));
+    customer.profile.email = Some(fixtures::line("billing@example.com"));
+    customer.profile.tax_id = Some(fixtures::line("DE123456789"));
+    customer.profile.billing_address = Some(fixtures::full_address());
+    customer.profile.currency = Some(fixtures::currency("JPY"));
+    customer.profile.tax = Some(fixtures::percent("7.70"));
+    customer.profile.entity_ref = Some(fixtures::entity_ref("emea"));
+    customer.profile.net_terms = Some(NetTerms::Days(30));
+    customer.profile.payment = fixtures::full_payment();
+    customer
+}
+
+fn full_entity() -> Entity {
+    let mut entity = fixtures::entity("emea");
+    entity.profile.legal_name = Some(fixtures::line("Example EMEA GmbH"));
+    entity.profile.time_zone = fixtures::zone("Europe/Berlin");
+    entity.profile.currency = Some(fixtures::eur());
+    entity.profile.address = Some(fixtures::full_address());
+    entity.profile.tax_id = Some(fixtures::line("DE987654321"));
+    entity.profile.net_terms = Some(NetTerms::DueUponUsage);
+    entity.profile.grace_hours = 720;
+    entity.profile.payment = fixtures::full_payment();
+    entity
+}
+
+#[test]
+fn each_field_of_a_customer_is_held_against_its_limits() {
+    let long = format!(r#""{}""#, "x".repeat(4097));
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("customer_ref", "null", &[]),
+        ("customer_ref", r#""a/b""#, &["/customer_ref invalid_format"]),
+        ("name", "null", &["/name required"]),
+        ("name", r#""""#, &["/name too_short"]),
+        ("name", &long, &["/name too_long"]),
+        ("name", r#""a\nb""#, &["/name invalid_format"]),
+        ("email", r#""billing@example.com""#, &[]),
+        ("email", r#""nobody""#, &["/email invalid_format"]),
+        (
+            "billing_address",
+            r#"{"line1":"a\nb","city":1,"zip_code":28195}"#,
+            &["/billing_address/city wrong_type", "/billing_address/zip_code wrong_type"],
+        ),
+        ("currency", r#""XAU""#, &["/currency invalid_format"]),
+        ("tax", r#""19""#, &[]),
+        ("tax", "101", &["/tax out_of_range"]),
+        ("entity_ref", "{}", &["/entity_ref wrong_type"]),
+        ("net_terms", r#""LATER""#, &["/net_terms invalid_format"]),
+        ("billing_crypto_details", r#"{"tokens":"BTC"}"#, &["/billing_crypto_details/tokens wrong_type"]),
+    ];
+    check_field(CustomerBody::read_new, r#"{"name":"Acme"}"#, rows);
+}
+
+#[test]
+fn everything_wrong_with_a_customer_is_said_at_once() {
+    check(
+        CustomerBody::read_new,
+        &[
+            ("{}", &["/name required"]),
+            ("[]", &["/ wrong_type"]),
+            (
+                r#"{"net_terms":0,"tax":"x","email":"","customer_ref":""}"#,
+                &[
+                    "/net_terms out_of_range",
+                    "/tax invalid_format",
+                    "/email too_short",
+                    "/customer_ref invalid_format",
+                    "/name required",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_customer_that_is_read_can_be_posted_back() {
+    let customer = full_customer();
+    let read = CustomerBody::read_new(&posted_back(&CustomerJson::from(&customer))).expect("a customer");
+    assert_eq!(read, (Some(customer.customer_ref.clone()), customer.profile.clone()));
+    let edit = CustomerBody::read_edit(&posted_back(&CustomerJson::from(&customer)), &customer.customer_ref, &customer.profile);
+    assert_eq!(edit.expect("an edit that changes nothing"), customer.profile);
+}
+
+#[test]
+fn an_edit_keeps_what_is_left_out_and_clears_what_is_null() {
+    let customer = full_customer();
+    let edit = |body| CustomerBody::read_edit(&json(body), &customer.customer_ref, &customer.profile);
+    assert_eq!(edit("{}").expect("no change"), customer.profile);
+
+    let mut expected = customer.profile.clone();
+    expected.name = fixtures::line("Acme 2");
+    expected.email = None;
+    expected.tax = None;
+    expected.payment.crypto = None;
+    let changed = edit(r#"{"name":"Acme 2","email":null,"tax":null,"billing_crypto_details":null}"#);
+    assert_eq!(changed.expect("an edit"), expected);
+
+    // An object is replaced as a whole.
+    let moved = edit(r#"{"billing_address":{"city":"Bremen"}}"#).expect("an edit").billing_address.expect("an address");
+    assert_eq!((moved.line1, moved.city), (None, Some(fixtures::prose("Bremen"))));
+}
+
+#[test]
+fn an_edit_clears_nothing_that_has_to_be_there_and_changes_no_reference() {
+    let customer = full_customer();
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"customer_ref":"acme"}"#, &[]),
+        (r#"{"customer_ref":"other"}"#, &["/customer_ref not_changeable"]),
+        (r#"{"customer_ref":null}"#, &["/customer_ref not_changeable"]),
+        (r#"{"customer_ref":7,"name":null,"tax":-1}"#, &["/customer_ref not_changeable", "/name required", "/tax out_of_range"]),
+    ];
+    check(|body| CustomerBody::read_edit(body, &customer.customer_ref, &customer.profile), rows);
+
+    let entity = full_entity();
+    let rows: &[(&str, &[&str])] =
+        &[(r#"{"entity_ref":"other","number_prefix":null}"#, &["/entity_ref not_changeable", "/number_prefix required"])];
+    check(|body| EntityBody::read_edit(body, &entity.entity_ref, &entity.profile), rows);
+
+    let product = fixtures::usage_product("calls");
+    let rows: &[(&str, &[&str])] = &[(r#"{"usage_product_ref":"other"}"#, &["/usage_product_ref not_changeable"])];
+    check(|body| UsageProductBody::read_edit(body, &product.usage_product_ref, &product.profile), rows);
+}
+
+#[test]
+fn each_field_of_an_entity_is_held_against_its_limits() {
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("number_prefix", "null", &["/number_prefix required"]),
+        ("number_prefix", r#""ub""#, &["/number_prefix invalid_format"]),
+        ("number_prefix", r#""ABCDEFGHIJKLMNOPQ""#, &["/number_prefix invalid_format"]),
+        ("timezone", r#""Europe/Berlin""#, &[]),
+        ("timezone", r#""Mars/Olympus""#, &["/timezone invalid_format"]),
+        ("grace_hours", "0", &[]),
+        ("grace_hours", r#""720""#, &[]),
+        ("grace_hours", "721", &["/grace_hours out_of_range"]),
+        ("grace_hours", "-1", &["/grace_hours out_of_range"]),
+        ("grace_hours", "0.5", &["/grace_hours out_of_range"]),
+        ("grace_hours", "[]", &["/grace_hours wrong_type"]),
+        ("address", r#""here""#, &["/address wrong_type"]),
+    ];
+    check_field(EntityBody::read_new, r#"{"name":"Main","number_prefix":"UB"}"#, rows);
+    check(EntityBody::read_new, &[("{}", &["/name required", "/number_prefix required"])]);
+}
+
+#[test]
+fn an_entity_has_defaults_that_null_brings_back() {
+    let (reference, made) = EntityBody::read_new(&json(r#"{"name":"Main","number_prefix":"UB"}"#)).expect("an entity");
+    assert_eq!((reference, made.time_zone, made.grace_hours), (None, TimeZone::UTC, 2));
+
+    let entity = full_entity();
+    let body = json(r#"{"timezone":null,"grace_hours":null}"#);
+    let reset = EntityBody::read_edit(&body, &entity.entity_ref, &entity.profile).expect("an edit");
+    assert_eq!((reset.time_zone, reset.grace_hours), (TimeZone::UTC, 2));
+    let kept = EntityBody::read_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit");
+    assert_eq!(kept, entity.profile);
+    let read = EntityBody::read_new(&posted_back(&EntityJson::from(&entity))).expect("an entity");
+    assert_eq!(read, (Some(entity.entity_ref), entity.profile));
+}
+
+#[test]
+fn a_usage_product_has_a_name_a_unit_and_an_aggregation() {
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"name":"Calls"}"#, &[]),
+        (
+            r#"{"unit":"","aggregation":"AVG","usage_product_ref":"a b"}"#,
+            &["/unit too_short", "/aggregation invalid_value", "/usage_product_ref invalid_format", "/name required"],
+        ),
+    ];
+    check(UsageProductBody::read_new, rows);
+    for (word, meaning) in
+        [("SUM", Aggregation::Sum), ("COUNT", Aggregation::Count), ("MAX", Aggregation::Max), ("LATEST", Aggregation::Latest)]
+    {
+        let (_, profile) = UsageProductBody::read_new(&json(&format!(r#"{{"name":"c","aggregation":"{word}"}}"#))).expect(word);
+        assert_eq!(profile.aggregation, meaning);
+    }
+    let mut product = fixtures::usage_product("calls");
+    product.profile.unit = Some(fixtures::line("call"));
+    product.profile.aggregation = Aggregation::Max;
+    let edit = |body| UsageProductBody::read_edit(&json(body), &product.usage_product_ref, &product.profile).expect(body);
+    assert_eq!(edit("{}"), product.profile);
+    let reset = edit(r#"{"unit":null,"aggregation":null}"#);
+    assert_eq!((reset.unit, reset.aggregation), (None, Aggregation::Sum));
+    assert_eq!(refusals(UsageProductBody::read_new(&posted_back(&UsageProductJson::from(&product)))), [""; 0]);
+}
+
+#[test]
+fn customers_are_shown_whole_and_by_name() {
+    assert_snapshot!(presented(&CustomerJson::from(&full_customer())), @r#"
+    {
+      "customer_ref": "acme",
+      "name": "acme",
+      "legal_name": "Acme GmbH",
+      "email": "billing@example.com",
+      "tax_id": "DE123456789",
+      "billing_address": {
+        "line1": "Am Markt 1\nHinterhaus",
+        "line2": "c/o Müller",
+        "city": "Zürich",
+        "state": "ZH",
+        "zip_code": "08001",
+        "country": "CH"
+      },
+      "currency": "JPY",
+      "tax": 7.70,
+      "entity_ref": "emea",
+      "net_terms": 30,
+      "billing_bank_transfer_details": {
+        "billing_account_id": "account-1"
+      },
+      "billing_online_payment_details": {
+        "auto_charge": false,
+        "payment_gateway_id": "gateway-1",
+        "payment_gateway_card_id": "card-1"
+      },
+      "billing_crypto_details": {
+        "address": "0xabc",
+        "tokens": [
+          "USDC",
+          "DAI"
+        ]
+      }
+    }
+    "#);
+    assert_snapshot!(presented(&CustomerNameJson::from(&full_customer())), @r#"
+    {
+      "customer_ref": "acme",
+      "name": "acme"
+    }
+    "#);
+}
+
+#[test]
+fn a_customer_with_a_name_only_is_shown_with_nulls() {
+    assert_snapshot!(presented(&CustomerJson::from(&fixtures::customer(&CountingIds::new(), "acme"))), @r#"
+    {
+      "customer_ref": "acme",
+      "name": "acme",
+      "legal_name": null,
+      "email": null,
+      "tax_id": null,
+      "billing_address": null,
+      "currency": null,
+      "tax": null,
+      "entity_ref": null,
+      "net_terms": null,
+      "billing_bank_transfer_details": null,
+      "billing_online_payment_details": null,
+      "billing_crypto_details": null
+    }
+    "#);
+}
+
+#[test]
+fn entities_are_shown_whole_and_by_name() {
+    assert_snapshot!(presented(&EntityJson::from(&full_entity())), @r#"
+    {
+      "entity_ref": "emea",
+      "name": "emea",
+      "legal_name": "Example EMEA GmbH",
+      "number_prefix": "EMEA",
+      "timezone": "Europe/Berlin",
+      "currency": "EUR",
+      "address": {
+        "line1": "Am Markt 1\nHinterhaus",
+        "line2": "c/o Müller",
+        "city": "Zürich",
+        "state": "ZH",
+        "zip_code": "08001",
+        "country": "CH"
+      },
+      "tax_id": "DE987654321",
+      "net_terms": "DUE_UPON_USAGE",
+      "grace_hours": 720,
+      "billing_bank_transfer_details": {
+        "billing_account_id": "account-1"
+      },
+      "billing_online_payment_details": {
+        "auto_charge": false,
+        "payment_gateway_id": "gateway-1",
+        "payment_gateway_card_id": "card-1"
+      },
+      "billing_crypto_details": {
+        "address": "0xabc",
+        "tokens": [
+          "USDC",
+          "DAI"
+        ]
+      }
+    }
+    "#);
+    assert_snapshot!(presented(&EntityNameJson::from(&full_entity())), @r#"
+    {
+      "entity_ref": "emea",
+      "name": "emea"
+    }
+    "#);
+}
+
+#[test]
+fn usage_products_are_shown_whole() {
+    assert_snapshot!(presented(&UsageProductJson::from(&fixtures::usage_product("calls"))), @r#"
+    {
+      "usage_product_ref": "calls",
+      "name": "calls",
+      "unit": null,
+      "aggregation": "SUM"
+    }
+    "#);
+}

@@ -1,0 +1,198 @@
+//! What the OpenAPI document says of bodies is true: every example is taken and fits its schema, and so does every answer.
+
+use std::collections::BTreeMap;
+
+use billing_domain::violation::Violations;
+use serde_json::Value;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::super::billing::BillingRunBody;
+use super::super::contracts::ContractBody;
+use super::super::customers::{CustomerBody, CustomerEditBody};
+use super::super::entities::{EntityBody, EntityEditBody};
+use super::super::events::EventBody;
+use super::super::keys::KeyBody;
+use super::super::log_in::LogInBody;
+use super::super::pricings::{PricingBody, PricingEditBody};
+use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
+use super::{json, posted_back, refusals};
+
+/// A schema with all it refers to.
+pub(super) struct Described {
+    root: Value,
+    named: BTreeMap<String, Value>,
+}
+
+impl Described {
+    pub(super) fn of<T: ToSchema>() -> Self {
+        let mut named = Vec::new();
+        T::schemas(&mut named);
+        Self {
+            root: posted_back(&T::schema()),
+            named: named.into_iter().map(|(name, schema)| (name, posted_back(&schema))).collect(),
+        }
+    }
+
+    /// Where a value doesn't fit; nothing when it does.
+    pub(super) fn misfits(&self, value: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        self.fit(&self.root, value, "", &mut found);
+        found
+    }
+
+    /// The part of JSON Schema that our schemas are made of.
+    fn fit(&self, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+        if let Some(name) = schema["$ref"].as_str() {
+            let name = name.rsplit('/').next().expect("a name");
+            let referred = self.named.get(name).unwrap_or_else(|| panic!("{name} is not among the schemas"));
+            return self.fit(referred, value, at, found);
+        }
+        let fits = |schema: &Value| {
+            let mut inner = Vec::new();
+            self.fit(schema, value, at, &mut inner);
+            inner.is_empty()
+        };
+        if let Some(choices) = schema["oneOf"].as_array() {
+            let fitting = choices.iter().filter(|choice| fits(choice)).count();
+            if fitting != 1 {
+                found.push(format!("{at} fits {fitting} of {} choices", choices.len()));
+            }
+        }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            self.fit(part, value, at, found);
+        }
+        let of_type = |name: &Value| match name.as_str().expect("a type") {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            "integer" => value.is_i64(),
+            "number" => value.is_number(),
+            other => panic!("type {other}"),
+        };
+        let typed = match &schema["type"] {
+            Value::Null => true,
+            Value::Array(names) => names.iter().any(of_type),
+            name => of_type(name),
+        };
+        if !typed {
+            found.push(format!("{at} is no {}", schema["type"]));
+        }
+        if schema["enum"].as_array().is_some_and(|words| !words.contains(value)) {
+            found.push(format!("{at} is not one of {}", schema["enum"]));
+        }
+        if let Some(text) = value.as_str() {
+            let (chars, limit) = (text.chars().count() as u64, |key: &str| schema[key].as_u64());
+            if limit("minLength").is_some_and(|min| chars < min) || limit("maxLength").is_some_and(|max| chars > max) {
+                found.push(format!("{at} has {chars} characters"));
+            }
+        }
+        if let (Some(object), Some(properties)) = (value.as_object(), schema["properties"].as_object()) {
+            for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                if !object.contains_key(name) {
+                    found.push(format!("{at}/{name} is missing"));
+                }
+            }
+            for (name, value) in object {
+                match properties.get(name) {
+                    Some(property) => self.fit(property, value, &format!("{at}/{name}"), found),
+                    None => found.push(format!("{at}/{name} is not described")),
+                }
+            }
+        }
+        for (i, element) in value.as_array().into_iter().flatten().enumerate() {
+            self.fit(&schema["items"], element, &format!("{at}/{i}"), found);
+        }
+    }
+}
+
+/// An answer fits its schema, and every field it has is described.
+pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
+    let value = posted_back(answer);
+    assert_eq!(Described::of::<T>().misfits(&value), [""; 0], "{value:#}");
+}
+
+fn example_is_true<B: ToSchema, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
+    let described = Described::of::<B>();
+    let example = &described.root["example"];
+    assert_eq!(described.misfits(example), [""; 0], "{}", B::name());
+    assert_eq!(refusals(read(example)), [""; 0], "{}", B::name());
+}
+
+#[test]
+fn every_example_of_a_request_is_taken() {
+    example_is_true::<EventBody, _>(EventBody::read);
+    example_is_true::<ContractBody, _>(ContractBody::read);
+    example_is_true::<CustomerBody, _>(CustomerBody::read_new);
+    example_is_true::<EntityBody, _>(EntityBody::read_new);
+    example_is_true::<UsageProductBody, _>(UsageProductBody::read_new);
+    example_is_true::<PricingBody, _>(PricingBody::read_new);
+    example_is_true::<KeyBody, _>(|body| KeyBody::read(Some(body)));
+    example_is_true::<LogInBody, _>(LogInBody::read);
+    example_is_true::<BillingRunBody, _>(|body| BillingRunBody::read(Some(body)));
+}
+
+fn requires<T: PartialSchema>() -> Value {
+    posted_back(&T::schema())["required"].clone()
+}
+
+#[test]
+fn an_edit_requires_nothing_that_a_create_does() {
+    assert_eq!(requires::<CustomerBody>(), json(r#"["name"]"#));
+    assert_eq!(requires::<EntityBody>(), json(r#"["name","number_prefix"]"#));
+    assert_eq!(requires::<PricingBody>(), json(r#"["name","currency"]"#));
+    assert_eq!(requires::<UsageProductBody>(), json(r#"["name"]"#));
+    let edits = [
+        requires::<CustomerEditBody>(),
+        requires::<EntityEditBody>(),
+        requires::<PricingEditBody>(),
+        requires::<UsageProductEditBody>(),
+    ];
+    assert_eq!(edits, [Value::Null, Value::Null, Value::Null, Value::Null]);
+}
+
+#[test]
+fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
+    let all = [
+        Described::of::<EventBody>(),
+        Described::of::<ContractBody>(),
+        Described::of::<CustomerBody>(),
+        Described::of::<EntityBody>(),
+        Described::of::<UsageProductBody>(),
+        Described::of::<PricingBody>(),
+        Described::of::<KeyBody>(),
+        Described::of::<LogInBody>(),
+        Described::of::<BillingRunBody>(),
+    ];
+    for described in &all {
+        for schema in described.named.values().chain([&described.root]) {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                // Of a nullable reference it stands beside the reference.
+                let description = [&property["description"], &property["oneOf"][0]["description"]];
+                assert!(description.iter().any(|text| text.is_string()), "{name}: {property}");
+            }
+            let bounded = ["enum", "maxLength", "pattern", "format"].iter().any(|limit| !schema[*limit].is_null());
+            assert!(schema["type"] != "string" || bounded, "{schema}");
+        }
+    }
+}
+
+#[test]
+fn closed_objects_are_described_as_closed() {
+    let named = |described: Described, name: &str| described.named.get(name).expect(name).clone();
+    let closed = [
+        named(Described::of::<EventBody>(), "ValidationsBody"),
+        named(Described::of::<ContractBody>(), "BillingCycleBody"),
+        named(Described::of::<ContractBody>(), "LineItemChoice"),
+        named(Described::of::<PricingBody>(), "LineItemBody"),
+        named(Described::of::<PricingBody>(), "TierBody"),
+    ];
+    for schema in closed {
+        assert_eq!(schema["additionalProperties"], Value::Bool(false), "{schema}");
+    }
+    let price = named(Described::of::<PricingBody>(), "PriceBody");
+    for model in price["oneOf"].as_array().expect("models") {
+        assert_eq!(model["additionalProperties"], Value::Bool(false), "{model}");
+    }
+}

@@ -1,0 +1,323 @@
+//! What values look like on the wire: texts with their patterns, exact numbers, report data; each with its OpenAPI schema.
+
+use std::fmt::Display;
+
+use billing_domain::contract::schedule::MAX_CYCLE;
+use billing_domain::money::{Money, Percentage, Price};
+use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::MAX_REF_CHARS;
+use billing_domain::text::MAX_TEXT_BYTES;
+use billing_domain::usage::{MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportValue};
+use rust_decimal::Decimal;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Number, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+/// A JSON number in a string.
+const NUMERIC: &str = r"^(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$";
+/// The longest numeric string that is looked at.
+const MAX_NUMERIC_CHARS: usize = 64;
+/// Any character but the control characters of C0, DEL and C1.
+const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
+/// As [`ONE_LINE`], with tabs and line breaks.
+const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
+/// The two words of net terms, the first two alternatives to days.
+pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
+pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
+    text().min_length(Some(min)).max_length(Some(max)).pattern(Some(pattern))
+}
+
+fn known(format: KnownFormat) -> ObjectBuilder {
+    text().format(Some(SchemaFormat::KnownFormat(format)))
+}
+
+/// Texts of one form each.
+macro_rules! texts {
+    ($($(#[doc = $doc:literal])+ $name:ident: $schema:expr, example $example:literal;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(transparent)]
+        pub(crate) struct $name(String);
+
+        impl<T: Display> From<T> for $name {
+            fn from(value: T) -> Self {
+                Self(value.to_string())
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                $schema.description(Some(concat!($($doc),+).trim())).examples([json!($example)]).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+texts! {
+    /// A reference that callers may choose.
+    NamedRef: limited(1, MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "acme";
+    /// A reference the service assigns.
+    AssignedRef: text().format(Some(SchemaFormat::Custom("uuid".to_owned()))), example "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+    /// One line of text without control characters, at most 4096 bytes.
+    LineText: limited(1, MAX_TEXT_BYTES, ONE_LINE), example "Acme";
+    /// Text that may have line breaks and tabs, at most 4096 bytes.
+    ProseText: limited(1, MAX_TEXT_BYTES, SEVERAL_LINES), example "Thank you";
+    /// An e-mail address.
+    EmailText: known(KnownFormat::Email).max_length(Some(320)), example "billing@example.com";
+    /// A calendar date, `yyyy-mm-dd`.
+    DateText: known(KnownFormat::Date), example "2026-01-31";
+    /// An instant, RFC 3339 with an offset; always UTC in answers.
+    TimestampText: known(KnownFormat::DateTime), example "2026-01-31T12:00:00Z";
+    /// An ISO 4217 currency code.
+    CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR";
+    /// A name of the IANA time zone database.
+    TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
+    /// The start of an entity's document numbers.
+    NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB";
+}
+
+/// A number of an answer, with the decimal digits it has: money with its currency's, others with their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExactNumber(Decimal);
+
+impl Serialize for ExactNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        number(&self.0.to_string())?.serialize(serializer)
+    }
+}
+
+fn number<E: serde::ser::Error>(text: &str) -> Result<Number, E> {
+    text.parse().map_err(|_| E::custom("not the text of a number"))
+}
+
+impl PartialSchema for ExactNumber {
+    fn schema() -> RefOr<Schema> {
+        let description = "A number with its exact decimal digits. Don't read it as a float.";
+        ObjectBuilder::new().schema_type(Type::Number).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for ExactNumber {}
+
+impl From<Decimal> for ExactNumber {
+    fn from(value: Decimal) -> Self {
+        Self(value)
+    }
+}
+
+impl From<Money> for ExactNumber {
+    fn from(value: Money) -> Self {
+        Self(value.to_decimal())
+    }
+}
+
+macro_rules! exact {
+    ($($decimal:ty),+) => {$(
+        impl From<$decimal> for ExactNumber {
+            fn from(value: $decimal) -> Self {
+                Self(value.as_decimal())
+            }
+        }
+    )+};
+}
+exact!(Percentage, Price, Quantity);
+
+/// Decimals of a request: what they look like, as their readers in the domain take them.
+macro_rules! decimal_inputs {
+    ($($(#[doc = $doc:literal])+ $name:ident: $limit:expr;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                number_or_text($limit(ObjectBuilder::new().schema_type(Type::Number)), concat!($($doc),+).trim())
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+decimal_inputs! {
+    /// A number or numeric string from 0, at most 15 integer and 9 fractional digits.
+    QuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
+    /// A number or numeric string from 0, at most 9 integer and 12 fractional digits.
+    PriceInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_u64));
+    /// A number or numeric string from 0 to 100, at most 6 fractional digits.
+    PercentageInput: |number: ObjectBuilder| number.minimum(Some(0)).maximum(Some(100));
+}
+
+fn number_or_text(number: ObjectBuilder, description: &str) -> RefOr<Schema> {
+    let numeric = text().pattern(Some(NUMERIC)).max_length(Some(MAX_NUMERIC_CHARS));
+    OneOfBuilder::new().item(number).item(numeric).description(Some(description)).into()
+}
+
+fn whole_or_null(low: u16, high: u16, description: &str) -> RefOr<Schema> {
+    let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high));
+    let numeric = text().pattern(Some("^[0-9]{1,9}$"));
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    OneOfBuilder::new().item(whole).item(numeric).item(null).description(Some(description)).into()
+}
+
+/// The number of units of a billing cycle, in a request.
+pub(super) fn cycle_input() -> RefOr<Schema> {
+    whole_or_null(1, MAX_CYCLE, "Number of units between invoices: a whole number, 1 when left out.")
+}
+
+/// The hours of grace of an entity, in a request.
+pub(super) fn grace_hours_input() -> RefOr<Schema> {
+    whole_or_null(0, MAX_GRACE_HOURS, "Hours between a document's natural day and its issue; 2 when left out.")
+}
+
+/// Net terms of an answer: days, or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum NetTermsValue {
+    /// Days.
+    Days(u16),
+    /// `DUE_UPON_RECEIPT` or `DUE_UPON_USAGE`.
+    Word(&'static str),
+}
+
+impl From<NetTerms> for NetTermsValue {
+    fn from(terms: NetTerms) -> Self {
+        match terms {
+            NetTerms::Days(days) => Self::Days(days),
+            NetTerms::DueUponReceipt => Self::Word(DUE_UPON_RECEIPT),
+            NetTerms::DueUponUsage => Self::Word(DUE_UPON_USAGE),
+        }
+    }
+}
+
+impl PartialSchema for NetTermsValue {
+    fn schema() -> RefOr<Schema> {
+        net_terms(text().enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE])))
+    }
+}
+
+impl ToSchema for NetTermsValue {}
+
+/// Net terms of a request: as in an answer, or days in a string.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NetTermsInput;
+
+impl PartialSchema for NetTermsInput {
+    fn schema() -> RefOr<Schema> {
+        net_terms(text().pattern(Some(format!("^([0-9]{{1,4}}|{DUE_UPON_RECEIPT}|{DUE_UPON_USAGE})$"))))
+    }
+}
+
+impl ToSchema for NetTermsInput {}
+
+fn net_terms(in_words: ObjectBuilder) -> RefOr<Schema> {
+    let days = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_NET_TERMS_DAYS));
+    let description = "Days from issue to due date, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE (each event an invoice of its own).";
+    OneOfBuilder::new().item(days).item(in_words).description(Some(description)).into()
+}
+
+/// Additional report data, its keys in the order they came in and its numbers as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReportDataJson(ReportData);
+
+impl From<&ReportData> for ReportDataJson {
+    fn from(data: &ReportData) -> Self {
+        Self(data.clone())
+    }
+}
+
+impl Serialize for ReportDataJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self.0.entries();
+        let mut object = serializer.serialize_map(Some(entries.len()))?;
+        for (key, value) in entries {
+            match value {
+                ReportValue::Null => object.serialize_entry(key, &())?,
+                ReportValue::Bool(value) => object.serialize_entry(key, value)?,
+                ReportValue::Number(text) => object.serialize_entry(key, &number::<S::Error>(text)?)?,
+                ReportValue::Text(text) => object.serialize_entry(key, text)?,
+            }
+        }
+        object.end()
+    }
+}
+
+impl PartialSchema for ReportDataJson {
+    fn schema() -> RefOr<Schema> {
+        let scalars = SchemaType::from_iter([Type::String, Type::Number, Type::Boolean, Type::Null]);
+        let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(ONE_LINE));
+        let description = "Keys and scalar values that become columns of the usage report; their order is kept.";
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(Some(limited(1, MAX_REPORT_KEY_CHARS, ONE_LINE)))
+            .additional_properties(Some(AdditionalProperties::from(Schema::from(value))))
+            .max_properties(Some(MAX_REPORT_KEYS))
+            .description(Some(description))
+            .examples([json!({"region": "eu-1", "requests": 12.50})])
+            .into()
+    }
+}
+
+impl ToSchema for ReportDataJson {}
+
+/// Describes the body of an edit: the body of a create of which nothing is required.
+macro_rules! edit_of {
+    ($(#[doc = $doc:literal])+ $name:ident of $body:ty) => {
+        $(#[doc = $doc])+
+        pub(crate) struct $name;
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $crate::dto::wire::with_nothing_required(<$body as utoipa::PartialSchema>::schema(), concat!($($doc),+).trim())
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+                <$body as utoipa::ToSchema>::schemas(schemas);
+            }
+        }
+    };
+}
+pub(super) use edit_of;
+
+/// The schema of an object with every field optional.
+pub(super) fn with_nothing_required(schema: RefOr<Schema>, description: &str) -> RefOr<Schema> {
+    match schema {
+        RefOr::T(Schema::Object(mut object)) => {
+            object.required.clear();
+            object.description = Some(description.to_owned());
+            object.into()
+        }
+        other => other,
+    }
+}
+
+/// The schema of a choice between objects, none of which takes fields it doesn't have.
+pub(super) fn with_closed_choices(schema: RefOr<Schema>) -> RefOr<Schema> {
+    match schema {
+        RefOr::T(Schema::OneOf(mut choices)) => {
+            for choice in &mut choices.items {
+                if let RefOr::T(Schema::Object(object)) = choice {
+                    object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+                }
+            }
+            Schema::OneOf(choices).into()
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,203 @@
+//! The words of enumerations: one table each, for reading, presenting and describing them.
+
+use billing_domain::access::Scope;
+use billing_domain::catalog::{Aggregation, Recurrence};
+use billing_domain::contract::ContractState;
+use billing_domain::contract::schedule::CycleUnit;
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use serde::Serialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// An enumeration that can be read.
+pub(crate) trait Words {
+    /// What a word stands for.
+    type Meaning;
+
+    /// What this word stands for.
+    fn meaning(word: &str) -> Option<Self::Meaning>;
+
+    /// The words a user is told of.
+    fn all() -> Vec<&'static str>;
+}
+
+/// A word on the wire, its meaning in the domain, and its description.
+macro_rules! words {
+    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal = $pattern:pat),+ $(,)? }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[serde(transparent)]
+        pub(crate) struct $name(&'static str);
+
+        impl From<$meaning> for $name {
+            fn from(meaning: $meaning) -> Self {
+                Self(match meaning {
+                    $($pattern => $word),+
+                })
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                described(concat!($($doc),+), &[$($word),+])
+            }
+        }
+
+        impl ToSchema for $name {}
+    };
+}
+
+/// As `words!`, of an enumeration that requests contain.
+macro_rules! readable_words {
+    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal = $variant:path),+ $(,)? }) => {
+        words! { $(#[doc = $doc])+ $name is $meaning { $($word = $variant),+ } }
+
+        impl Words for $name {
+            type Meaning = $meaning;
+
+            fn meaning(word: &str) -> Option<$meaning> {
+                match word {
+                    $($word => Some($variant),)+
+                    _ => None,
+                }
+            }
+
+            fn all() -> Vec<&'static str> {
+                vec![$($word),+]
+            }
+        }
+    };
+}
+
+fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
+    let object = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied()));
+    object.description(Some(description.trim())).into()
+}
+
+readable_words! {
+    /// When documents are issued relative to the period they bill.
+    PaymentTimeWord is PaymentTime {
+        "BEFORE_USE" = PaymentTime::BeforeUse,
+        "DURING_USE" = PaymentTime::DuringUse,
+        "AFTER_USE" = PaymentTime::AfterUse,
+    }
+}
+
+readable_words! {
+    /// The unit of a billing cycle.
+    CycleUnitWord is CycleUnit {
+        "ONE_TIME" = CycleUnit::OneTime,
+        "MONTHLY" = CycleUnit::Monthly,
+        "YEARLY" = CycleUnit::Yearly,
+        "QUARTERLY" = CycleUnit::Quarterly,
+    }
+}
+
+readable_words! {
+    /// How the quantities of a period become one.
+    AggregationWord is Aggregation {
+        "SUM" = Aggregation::Sum,
+        "COUNT" = Aggregation::Count,
+        "MAX" = Aggregation::Max,
+        "LATEST" = Aggregation::Latest,
+    }
+}
+
+readable_words! {
+    /// When a fixed line item is charged.
+    RecurrenceWord is Recurrence {
+        "EACH_PERIOD" = Recurrence::EachPeriod,
+        "ONCE" = Recurrence::Once,
+    }
+}
+
+/// Whether a line item depends on usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChargeKind {
+    /// Costs the same whatever is used.
+    Fixed,
+    /// Priced by events.
+    Usage,
+}
+
+readable_words! {
+    /// Whether a line item depends on usage.
+    ChargeKindWord is ChargeKind {
+        "FIXED" = ChargeKind::Fixed,
+        "USAGE" = ChargeKind::Usage,
+    }
+}
+
+readable_words! {
+    /// What a document does to what the customer owes.
+    DocumentKindWord is DocumentKind {
+        "INVOICE" = DocumentKind::Invoice,
+        "CREDIT" = DocumentKind::Credit,
+        "DEBIT" = DocumentKind::Debit,
+    }
+}
+
+readable_words! {
+    /// How far a document has come.
+    DocumentStateWord is DocumentState {
+        "DRAFT" = DocumentState::Draft,
+        "ISSUED" = DocumentState::Issued,
+        "PARTIALLY_PAID" = DocumentState::PartiallyPaid,
+        "PAID" = DocumentState::Paid,
+        "VOID" = DocumentState::Void,
+        "UNCOLLECTIBLE" = DocumentState::Uncollectible,
+    }
+}
+
+words! {
+    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
+    PurposeWord is Purpose {
+        "REGULAR" = Purpose::Regular(_),
+        "USAGE" = Purpose::Usage,
+        "ADJUSTMENT" = Purpose::Adjustment,
+    }
+}
+
+words! {
+    /// A contract's state today.
+    ContractStateWord is ContractState {
+        "PENDING" = ContractState::Pending,
+        "ACTIVE" = ContractState::Active,
+        "CANCELLING" = ContractState::Cancelling,
+        "CANCELLED" = ContractState::Cancelled,
+        "COMPLETED" = ContractState::Completed,
+    }
+}
+
+/// One thing an API key may do. The words are the domain's, which also stores them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ScopeWord(&'static str);
+
+impl From<Scope> for ScopeWord {
+    fn from(scope: Scope) -> Self {
+        Self(scope.as_str())
+    }
+}
+
+impl Words for ScopeWord {
+    type Meaning = Scope;
+
+    fn meaning(word: &str) -> Option<Scope> {
+        Scope::parse(word)
+    }
+
+    fn all() -> Vec<&'static str> {
+        Scope::ALL.map(Scope::as_str).to_vec()
+    }
+}
+
+impl PartialSchema for ScopeWord {
+    fn schema() -> RefOr<Schema> {
+        described("One thing an API key may do.", &Self::all())
+    }
+}
+
+impl ToSchema for ScopeWord {}

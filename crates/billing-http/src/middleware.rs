@@ -1,0 +1,165 @@
+//! What every request goes through on its way in and out: it gets an id and a time limit, a panic becomes an answer, every
+//! failure becomes a problem document, and one line goes to the log.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Instant;
+
+use actix_session::storage::{LoadError, SaveError, UpdateError};
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse};
+use billing_domain::access::Principal;
+use tracing::Instrument as _;
+
+use crate::operations::{VERSION, VERSIONED_BELOW};
+use crate::problem::Problem;
+use crate::routes::state_of;
+use crate::state::HttpState;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
+/// The most characters of a caller's request id that are taken over.
+const MAX_REQUEST_ID_CHARS: usize = 128;
+/// Answers below this path carry secrets.
+const SECRETS_BELOW: &str = "/auth/";
+/// A year.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// What is known of a request before anybody has looked at it.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    method: String,
+    path: String,
+    request_id: String,
+    started: Instant,
+    /// When the answer must be there.
+    pub(crate) deadline: tokio::time::Instant,
+}
+
+impl Facts {
+    /// Of a request that has come through [`answer`], as every one has.
+    pub(crate) fn of(request: &HttpRequest) -> Self {
+        let noted = request.extensions().get::<Self>().cloned();
+        noted.unwrap_or_else(|| Self::note(request))
+    }
+
+    fn note(request: &HttpRequest) -> Self {
+        let state = state_of(request);
+        Self {
+            method: request.method().to_string(),
+            path: request.path().to_owned(),
+            request_id: request_id(request, &state),
+            started: Instant::now(),
+            deadline: tokio::time::Instant::now() + state.settings().request_timeout,
+        }
+    }
+}
+
+/// Answers a request, whatever happens.
+pub(crate) async fn answer(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+    let facts = Facts::note(request.request());
+    let state = state_of(request.request());
+    request.extensions_mut().insert(facts.clone());
+    let span = tracing::info_span!("request", request_id = %facts.request_id);
+    let outcome = bounded(facts.deadline, next.call(request)).instrument(span).await;
+    match outcome.and_then(|answered| answered.map_err(|error| problem_of(&error))) {
+        Ok(answered) => {
+            let (request, response) = answered.into_parts();
+            let mut response = with_problem(response, &facts);
+            add_headers(response.headers_mut(), &facts, &state);
+            log(&facts, response.status().as_u16(), Some(&request));
+            Ok(ServiceResponse::new(request, response))
+        }
+        // The request is gone with whatever failed; the server sends the error's own answer.
+        Err(problem) => {
+            let mut response = problem.answer(&facts.path, &facts.request_id);
+            add_headers(response.headers_mut(), &facts, &state);
+            log(&facts, response.status().as_u16(), None);
+            Err(InternalError::from_response(problem, response).into())
+        }
+    }
+}
+
+/// Waits for an answer until the deadline; a panic on the way is a failure like others.
+async fn bounded<T>(deadline: tokio::time::Instant, work: impl Future<Output = T>) -> Result<T, Problem> {
+    let mut work = pin!(work);
+    let caught = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+        // The panic hook has printed why.
+        Err(_) => Poll::Ready(Err(Problem::internal())),
+    });
+    tokio::time::timeout_at(deadline, caught).await.unwrap_or_else(|_| Err(Problem::timed_out()))
+}
+
+/// What an error that no handler made means.
+fn problem_of(error: &Error) -> Problem {
+    let session_failed = error.as_error::<InternalError<LoadError>>().is_some()
+        || error.as_error::<InternalError<SaveError>>().is_some()
+        || error.as_error::<InternalError<UpdateError>>().is_some()
+        || error.as_error::<InternalError<anyhow::Error>>().is_some();
+    if session_failed {
+        // actix-session doesn't hand out the cause; all that can fail in it is the store.
+        tracing::warn!(error = ?error, "a session could not be stored");
+        return Problem::unavailable();
+    }
+    Problem::of_status(error.as_response_error().status_code())
+}
+
+/// The same response, or the problem document it should be.
+fn with_problem(response: HttpResponse<BoxBody>, facts: &Facts) -> HttpResponse<BoxBody> {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response;
+    }
+    match response.error().and_then(|error| error.as_error::<Problem>()) {
+        Some(problem) => problem.answer(&facts.path, &facts.request_id),
+        None => Problem::of_status(status).answer(&facts.path, &facts.request_id),
+    }
+}
+
+fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
+    if let Ok(request_id) = HeaderValue::from_str(&facts.request_id) {
+        headers.insert(REQUEST_ID, request_id);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if state.settings().public_url.is_https() {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+    if facts.path.starts_with(VERSIONED_BELOW) {
+        headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
+    }
+    if facts.path.starts_with(SECRETS_BELOW) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+fn log(facts: &Facts, status: u16, request: Option<&HttpRequest>) {
+    let route = request.and_then(HttpRequest::match_pattern);
+    let actor = request.and_then(|request| request.extensions().get::<Principal>().map(|principal| principal.actor.to_string()));
+    tracing::info!(
+        method = %facts.method,
+        route = route.as_deref().unwrap_or("-"),
+        status,
+        duration_ms = u64::try_from(facts.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        request_id = %facts.request_id,
+        actor = actor.as_deref().unwrap_or("-"),
+        "answered"
+    );
+}
+
+/// The caller's, when it can stand in a log and a header as it is; else ours.
+fn request_id(request: &HttpRequest, state: &HttpState) -> String {
+    let sane = |id: &&str| {
+        (1..=MAX_REQUEST_ID_CHARS).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/' | b'+' | b'='))
+    };
+    let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(sane);
+    theirs.map_or_else(|| state.services().ids.new_id().to_string(), str::to_owned)
+}

@@ -1,0 +1,341 @@
+//! The OpenAPI document. Bodies and successes are described beside their handlers; what the table of [`OPERATIONS`] knows
+//! (credentials, headers, which refusals there are) is added from it.
+
+use actix_web::http::Method;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{Operation as Described, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Content, OpenApi as Document, PathItem, Ref, RefOr, Required, Response, ResponseBuilder};
+use utoipa::{IntoParams, OpenApi, ToSchema};
+
+use crate::dto::log_in::AdminSessionJson;
+use crate::dto::words::{DocumentKindWord, DocumentStateWord};
+use crate::operations::{Needs, OPERATIONS, Operation, VERSION};
+use crate::problem::{PROBLEM_JSON, ProblemJson};
+use crate::routes;
+
+const BEARER: &str = "bearer";
+const COOKIE: &str = "session";
+const PAGE_NUMBER: &str = "pageNumber";
+
+/// The OpenAPI document of the interface, as JSON.
+pub fn openapi_json() -> String {
+    // Nothing in it can fail to be written.
+    document().to_pretty_json().unwrap_or_default()
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Usage Billing",
+        description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    components(schemas(ProblemJson<'static>)),
+    tags(
+        (name = "auth", description = "Log-in, log-out and API keys"),
+        (name = "usage", description = "Usage events"),
+        (name = "contracts", description = "Contracts, and what they bill now and next"),
+        (name = "catalog", description = "Customers, supplier entities, usage products and pricings"),
+        (name = "documents", description = "Invoices, credits and debits, and the billing run"),
+        (name = "service", description = "The service itself")
+    ),
+    paths(
+        routes::auth::log_in,
+        routes::auth::log_out,
+        routes::auth::generate_key,
+        routes::auth::list_keys,
+        routes::auth::delete_key,
+        routes::usage::record_event,
+        routes::usage::get_event,
+        routes::usage_products::create_usage_product,
+        routes::usage_products::edit_usage_product,
+        routes::usage_products::list_usage_products,
+        routes::usage_products::get_usage_product,
+        routes::contracts::create_contract,
+        routes::contracts::list_contracts,
+        routes::contracts::current_invoices,
+        routes::contracts::next_invoices,
+        routes::contracts::get_contract,
+        routes::customers::create_customer,
+        routes::customers::edit_customer,
+        routes::customers::list_customers,
+        routes::customers::list_customer_names,
+        routes::customers::get_customer,
+        routes::entities::create_entity,
+        routes::entities::edit_entity,
+        routes::entities::list_entities,
+        routes::entities::list_entity_names,
+        routes::entities::get_entity,
+        routes::pricings::create_pricing,
+        routes::pricings::edit_pricing,
+        routes::pricings::list_pricings,
+        routes::pricings::get_pricing,
+        routes::documents::list_documents,
+        routes::documents::get_document,
+        routes::billing::run_billing,
+        routes::service::live,
+        routes::service::ready,
+        routes::service::openapi,
+    )
+)]
+struct Handlers;
+
+/// Which page of a list.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageParams {
+    /// Elements of a page.
+    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
+    page_size: u32,
+    /// Which page, from 0.
+    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    page_number: u32,
+}
+
+/// Which page of the list of keys.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct KeyParams {
+    /// Elements of a page.
+    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 1000)]
+    page_size: u32,
+    /// Which page, from 0.
+    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    page_number: u32,
+}
+
+/// Whose contracts, and which page.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ContractParams {
+    /// The customer.
+    customer_ref: String,
+    /// Elements of a page.
+    #[param(rename = "pageSize", minimum = 1, maximum = 1000)]
+    page_size: u32,
+    /// Which page, from 0.
+    #[param(rename = "pageNumber", minimum = 0)]
+    page_number: u32,
+}
+
+/// Which documents, and which page.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DocumentParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// This contract's.
+    #[param(required = false)]
+    contract_ref: String,
+    /// This entity's.
+    #[param(required = false)]
+    entity_ref: String,
+    /// Of this kind.
+    #[param(required = false, inline)]
+    kind: DocumentKindWord,
+    /// In this state.
+    #[param(required = false, inline)]
+    state: DocumentStateWord,
+    /// Whose period starts on this day or later.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// Whose period starts on this day or earlier.
+    #[param(required = false, format = Date)]
+    to: String,
+    /// Elements of a page.
+    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
+    page_size: u32,
+    /// Which page, from 0.
+    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    page_number: u32,
+}
+
+/// What a log-in is answered.
+#[expect(dead_code, reason = "describes an answer that the handler writes")]
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub(crate) enum LogInAnswer {
+    /// A bearer token, for an API key.
+    Token(String),
+    /// The session, for an administrator.
+    Session(AdminSessionJson),
+}
+
+fn document() -> Document {
+    let mut document = Handlers::openapi();
+    for operation in OPERATIONS {
+        let described = document.paths.paths.get_mut(operation.path).and_then(|item| method_of(item, &operation.method));
+        if let Some(described) = described {
+            describe(operation, described);
+        }
+    }
+    let components = document.components.get_or_insert_default();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let cookie = ApiKeyValue::with_description(COOKIE, "An administrator's session; named `__Host-session` with https.");
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+    document
+}
+
+fn method_of<'d>(item: &'d mut PathItem, method: &Method) -> Option<&'d mut Described> {
+    match *method {
+        Method::GET => item.get.as_mut(),
+        Method::POST => item.post.as_mut(),
+        Method::DELETE => item.delete.as_mut(),
+        _ => None,
+    }
+}
+
+fn describe(operation: &Operation, described: &mut Described) {
+    described.security = Some(security(operation.needs));
+    let parameters = described.parameters.get_or_insert_default();
+    let is_list = parameters.iter().any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == PAGE_NUMBER));
+    let has_query = is_list;
+    if operation.is_versioned() {
+        let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
+        parameters.push(header("Version", "The version of the interface; the newest when left out.", version).build().into());
+    }
+    let request_id = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
+    parameters.push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
+    for success in described.responses.responses.values_mut() {
+        if let RefOr::T(success) = success {
+            add_headers(success, is_list);
+        }
+    }
+    for (status, description) in refusals(operation, described.request_body.is_some(), has_query) {
+        let problem = RefOr::Ref(Ref::from_schema_name("Problem"));
+        let mut refusal = ResponseBuilder::new().description(description).content(PROBLEM_JSON, Content::new(Some(problem))).build();
+        add_headers(&mut refusal, false);
+        described.responses.responses.insert(status.to_owned(), refusal.into());
+    }
+}
+
+fn security(needs: Needs) -> Vec<SecurityRequirement> {
+    let none: [&str; 0] = [];
+    let cookie = || SecurityRequirement::new(COOKIE, none);
+    match needs {
+        Needs::Nothing => vec![],
+        Needs::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
+        Needs::Administrator => vec![cookie()],
+        Needs::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), cookie()],
+    }
+}
+
+fn header(name: &str, description: &str, schema: ObjectBuilder) -> ParameterBuilder {
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header).required(Required::False);
+    parameter.description(Some(description)).schema(Some(schema))
+}
+
+fn add_headers(response: &mut Response, is_list: bool) {
+    let mut add = |name: &str, kind: Type, description: &str| {
+        let header = HeaderBuilder::new().schema(Some(ObjectBuilder::new().schema_type(kind))).description(Some(description));
+        response.headers.insert(name.to_owned(), header.build().into());
+    };
+    add("X-Request-Id", Type::String, "Names the request in the service's log.");
+    if is_list {
+        add("X-Total-Count", Type::Integer, "Elements of the whole list.");
+        add("Link", Type::String, "The first, previous, next and last page (RFC 8288).");
+    }
+}
+
+/// The refusals an operation may answer, by status.
+fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'static str, &'static str)> {
+    let needs_credential = matches!(operation.needs, Needs::Administrator | Needs::Scope(_));
+    let logs_in = operation.id == "log_in";
+    let names = operation.id.starts_with("create_") || operation.id.starts_with("edit_");
+    let all = [
+        ("400", has_body || has_query || operation.is_versioned(), "The request could not be read, or asks for an unsupported version"),
+        ("401", needs_credential || logs_in, "There is no credential, or one that is not valid"),
+        ("403", needs_credential || operation.needs == Needs::Anything, "The credential is of the wrong kind, or lacks the scope"),
+        ("404", operation.path.contains('{'), "The reference in the path names nothing"),
+        ("408", has_body, "The body did not arrive in time"),
+        ("409", names, "The request is in conflict with what there is"),
+        ("413", has_body, "The body is too large"),
+        ("415", has_body, "The body is not plain JSON"),
+        ("422", has_body || has_query, "Fields, references or business rules refuse the request; `errors` names all of them"),
+        ("429", logs_in, "Too many log-ins were tried; `Retry-After` says when to come back"),
+        ("500", true, "The service failed"),
+        ("503", true, "The service cannot answer now; `Retry-After` says when to come back"),
+    ];
+    all.into_iter().filter(|(_, applies, _)| *applies).map(|(status, _, description)| (status, description)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn described() -> Value {
+        serde_json::from_str(&openapi_json()).expect("JSON")
+    }
+
+    fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+        let paths = document["paths"].as_object().expect("paths");
+        let methods = |(path, item): (&String, &'_ Value)| -> Vec<(String, String)> {
+            item.as_object().expect("a path item").keys().map(|method| (method.to_uppercase(), path.clone())).collect()
+        };
+        let places: Vec<(String, String)> = paths.iter().flat_map(methods).collect();
+        places.into_iter().map(|(method, path)| (method.clone(), path.clone(), &paths[&path][method.to_lowercase()])).collect()
+    }
+
+    #[test]
+    fn the_document_describes_the_operations_of_the_table_and_no_others() {
+        let document = described();
+        let in_document: BTreeSet<(String, String, String)> = operations(&document)
+            .into_iter()
+            .map(|(method, path, operation)| (method, path, operation["operationId"].as_str().expect("an id").to_owned()))
+            .collect();
+        let in_table: BTreeSet<(String, String, String)> =
+            OPERATIONS.iter().map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned())).collect();
+        assert_eq!(in_document, in_table);
+    }
+
+    #[test]
+    fn every_operation_says_who_may_and_every_response_what_it_means() {
+        let document = described();
+        for (method, path, operation) in operations(&document) {
+            assert!(operation["security"].is_array(), "{method} {path}");
+            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{method} {path}");
+            for (status, response) in operation["responses"].as_object().expect("responses") {
+                assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path} {status}");
+                assert_eq!(response["content"].get(PROBLEM_JSON).is_some(), status.as_str() >= "400", "{method} {path} {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_in_the_document_leads_somewhere() {
+        fn walk<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+            match value {
+                Value::Object(object) => {
+                    found.extend(object.get("$ref").and_then(Value::as_str));
+                    object.values().for_each(|value| walk(value, found));
+                }
+                Value::Array(array) => array.iter().for_each(|value| walk(value, found)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        let document = described();
+        let mut references = Vec::new();
+        walk(&document, &mut references);
+        assert!(references.len() > 50, "{}", references.len());
+        for reference in references {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn the_licence_is_named_by_its_identifier() {
+        assert_eq!(described()["info"]["license"]["identifier"], "MIT OR Apache-2.0");
+    }
+}

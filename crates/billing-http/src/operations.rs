@@ -1,0 +1,184 @@
+//! Which operations there are, and what each takes: the one table that the router, the OpenAPI document and the tests
+//! share. A new operation is a line here, a handler, and its description.
+
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::{Route, web};
+use billing_domain::access::Scope;
+
+use crate::auth::admit;
+use crate::problem::Problem;
+use crate::routes::{auth, billing, contracts, customers, documents, entities, pricings, service, usage, usage_products};
+
+/// The one version of the interface.
+pub const VERSION: &str = "V0";
+/// Operations below this path have versions.
+pub const VERSIONED_BELOW: &str = "/api/";
+
+/// What a caller must show to be let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Nothing; a credential that is shown is what the operation is about.
+    Anything,
+    /// An administrator's session. Bearer tokens are refused.
+    Administrator,
+    /// An administrator's session, or the bearer token of a key with this scope.
+    Scope(Scope),
+}
+
+/// One method on one path.
+pub struct Operation {
+    /// Its name in the OpenAPI document.
+    pub id: &'static str,
+    /// The method.
+    pub method: Method,
+    /// The path, with parameters in braces. With or without a slash at its end makes no difference.
+    pub path: &'static str,
+    /// Who may.
+    pub needs: Needs,
+    handler: fn() -> Route,
+}
+
+impl Operation {
+    /// Whether it takes the header `Version`.
+    pub fn is_versioned(&self) -> bool {
+        self.path.starts_with(VERSIONED_BELOW)
+    }
+
+    /// Whether it changes something.
+    pub fn changes_state(&self) -> bool {
+        self.method != Method::GET
+    }
+
+    /// Whether repeats of it are told apart by `Idempotency-Key`.
+    pub fn takes_idempotency_key(&self) -> bool {
+        self.is_versioned() && self.method == Method::POST
+    }
+}
+
+const READ: Needs = Needs::Scope(Scope::Read);
+const USAGE: Needs = Needs::Scope(Scope::UsageWrite);
+const CONTRACTS: Needs = Needs::Scope(Scope::ContractsWrite);
+const CATALOG: Needs = Needs::Scope(Scope::CatalogWrite);
+const DOCUMENTS: Needs = Needs::Scope(Scope::DocumentsWrite);
+
+macro_rules! operations {
+    ($($method:ident $path:literal $needs:expr => $module:ident::$handler:ident;)+) => {
+        /// Every operation. Where two paths match, the first counts: fixed names stand before parameters.
+        pub static OPERATIONS: &[Operation] = &[$(Operation {
+            id: stringify!($handler),
+            method: Method::$method,
+            path: $path,
+            needs: $needs,
+            handler: || Route::new().to($module::$handler),
+        },)+];
+    };
+}
+
+operations! {
+    POST "/auth/login" Needs::Nothing => auth::log_in;
+    POST "/auth/logout" Needs::Anything => auth::log_out;
+    POST "/auth/keys/generate" Needs::Administrator => auth::generate_key;
+    GET "/auth/keys/list" Needs::Administrator => auth::list_keys;
+    DELETE "/auth/user/{api_key_ref}" Needs::Administrator => auth::delete_key;
+
+    POST "/api/usage/event" USAGE => usage::record_event;
+    GET "/api/usage/event/{event_ref}" READ => usage::get_event;
+
+    POST "/api/usage/products/" CATALOG => usage_products::create_usage_product;
+    POST "/api/usage/products/edit/{usage_product_ref}" CATALOG => usage_products::edit_usage_product;
+    GET "/api/usage/products/filter" READ => usage_products::list_usage_products;
+    GET "/api/usage/products/{usage_product_ref}" READ => usage_products::get_usage_product;
+
+    POST "/api/contracts/" CONTRACTS => contracts::create_contract;
+    GET "/api/contracts/filter" READ => contracts::list_contracts;
+    GET "/api/contracts/invoices/current/{contract_ref}" READ => contracts::current_invoices;
+    GET "/api/contracts/invoices/next/{contract_ref}" READ => contracts::next_invoices;
+    GET "/api/contracts/{contract_ref}" READ => contracts::get_contract;
+
+    POST "/api/customers/" CATALOG => customers::create_customer;
+    POST "/api/customers/edit/{customer_ref}" CATALOG => customers::edit_customer;
+    GET "/api/customers/filter" READ => customers::list_customers;
+    GET "/api/customers/names" READ => customers::list_customer_names;
+    GET "/api/customers/{customer_ref}" READ => customers::get_customer;
+
+    POST "/api/entities/" CATALOG => entities::create_entity;
+    POST "/api/entities/edit/{entity_ref}" CATALOG => entities::edit_entity;
+    GET "/api/entities/filter" READ => entities::list_entities;
+    GET "/api/entities/names" READ => entities::list_entity_names;
+    GET "/api/entities/{entity_ref}" READ => entities::get_entity;
+
+    POST "/api/pricings/" CATALOG => pricings::create_pricing;
+    POST "/api/pricings/edit/{product_pricing_ref}" CATALOG => pricings::edit_pricing;
+    GET "/api/pricings/filter" READ => pricings::list_pricings;
+    GET "/api/pricings/{product_pricing_ref}" READ => pricings::get_pricing;
+
+    GET "/api/documents/filter" READ => documents::list_documents;
+    GET "/api/documents/{document_ref}" READ => documents::get_document;
+
+    POST "/api/billing/run" DOCUMENTS => billing::run_billing;
+
+    GET "/health/live" Needs::Nothing => service::live;
+    GET "/health/ready" Needs::Nothing => service::ready;
+    GET "/openapi.json" Needs::Nothing => service::openapi;
+}
+
+/// Builds the router.
+pub(crate) fn register(config: &mut web::ServiceConfig) {
+    let mut done: Vec<&str> = Vec::new();
+    for Operation { path, .. } in OPERATIONS {
+        if done.contains(path) {
+            continue;
+        }
+        done.push(path);
+        let trimmed = path.trim_end_matches('/');
+        let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
+        let methods: Vec<&str> = of_path.iter().map(|operation| operation.method.as_str()).collect();
+        let allowed = methods.join(", ");
+        let mut resource = web::resource([trimmed.to_owned(), format!("{trimmed}/")]);
+        for operation in of_path {
+            let guarded = from_fn(move |request, next| admit(operation, request, next));
+            resource = resource.route((operation.handler)().method(operation.method.clone()).wrap(guarded));
+        }
+        let wrong_method = move || std::future::ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
+        config.service(resource.default_service(web::to(wrong_method)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn operations_differ_in_name_and_in_method_and_path() {
+        let ids: HashSet<_> = OPERATIONS.iter().map(|operation| operation.id).collect();
+        let places: HashSet<_> = OPERATIONS.iter().map(|operation| (&operation.method, operation.path.trim_end_matches('/'))).collect();
+        assert_eq!((ids.len(), places.len()), (OPERATIONS.len(), OPERATIONS.len()));
+    }
+
+    #[test]
+    fn a_fixed_name_stands_before_the_parameter_that_would_take_it() {
+        for (i, operation) in OPERATIONS.iter().enumerate() {
+            let (parent, last) = operation.path.trim_end_matches('/').rsplit_once('/').expect("a path");
+            let shadowed = OPERATIONS[..i].iter().any(|earlier| {
+                let (earlier_parent, earlier_last) = earlier.path.trim_end_matches('/').rsplit_once('/').expect("a path");
+                earlier_parent == parent && earlier_last.starts_with('{') && !last.starts_with('{')
+            });
+            assert!(!shadowed, "{}", operation.path);
+        }
+    }
+
+    #[test]
+    fn everything_below_api_takes_a_credential_and_reads_take_the_scope_to_read() {
+        for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned()) {
+            match operation.needs {
+                Needs::Scope(scope) => assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id),
+                Needs::Nothing | Needs::Anything | Needs::Administrator => panic!("{} is open", operation.id),
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Problem documents (RFC 9457): how every failure looks on the wire, and which status and code it has.
+
+use std::error::Error;
+use std::fmt;
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use billing_application::error::{Thing, UseCaseError};
+use billing_domain::access::Scope;
+use billing_domain::matching::MatchRefusal;
+use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::violation::{Violation, Violations};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The content type of every failure.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+/// What a problem's `type` begins with; its code follows.
+const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
+/// When to come back after others were faster.
+const CONTENDED_RETRY_SECONDS: u64 = 1;
+/// When to come back to a store or a server that can't work now.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
+/// Violations of business rules rather than of one field's form: alone, their code is the problem's.
+const RULES: [&str; 6] =
+    ["ambiguous_name", "duplicate_product", "entity_required", "timestamp_in_future", "unknown_line_item", "unknown_usage_product"];
+
+/// A refusal or failure on its way to the caller.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    errors: Vec<FieldProblem>,
+    supported: Option<&'static [&'static str]>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// One field that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct FieldProblem {
+    /// Which field: an RFC 6901 pointer into the body, or `/name` of a query parameter.
+    #[schema(example = "/products/0/issue_day")]
+    pub(crate) pointer: String,
+    /// A stable word for machines.
+    #[schema(example = "out_of_range")]
+    pub(crate) code: &'static str,
+    /// What is wrong and what would be right.
+    pub(crate) detail: String,
+    /// What the request asked for, where something else was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expected: Option<String>,
+    /// What was found instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) actual: Option<String>,
+}
+
+/// A problem document (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemJson<'a> {
+    /// Identifies the kind of problem: a prefix and the code.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:problem-type:usage-billing:validation_failed")]
+    kind: String,
+    /// The kind of problem in words.
+    #[schema(example = "Validation failed")]
+    title: String,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What went wrong this time.
+    detail: &'a str,
+    /// The path that was asked for.
+    #[schema(example = "/api/contracts/")]
+    instance: &'a str,
+    /// A stable word for machines; the one to switch on.
+    #[schema(example = "validation_failed")]
+    code: &'static str,
+    /// Names this request in the service's log.
+    request_id: &'a str,
+    /// Every field that is wrong; empty where it isn't about fields.
+    errors: &'a [FieldProblem],
+    /// The versions there are, of an unsupported one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supported: Option<&'static [&'static str]>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, detail: detail.into(), errors: Vec::new(), supported: None, headers: Vec::new() }
+    }
+
+    pub(crate) fn unknown_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "route_not_found", "there is nothing at this path")
+    }
+
+    pub(crate) fn method_not_allowed(allowed: &str) -> Self {
+        let detail = format!("this path takes {allowed} only");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail).with_header(ALLOW, allowed)
+    }
+
+    /// The reference in the path names nothing.
+    pub(crate) fn unknown(thing: Thing) -> Self {
+        Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("there is no such {}", thing.word()))
+    }
+
+    pub(crate) fn unsupported_version(supported: &'static [&'static str]) -> Self {
+        let detail = format!("the header Version must be {} or left out", supported.join(" or "));
+        let problem = Self::new(StatusCode::BAD_REQUEST, "unsupported_version", detail);
+        Self { supported: Some(supported), ..problem }
+    }
+
+    pub(crate) fn malformed(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body may have {limit_bytes} bytes"))
+    }
+
+    pub(crate) fn unsupported_media_type(detail: &str) -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    }
+
+    /// The body didn't arrive in time.
+    pub(crate) fn request_timeout() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", "the request did not arrive in time")
+    }
+
+    /// The request arrived, the answer isn't there.
+    pub(crate) fn timed_out() -> Self {
+        let detail = "the request took too long; whether it was carried out is not known";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+    }
+
+    /// No credential (`presented` is false), or one that doesn't work.
+    pub(crate) fn unauthenticated(presented: bool) -> Self {
+        let challenge = if presented { r#"Bearer error="invalid_token""# } else { "Bearer" };
+        let detail = if presented { "the credential is not valid, or no longer" } else { "a credential is required" };
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).with_header(WWW_AUTHENTICATE, challenge)
+    }
+
+    pub(crate) fn admin_session_required() -> Self {
+        let detail = "this takes an administrator's session; bearer tokens are not taken";
+        Self::new(StatusCode::FORBIDDEN, "admin_session_required", detail)
+    }
+
+    pub(crate) fn insufficient_scope(scope: Scope) -> Self {
+        let word = scope.as_str();
+        let challenge = format!(r#"Bearer error="insufficient_scope", scope="{word}""#);
+        let detail = format!("the API key does not have the scope {word}");
+        Self::new(StatusCode::FORBIDDEN, "insufficient_scope", detail).with_header(WWW_AUTHENTICATE, &challenge)
+    }
+
+    pub(crate) fn cross_site() -> Self {
+        let detail = "a request with a session cookie must come from the service's own pages";
+        Self::new(StatusCode::FORBIDDEN, "cross_site_request", detail)
+    }
+
+    pub(crate) fn not_supported_yet(what: &str) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_supported_yet", format!("{what} is not supported yet"))
+    }
+
+    pub(crate) fn too_many_log_ins(retry_seconds: u64) -> Self {
+        let detail = "too many log-ins were tried; wait before the next one";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_log_ins", detail).retry_after(retry_seconds)
+    }
+
+    /// Too many wait already.
+    pub(crate) fn overloaded() -> Self {
+        let detail = "too many requests are waiting; try again shortly";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).retry_after(CONTENDED_RETRY_SECONDS)
+    }
+
+    pub(crate) fn unavailable() -> Self {
+        let detail = "the service cannot reach its store; try again shortly";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+    }
+
+    pub(crate) fn not_ready(reason: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason).retry_after(UNAVAILABLE_RETRY_SECONDS)
+    }
+
+    /// Something is wrong inside; what it is stands in the log.
+    pub(crate) fn internal() -> Self {
+        let detail = "the service failed; the request id helps its operators to find out why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
+    }
+
+    /// For failures that the framework answers by a bare status.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::NOT_FOUND => Self::unknown_route(),
+            StatusCode::REQUEST_TIMEOUT => Self::request_timeout(),
+            status if status.is_client_error() => Self::new(status, "bad_request", "the request could not be understood"),
+            _ => Self::internal(),
+        }
+    }
+
+    pub(crate) const fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Whether a credential was refused, rather than anything else having gone wrong.
+    pub(crate) fn is_refused_credential(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
+
+    /// Pointer and code of every field that is wrong.
+    #[cfg(test)]
+    pub(crate) fn fields(&self) -> Vec<(String, &'static str)> {
+        self.errors.iter().map(|field| (field.pointer.clone(), field.code)).collect()
+    }
+
+    fn retry_after(mut self, seconds: u64) -> Self {
+        self.headers.push((RETRY_AFTER, seconds.into()));
+        self
+    }
+
+    fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        self.headers.extend(HeaderValue::from_str(value).map(|value| (name, value)));
+        self
+    }
+
+    fn with_error(mut self, path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
+        let (pointer, detail) = (pointer(path.iter().copied()), detail.into());
+        self.errors.push(FieldProblem { pointer, code, detail, expected: None, actual: None });
+        self
+    }
+
+    /// The answer to a request.
+    pub(crate) fn answer(&self, instance: &str, request_id: &str) -> HttpResponse<BoxBody> {
+        let mut response = HttpResponse::build(self.status);
+        for (name, value) in &self.headers {
+            response.insert_header((name.clone(), value.clone()));
+        }
+        response.insert_header((CONTENT_TYPE, PROBLEM_JSON));
+        let document = ProblemJson {
+            kind: format!("{TYPE_PREFIX}{}", self.code),
+            title: title(self.code),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            instance,
+            code: self.code,
+            request_id,
+            errors: &self.errors,
+            supported: self.supported,
+        };
+        // Nothing in it can fail to be written; an empty body would still carry the status.
+        response.body(serde_json::to_vec(&document).unwrap_or_default())
+    }
+
+    /// What a use case's error looks like; the one place that decides it.
+    pub(crate) fn of(error: &UseCaseError) -> Self {
+        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
+        match error {
+            UseCaseError::InvalidCredentials => {
+                Self::new(StatusCode::UNAUTHORIZED, "invalid_credentials", error.to_string()).with_header(WWW_AUTHENTICATE, "Bearer")
+            }
+            UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
+            UseCaseError::Unknown(thing) => Self::unknown(*thing),
+            UseCaseError::Invalid(violations) => Self::of_violations(violations),
+            UseCaseError::AlreadyExists { field, .. } => {
+                let detail = "is in use already";
+                Self::new(StatusCode::CONFLICT, "already_exists", error.to_string()).with_error(&[field], "already_exists", detail)
+            }
+            UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
+            UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
+                unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
+            }
+            UseCaseError::NoMatch(MatchRefusal::EntityMismatch { expected, actual }) => {
+                unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
+            }
+            UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
+            UseCaseError::NotSupportedYet(_) => unprocessable("not_supported_yet"),
+            UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
+            UseCaseError::InvariantViolation(_) => {
+                let detail = "the request would break a rule of the books; nothing was stored";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "invariant_violation", detail)
+            }
+            UseCaseError::Store(StoreError::Contended) => {
+                let detail = "too many requests change the same thing; try again shortly";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
+            }
+            UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
+            UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => Self::internal(),
+        }
+    }
+
+    fn with_mismatch(self, field: &str, error: &UseCaseError, expected: &dyn fmt::Display, actual: &dyn fmt::Display) -> Self {
+        let mut problem = self.with_error(&["validations", field], "validation_mismatch", error.to_string());
+        for found in &mut problem.errors {
+            found.expected = Some(expected.to_string());
+            found.actual = Some(actual.to_string());
+        }
+        problem
+    }
+
+    fn of_violations(violations: &Violations) -> Self {
+        let all: Vec<&Violation> = violations.iter().collect();
+        let (code, detail) = match all.as_slice() {
+            [only] if RULES.contains(&only.code) => (only.code, only.detail.clone()),
+            several => ("validation_failed", format!("{} of the request's fields cannot be taken; see errors", several.len())),
+        };
+        let field = |violation: &&Violation| FieldProblem {
+            pointer: pointer(violation.path.iter().map(String::as_str)),
+            code: violation.code,
+            detail: violation.detail.clone(),
+            expected: None,
+            actual: None,
+        };
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
+        Self { errors: all.iter().map(field).collect(), ..problem }
+    }
+}
+
+impl From<UseCaseError> for Problem {
+    /// Notes in the log what only operators should see.
+    fn from(error: UseCaseError) -> Self {
+        match &error {
+            UseCaseError::InvariantViolation(_) | UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => {
+                tracing::error!(error = %Chain(&error), "a request failed");
+            }
+            UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_)) => {
+                tracing::warn!(error = %Chain(&error), "a request could not be carried out");
+            }
+            UseCaseError::InvalidCredentials
+            | UseCaseError::Unauthenticated
+            | UseCaseError::Unknown(_)
+            | UseCaseError::Invalid(_)
+            | UseCaseError::AlreadyExists { .. }
+            | UseCaseError::NoMatch(_)
+            | UseCaseError::AmountOutOfRange(_)
+            | UseCaseError::NotSupportedYet(_)
+            | UseCaseError::Secret(_) => {}
+        }
+        Self::of(&error)
+    }
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        Self::of_violations(&violations)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.detail)
+    }
+}
+
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Path and request id are filled in on the way out, by [`answer`](crate::middleware::answer).
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        self.answer("", "")
+    }
+}
+
+/// An error with its causes, on one line.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+fn not_found_code(thing: Thing) -> &'static str {
+    match thing {
+        Thing::ApiKey => "api_key_not_found",
+        Thing::Contract => "contract_not_found",
+        Thing::Customer => "customer_not_found",
+        Thing::Document => "document_not_found",
+        Thing::Entity => "entity_not_found",
+        Thing::Event => "event_not_found",
+        Thing::Organization => "organization_not_found",
+        Thing::Pricing => "pricing_not_found",
+        Thing::UsageProduct => "usage_product_not_found",
+    }
+}
+
+/// `validation_failed` → `Validation failed`.
+fn title(code: &str) -> String {
+    let words = code.replace('_', " ");
+    let mut chars = words.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// RFC 6901.
+fn pointer<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+    path.into_iter().flat_map(|segment| ["/".to_owned(), segment.replace('~', "~0").replace('/', "~1")]).collect()
+}

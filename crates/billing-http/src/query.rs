@@ -1,0 +1,249 @@
+//! Query strings: which page of a list, and what it is narrowed to. All that is wrong with one is said at once.
+//!
+//! Parameters nobody asked for are ignored. A reference that can't exist is one that doesn't: it finds nothing.
+
+use std::future::{Ready, ready};
+use std::ops::RangeInclusive;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::LINK;
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use billing_application::documents::DocumentQuery;
+use billing_domain::calendar::{Date, parse_date};
+use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
+use billing_domain::ports::DocumentFilter;
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
+use billing_domain::violation::Violations;
+use serde::Serialize;
+
+use crate::dto::words::{DocumentKindWord, DocumentStateWord, Words};
+use crate::problem::Problem;
+
+/// Elements of a page when nobody says how many.
+pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
+const SIZE: &str = "pageSize";
+const NUMBER: &str = "pageNumber";
+const TOTAL: &str = "x-total-count";
+
+/// A request's query string, and the path in front of it.
+#[derive(Debug)]
+pub(crate) struct Query {
+    path: String,
+    raw: String,
+    pairs: Vec<(String, String)>,
+}
+
+impl FromRequest for Query {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::parse(request.path(), request.query_string()))
+    }
+}
+
+impl Query {
+    fn parse(path: &str, raw: &str) -> Result<Self, Problem> {
+        let pairs = web::Query::<Vec<(String, String)>>::from_query(raw);
+        let pairs = pairs.map_err(|_| Problem::malformed("malformed_query", "the query string could not be read"))?;
+        Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs: pairs.into_inner() })
+    }
+
+    /// A page of a list whose pages have a usual size.
+    pub(crate) fn page(&self, usual_size: u32) -> Result<PageRequest, Problem> {
+        let mut found = Violations::none();
+        let page = self.read_page(Some(usual_size), &mut found);
+        complete(found, page)
+    }
+
+    /// A page of a customer's contracts: everything has to be said. No customer for a reference that can't exist.
+    pub(crate) fn contracts(&self) -> Result<(Option<CustomerRef>, PageRequest), Problem> {
+        let mut found = Violations::none();
+        let customer = self.text("customer_ref", &mut found).map(|text| CustomerRef::parse(text).ok());
+        if customer.is_none() {
+            found.add(&["customer_ref"], "required", "must be given, once");
+        }
+        let page = self.read_page(None, &mut found);
+        complete(found, customer.zip(page))
+    }
+
+    /// A page of documents. No query for a reference that can't exist.
+    pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, PageRequest), Problem> {
+        let mut found = Violations::none();
+        let customer_ref = self.text("customer_ref", &mut found).map(|text| CustomerRef::parse(text).ok());
+        let contract_ref = self.text("contract_ref", &mut found).map(|text| ContractRef::parse(text).ok());
+        let entity_ref = self.text("entity_ref", &mut found).map(|text| EntityRef::parse(text).ok());
+        let can_exist = customer_ref != Some(None) && contract_ref != Some(None) && entity_ref != Some(None);
+        let filter = DocumentFilter {
+            customer_id: None,
+            contract_ref: contract_ref.flatten(),
+            entity_ref: entity_ref.flatten(),
+            kind: self.word::<DocumentKindWord>("kind", &mut found),
+            state: self.word::<DocumentStateWord>("state", &mut found),
+            from: self.date("from", &mut found),
+            to: self.date("to", &mut found),
+        };
+        let query = can_exist.then(|| DocumentQuery { customer_ref: customer_ref.flatten(), filter });
+        let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
+        complete(found, page.map(|page| (query, page)))
+    }
+
+    /// The answer with a page of the list that was asked for: a bare array, its totals and neighbours in headers.
+    pub(crate) fn answer<'t, T, J: From<&'t T> + Serialize>(&self, asked: PageRequest, page: &'t Page<T>) -> HttpResponse {
+        let elements: Vec<J> = page.items.iter().map(J::from).collect();
+        let mut response = HttpResponse::Ok();
+        response.insert_header((TOTAL, page.total.to_string()));
+        response.insert_header((LINK, self.links(asked, page.total)));
+        response.json(elements)
+    }
+
+    /// RFC 8288: the first and last page, and the one before and after where there is one.
+    fn links(&self, asked: PageRequest, total: u64) -> String {
+        let (size, number) = (u64::from(asked.size()), u64::from(asked.number()));
+        let last = total.saturating_sub(1) / size;
+        let previous = number.checked_sub(1).map(|previous| previous.min(last));
+        let next = Some(number + 1).filter(|next| *next <= last);
+        let others: String = self.raw.split('&').filter(|pair| is_other(pair)).flat_map(|pair| [pair, "&"]).collect();
+        let link = |relation: &str, number: u64| format!(r#"<{}?{others}{SIZE}={size}&{NUMBER}={number}>; rel="{relation}""#, self.path);
+        let links = [Some(("first", 0)), previous.map(|n| ("prev", n)), next.map(|n| ("next", n)), Some(("last", last))];
+        links.into_iter().flatten().map(|(relation, number)| link(relation, number)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn read_page(&self, usual_size: Option<u32>, found: &mut Violations) -> Option<PageRequest> {
+        let size = self.whole(SIZE, 1..=MAX_PAGE_SIZE, usual_size, found);
+        let number = self.whole(NUMBER, 0..=u32::MAX, usual_size.map(|_| 0), found);
+        size.zip(number).and_then(|(size, number)| PageRequest::new(size, number).ok())
+    }
+
+    fn whole(&self, name: &str, range: RangeInclusive<u32>, usual: Option<u32>, found: &mut Violations) -> Option<u32> {
+        let (low, high) = (range.start(), range.end());
+        let Some(text) = self.text(name, found) else {
+            if usual.is_none() {
+                found.add(&[name], "required", format!("must be a whole number from {low} to {high}"));
+            }
+            return usual;
+        };
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| digits && range.contains(number));
+        if number.is_none() {
+            let code = if digits || text.starts_with('-') { "out_of_range" } else { "invalid_format" };
+            found.add(&[name], code, format!("must be a whole number from {low} to {high}"));
+        }
+        number
+    }
+
+    fn word<W: Words>(&self, name: &str, found: &mut Violations) -> Option<W::Meaning> {
+        let text = self.text(name, found)?;
+        let meaning = W::meaning(text);
+        if meaning.is_none() {
+            found.add(&[name], "invalid_value", format!("must be one of {}", W::all().join(", ")));
+        }
+        meaning
+    }
+
+    fn date(&self, name: &str, found: &mut Violations) -> Option<Date> {
+        parse_date(self.text(name, found)?).map_err(|reason| found.add(&[name], "invalid_format", reason.to_string())).ok()
+    }
+
+    fn text(&self, name: &str, found: &mut Violations) -> Option<&str> {
+        let mut values = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let first = values.next();
+        if values.next().is_some() {
+            found.add(&[name], "duplicate", "must be given once");
+        }
+        first
+    }
+}
+
+fn is_other(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or_default();
+    !matches!(name, "" | SIZE | NUMBER)
+}
+
+fn complete<T>(found: Violations, value: Option<T>) -> Result<T, Problem> {
+    // Without a violation there is a value.
+    found.or(())?;
+    value.ok_or_else(Problem::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(raw: &str) -> Query {
+        Query::parse("/api/contracts/filter", raw).expect(raw)
+    }
+
+    fn codes<T>(outcome: Result<T, Problem>) -> Vec<(String, &'static str)> {
+        outcome.err().map_or_else(Vec::new, |problem| problem.fields())
+    }
+
+    #[test]
+    fn a_page_is_taken_as_it_was_asked_for_or_refused() {
+        for (raw, size, number) in [("", 20, 0), ("pageSize=1&pageNumber=7", 1, 7), ("pageSize=1000&x=y", 1000, 0), ("pageNumber=3", 20, 3)] {
+            let page = query(raw).page(DEFAULT_PAGE_SIZE).expect(raw);
+            assert_eq!((page.size(), page.number()), (size, number), "{raw}");
+        }
+        for (raw, pointer, code) in [
+            ("pageSize=0", "/pageSize", "out_of_range"),
+            ("pageSize=1001", "/pageSize", "out_of_range"),
+            ("pageSize=99999999999999999999", "/pageSize", "out_of_range"),
+            ("pageSize=-1", "/pageSize", "out_of_range"),
+            ("pageSize=%2B5", "/pageSize", "invalid_format"),
+            ("pageSize=", "/pageSize", "invalid_format"),
+            ("pageSize=2.0", "/pageSize", "invalid_format"),
+            ("pageSize=2&pageSize=2", "/pageSize", "duplicate"),
+            ("pageNumber=-1", "/pageNumber", "out_of_range"),
+            ("pageNumber=4294967296", "/pageNumber", "out_of_range"),
+            ("pageNumber=x", "/pageNumber", "invalid_format"),
+        ] {
+            assert_eq!(codes(query(raw).page(DEFAULT_PAGE_SIZE)), [(pointer.to_owned(), code)], "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_contracts_says_all_that_is_missing_at_once() {
+        let required = |pointer: &str| (pointer.to_owned(), "required");
+        assert_eq!(codes(query("").contracts()), [required("/customer_ref"), required("/pageSize"), required("/pageNumber")]);
+        let (customer, page) = query("customer_ref=a%3Ab&pageSize=20&pageNumber=0").contracts().expect("complete");
+        assert_eq!((customer.expect("a reference").as_str(), page.size()), ("a:b", 20));
+        assert_eq!(query("customer_ref=a%20b&pageSize=20&pageNumber=0").contracts().expect("complete").0, None);
+    }
+
+    #[test]
+    fn documents_are_narrowed_by_words_dates_and_references() {
+        let wrong = codes(query("kind=BILL&state=open&from=2026-1-1&to=2026-02-30&pageSize=x").documents());
+        let expected = [
+            ("/kind", "invalid_value"),
+            ("/state", "invalid_value"),
+            ("/from", "invalid_format"),
+            ("/to", "invalid_format"),
+            ("/pageSize", "invalid_format"),
+        ];
+        assert_eq!(wrong, expected.map(|(pointer, code)| (pointer.to_owned(), code)));
+        assert!(query("contract_ref=nonsense").documents().expect("no violation").0.is_none());
+        let (documents, _) = query("kind=CREDIT&state=PARTIALLY_PAID&from=2026-01-01&entity_ref=e").documents().expect("right");
+        let filter = documents.expect("a query").filter;
+        assert!(filter.kind.is_some() && filter.state.is_some() && filter.from.is_some() && filter.entity_ref.is_some());
+    }
+
+    #[test]
+    fn links_name_the_neighbours_and_keep_the_other_parameters() {
+        let asked = PageRequest::new(2, 1).expect("a page");
+        assert_eq!(
+            query("customer_ref=a%26b&pageSize=2&pageNumber=1").links(asked, 5),
+            "</api/contracts/filter?customer_ref=a%26b&pageSize=2&pageNumber=0>; rel=\"first\", \
+             </api/contracts/filter?customer_ref=a%26b&pageSize=2&pageNumber=0>; rel=\"prev\", \
+             </api/contracts/filter?customer_ref=a%26b&pageSize=2&pageNumber=2>; rel=\"next\", \
+             </api/contracts/filter?customer_ref=a%26b&pageSize=2&pageNumber=2>; rel=\"last\""
+        );
+        let relations = |number: u32, total: u64| {
+            let links = query("").links(PageRequest::new(2, number).expect("a page"), total);
+            ["first", "prev", "next", "last"].map(|relation| links.contains(&format!("rel=\"{relation}\"")))
+        };
+        assert_eq!(relations(0, 0), [true, false, false, true]);
+        assert_eq!(relations(0, 2), [true, false, false, true]);
+        assert_eq!(relations(0, 3), [true, false, true, true]);
+        assert_eq!(relations(9, 3), [true, true, false, true]);
+    }
+}

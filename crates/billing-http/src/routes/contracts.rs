@@ -1,0 +1,66 @@
+//! Contracts, and what they bill now and next.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Path};
+use billing_application::contracts;
+use billing_application::error::Thing;
+use billing_domain::page::Page;
+use billing_domain::refs::ContractRef;
+
+use super::{Answer, Caller, in_path};
+use crate::body::Body;
+use crate::dto::contracts::{ContractBody, ContractCreatedJson, ContractJson};
+use crate::dto::documents::DocumentJson;
+use crate::problem::Problem;
+use crate::query::Query;
+
+/// Makes a contract.
+#[utoipa::path(post, path = "/api/contracts/", tag = "contracts", request_body = ContractBody,
+    responses((status = 200, description = "The contract is made", body = ContractCreatedJson)))]
+pub(crate) async fn create_contract(caller: Caller, Body(body): Body) -> Answer<ContractCreatedJson> {
+    let request = ContractBody::read(&body)?;
+    let made = caller.run(move |services, principal| contracts::create_contract(services, principal, &request)).await?;
+    Ok(Json(ContractCreatedJson::from(&made)))
+}
+
+/// Reads a contract.
+#[utoipa::path(get, path = "/api/contracts/{contract_ref}", tag = "contracts",
+    params(("contract_ref" = String, Path, description = "Its reference")),
+    responses((status = 200, description = "The contract", body = ContractJson)))]
+pub(crate) async fn get_contract(caller: Caller, path: Path<String>) -> Answer<ContractJson> {
+    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let found = caller.run(move |services, principal| contracts::get_contract(services, principal, contract_ref)).await?;
+    Ok(Json(ContractJson::from(&found)))
+}
+
+/// Lists a customer's contracts by creation.
+#[utoipa::path(get, path = "/api/contracts/filter", tag = "contracts", params(crate::openapi::ContractParams),
+    responses((status = 200, description = "A page of the customer's contracts", body = Vec<ContractJson>)))]
+pub(crate) async fn list_contracts(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let (customer_ref, page) = query.contracts()?;
+    let found = caller.run(move |services, principal| match &customer_ref {
+        Some(customer_ref) => contracts::list_contracts(services, principal, customer_ref, page),
+        None => Ok(Page::empty()),
+    });
+    Ok(query.answer::<_, ContractJson>(page, &found.await?))
+}
+
+/// What a contract bills in its ongoing period.
+#[utoipa::path(get, path = "/api/contracts/invoices/current/{contract_ref}", tag = "contracts",
+    params(("contract_ref" = String, Path, description = "The contract's reference")),
+    responses((status = 200, description = "The documents of the ongoing billing period", body = Vec<DocumentJson>)))]
+pub(crate) async fn current_invoices(caller: Caller, path: Path<String>) -> Answer<Vec<DocumentJson>> {
+    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let found = caller.run(move |services, principal| contracts::current_invoices(services, principal, contract_ref)).await?;
+    Ok(Json(found.iter().map(DocumentJson::from).collect()))
+}
+
+/// What a contract will bill in its next period.
+#[utoipa::path(get, path = "/api/contracts/invoices/next/{contract_ref}", tag = "contracts",
+    params(("contract_ref" = String, Path, description = "The contract's reference")),
+    responses((status = 200, description = "The documents of the next billing period", body = Vec<DocumentJson>)))]
+pub(crate) async fn next_invoices(caller: Caller, path: Path<String>) -> Answer<Vec<DocumentJson>> {
+    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let found = caller.run(move |services, principal| contracts::next_invoices(services, principal, contract_ref)).await?;
+    Ok(Json(found.iter().map(DocumentJson::from).collect()))
+}

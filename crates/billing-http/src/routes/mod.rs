@@ -1,0 +1,85 @@
+//! Handlers: each extracts, calls one use case on a blocking thread, and presents.
+
+pub(crate) mod auth;
+pub(crate) mod billing;
+pub(crate) mod contracts;
+pub(crate) mod customers;
+pub(crate) mod documents;
+pub(crate) mod entities;
+pub(crate) mod pricings;
+pub(crate) mod service;
+pub(crate) mod usage;
+pub(crate) mod usage_products;
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::web::Json;
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use billing_application::Services;
+use billing_application::error::{Thing, UseCaseResult};
+use billing_domain::access::Principal;
+
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// What most handlers answer.
+type Answer<T> = Result<Json<T>, Problem>;
+
+/// Everything that no route takes.
+pub(crate) async fn unknown_route() -> Result<String, Problem> {
+    Err(Problem::unknown_route())
+}
+
+/// The state of the server that a request has come to.
+pub(crate) fn state_of(request: &HttpRequest) -> HttpState {
+    let state = request.app_data::<web::Data<HttpState>>().expect("the application registers its state");
+    HttpState::clone(state)
+}
+
+/// Runs a use case where blocking is allowed; its log lines belong to the request.
+pub(crate) async fn blocking<T: Send + 'static>(
+    state: &HttpState,
+    work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
+) -> Result<T, Problem> {
+    let (state, span) = (state.clone(), tracing::Span::current());
+    // The outer error is a panic, which the panic hook has printed.
+    match web::block(move || span.in_scope(|| work(state.services()).map_err(Problem::from))).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Problem::internal()),
+    }
+}
+
+/// Who is asking, as the guard found out.
+pub(crate) struct Caller {
+    state: HttpState,
+    principal: Principal,
+}
+
+impl Caller {
+    /// Runs a use case on the caller's behalf.
+    pub(crate) async fn run<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Self { state, principal } = self;
+        blocking(&state, move |services| work(services, &principal)).await
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let principal = request.extensions().get::<Principal>().cloned();
+        let caller = principal.map(|principal| Self { state: state_of(request), principal });
+        // Only for operations that need a credential; with the table right it is always there.
+        ready(caller.ok_or_else(Problem::internal))
+    }
+}
+
+/// A reference in a path; one that can't exist is one that doesn't.
+fn in_path<R, E>(parse: impl FnOnce(&str) -> Result<R, E>, text: &str, thing: Thing) -> Result<R, Problem> {
+    parse(text).map_err(|_| Problem::unknown(thing))
+}

@@ -1,0 +1,32 @@
+//! Usage events.
+
+use actix_web::web::{Json, Path};
+use billing_application::error::{Thing, UseCaseError};
+use billing_application::usage;
+use billing_domain::refs::EventRef;
+
+use super::{Answer, Caller, in_path};
+use crate::body::Body;
+use crate::dto::events::{EventBody, EventJson, EventResultJson};
+
+/// Takes a usage event and puts it on its document.
+#[utoipa::path(post, path = "/api/usage/event", tag = "usage", request_body = EventBody,
+    responses((status = 200, description = "The event is stored, and on this document", body = EventResultJson)))]
+pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> Answer<EventResultJson> {
+    let event = EventBody::read(&body)?;
+    let recorded = caller.run(move |services, principal| {
+        let mut results = usage::record_usage(services, principal, &[event])?;
+        results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without a result")))
+    });
+    Ok(Json(EventResultJson::from(&recorded.await?)))
+}
+
+/// Reads a usage event.
+#[utoipa::path(get, path = "/api/usage/event/{event_ref}", tag = "usage",
+    params(("event_ref" = String, Path, description = "Its reference")),
+    responses((status = 200, description = "The event", body = EventJson)))]
+pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<EventJson> {
+    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+    let found = caller.run(move |services, principal| usage::get_event(services, principal, event_ref)).await?;
+    Ok(Json(EventJson::from(&found)))
+}

@@ -1,0 +1,257 @@
+//! What an operator may decide about the interface. Reading it from the environment is the server's business.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use actix_web::http::Uri;
+use thiserror::Error;
+
+/// Bytes of the key that session cookies are encrypted with.
+pub const COOKIE_KEY_BYTES: usize = 64;
+/// Bytes a request body may have, unless set otherwise.
+pub const DEFAULT_BODY_LIMIT_BYTES: usize = 1024 * 1024;
+/// How long a request may take from its head to its answer, unless set otherwise.
+pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A setting that can't be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SettingError {
+    /// Not the address of this service.
+    #[error("the public URL must be http:// or https:// with a host and no path, such as https://billing.example.com")]
+    PublicUrl,
+    /// Not an address or network.
+    #[error("a trusted proxy must be an IP address or a network such as 10.0.0.0/8")]
+    Network,
+    /// Not a cookie key.
+    #[error("the cookie key must have {COOKIE_KEY_BYTES} bytes")]
+    CookieKey,
+}
+
+/// Everything there is to set.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Where callers reach the service.
+    pub public_url: PublicUrl,
+    /// Whose `X-Forwarded-For` is believed; nobody's by default.
+    pub trusted_proxies: Vec<Network>,
+    /// How fast log-ins may be tried.
+    pub log_in: LogInLimits,
+    /// Encrypts session cookies; the same on every replica.
+    pub cookie_key: CookieKey,
+    /// How long a request may take, from its head to its answer.
+    pub request_timeout: Duration,
+    /// The most bytes of a body.
+    pub body_limit_bytes: usize,
+}
+
+impl HttpSettings {
+    /// The defaults around what has none.
+    pub fn new(public_url: PublicUrl, cookie_key: CookieKey) -> Self {
+        Self {
+            public_url,
+            trusted_proxies: Vec::new(),
+            log_in: LogInLimits::default(),
+            cookie_key,
+            request_timeout: DEFAULT_REQUEST_TIMEOUT,
+            body_limit_bytes: DEFAULT_BODY_LIMIT_BYTES,
+        }
+    }
+}
+
+/// How fast log-ins may be tried. Numbers of zero count as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogInLimits {
+    /// Failures of one principal before its attempts are slowed down…
+    pub failures: u32,
+    /// …when they happen within this time.
+    pub failure_window: Duration,
+    /// How long a slowed-down principal waits from one attempt to the next.
+    pub slow_interval: Duration,
+    /// Attempts from one address in a minute.
+    pub attempts_per_address_per_minute: u32,
+    /// Slow password hashes at a time.
+    pub concurrent_hashes: usize,
+    /// Log-ins that may wait for one; more are turned away.
+    pub waiting_hashes: usize,
+}
+
+impl Default for LogInLimits {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            failures: 10,
+            failure_window: Duration::from_secs(15 * 60),
+            slow_interval: Duration::from_secs(3),
+            attempts_per_address_per_minute: 100,
+            // Half of the cores at most, so that hashing starves nobody.
+            concurrent_hashes: (cores / 2).max(1),
+            waiting_hashes: 32,
+        }
+    }
+}
+
+/// Where callers reach the service: scheme, host and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl {
+    origin: String,
+    secure: bool,
+}
+
+impl PublicUrl {
+    /// Scheme, host and port, as a browser states them in `Origin`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Whether it is https.
+    pub const fn is_https(&self) -> bool {
+        self.secure
+    }
+}
+
+impl FromStr for PublicUrl {
+    type Err = SettingError;
+
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let uri: Uri = text.parse().map_err(|_| SettingError::PublicUrl)?;
+        let secure = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            Some(_) | None => return Err(SettingError::PublicUrl),
+        };
+        let authority = uri.authority().ok_or(SettingError::PublicUrl)?;
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
+            return Err(SettingError::PublicUrl);
+        }
+        let host = authority.host().to_ascii_lowercase();
+        let usual_port = if secure { 443 } else { 80 };
+        let port = authority.port_u16().filter(|port| *port != usual_port).map_or(String::new(), |port| format!(":{port}"));
+        let scheme = if secure { "https" } else { "http" };
+        Ok(Self { origin: format!("{scheme}://{host}{port}"), secure })
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)
+    }
+}
+
+/// The key of session cookies.
+#[derive(Clone)]
+pub struct CookieKey([u8; COOKIE_KEY_BYTES]);
+
+impl CookieKey {
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8; COOKIE_KEY_BYTES] {
+        &self.0
+    }
+}
+
+impl TryFrom<&[u8]> for CookieKey {
+    type Error = SettingError;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, SettingError> {
+        bytes.try_into().map(Self).map_err(|_| SettingError::CookieKey)
+    }
+}
+
+impl fmt::Debug for CookieKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CookieKey(***)")
+    }
+}
+
+/// An address, or all that share their first bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    first: u128,
+    bits: u32,
+}
+
+impl Network {
+    /// Whether an address belongs to it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        masked(as_v6(address), self.bits) == self.first
+    }
+}
+
+impl FromStr for Network {
+    type Err = SettingError;
+
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| SettingError::Network)?;
+        let width: u32 = if address.is_ipv4() { 32 } else { 128 };
+        let bits: u32 = bits.map_or(Ok(width), str::parse).map_err(|_| SettingError::Network)?;
+        if bits > width {
+            return Err(SettingError::Network);
+        }
+        // IPv4 lies in the last 32 of IPv6's 128 bits.
+        let bits = bits + 128 - width;
+        Ok(Self { first: masked(as_v6(address), bits), bits })
+    }
+}
+
+fn as_v6(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(v6) => v6.to_bits(),
+    }
+}
+
+fn masked(address: u128, bits: u32) -> u128 {
+    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+    address & mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_url_is_an_origin() {
+        for (text, origin, secure) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080", false),
+            ("https://Billing.example.com/", "https://billing.example.com", true),
+            ("https://billing.example.com:443", "https://billing.example.com", true),
+            ("http://[::1]:8080", "http://[::1]:8080", false),
+        ] {
+            let url: PublicUrl = text.parse().expect(text);
+            assert_eq!((url.origin(), url.is_https()), (origin, secure));
+        }
+        for bad in ["", "billing.example.com", "ftp://x", "https://x/path", "https://x?q", "https://a@x", "https://"] {
+            assert_eq!(bad.parse::<PublicUrl>(), Err(SettingError::PublicUrl), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_network_holds_the_addresses_that_share_its_first_bits() {
+        for (network, address, inside) in [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("192.0.2.7", "192.0.2.7", true),
+            ("192.0.2.7", "192.0.2.8", false),
+            ("0.0.0.0/0", "203.0.113.9", true),
+            ("0.0.0.0/0", "2001:db8::1", false),
+            ("10.0.0.0/8", "::ffff:10.1.1.1", true),
+            ("2001:db8::/32", "2001:db8:1::1", true),
+            ("::/0", "2001:db8::1", true),
+        ] {
+            let parsed: Network = network.parse().expect(network);
+            assert_eq!(parsed.contains(address.parse().expect(address)), inside, "{network} {address}");
+        }
+        for bad in ["", "10.0.0.0/33", "10.0.0", "::/129", "10.0.0.0/", "10.0.0.0/-1"] {
+            assert_eq!(bad.parse::<Network>(), Err(SettingError::Network), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_key_has_64_bytes_and_is_never_printed() {
+        assert!(CookieKey::try_from([7; 63].as_slice()).is_err());
+        let key = CookieKey::try_from([7; 64].as_slice()).expect("64 bytes");
+        assert_eq!(format!("{key:?}"), "CookieKey(***)");
+    }
+}

@@ -1,0 +1,50 @@
+//! What all workers of one server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use billing_application::Services;
+
+use crate::auth::gate::LogInGate;
+use crate::problem::Problem;
+use crate::settings::HttpSettings;
+
+/// What all workers share. Cloning it is cheap, and every clone is the same one: make it once per server.
+#[derive(Clone)]
+pub struct HttpState(Arc<Shared>);
+
+struct Shared {
+    services: Services,
+    settings: HttpSettings,
+    log_ins: LogInGate,
+    stopping: AtomicBool,
+}
+
+impl HttpState {
+    /// The state of one server.
+    pub fn new(services: Services, settings: HttpSettings) -> Self {
+        let log_ins = LogInGate::new(&settings.log_in);
+        Self(Arc::new(Shared { services, settings, log_ins, stopping: AtomicBool::new(false) }))
+    }
+
+    /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
+    pub fn stop_being_ready(&self) {
+        self.0.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn check_not_stopping(&self) -> Result<(), Problem> {
+        if self.0.stopping.load(Ordering::Relaxed) { Err(Problem::not_ready("the service is stopping")) } else { Ok(()) }
+    }
+
+    pub(crate) fn services(&self) -> &Services {
+        &self.0.services
+    }
+
+    pub(crate) fn settings(&self) -> &HttpSettings {
+        &self.0.settings
+    }
+
+    pub(crate) fn log_ins(&self) -> &LogInGate {
+        &self.0.log_ins
+    }
+}

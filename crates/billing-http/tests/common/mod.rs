@@ -1,0 +1,166 @@
+//! A server on the in-memory store, with an administrator and a clock that stands still.
+#![allow(dead_code, missing_docs, reason = "each test file uses a part of it")]
+
+use std::sync::Arc;
+
+use actix_web::body::{MessageBody, to_bytes};
+use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode};
+use actix_web::test::{TestRequest, init_service, try_call_service};
+use billing_application::{Services, organizations};
+use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
+use billing_domain::ports::Store;
+use billing_http::{CookieKey, HttpSettings, HttpState};
+use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
+use serde_json::Value;
+
+pub(crate) const EMAIL: &str = "owner@example.com";
+pub(crate) const PASSWORD: &str = "a long enough password";
+pub(crate) const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+
+/// One server.
+pub(crate) struct Server {
+    pub(crate) state: HttpState,
+    pub(crate) services: Services,
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) clock: Arc<FixedClock>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("text"))
+    }
+
+    /// Status and code of a problem document that is all it has to be.
+    pub(crate) fn problem(&self) -> (u16, String) {
+        let problem = self.json();
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
+        assert_eq!(problem["status"], self.status.as_u16(), "{self:?}");
+        assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"), "{self:?}");
+        for field in ["type", "title", "detail", "instance", "code"] {
+            assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {self:?}");
+        }
+        assert!(problem["errors"].is_array(), "{self:?}");
+        assert!(self.status != StatusCode::SERVICE_UNAVAILABLE || self.header("retry-after").is_some(), "{self:?}");
+        (self.status.as_u16(), problem["code"].as_str().expect("a code").to_owned())
+    }
+
+    /// Pointer and code of every field a problem names.
+    pub(crate) fn fields(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        let errors = self.json()["errors"].as_array().expect("errors").clone();
+        errors.iter().map(|error| (text(&error["pointer"]), text(&error["code"]))).collect()
+    }
+
+    /// The session cookie, as a browser sends it back.
+    pub(crate) fn cookie(&self) -> String {
+        let cookie = self.header("set-cookie").expect("a cookie");
+        cookie.split(';').next().expect("a value").to_owned()
+    }
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self::with("http://billing.test", |_| {})
+    }
+
+    pub(crate) fn with(public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        Self::on(Arc::clone(&store) as Arc<dyn Store>, store, public_url, set)
+    }
+
+    /// On a store that does more than the one beneath it.
+    pub(crate) fn on(used: Arc<dyn Store>, store: Arc<MemoryStore>, public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        let ids = Arc::new(CountingIds::new());
+        let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
+        let signer = JwtSigner::new(vec![fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");
+        let services = Services {
+            store: used,
+            clock: Arc::clone(&clock) as _,
+            ids,
+            passwords: Arc::new(BcryptPasswords::with_cost(4).expect("the smallest cost")),
+            keys: Arc::new(RandomKeys),
+            tokens: Arc::new(signer),
+            token_lifetime_seconds: 3600,
+        };
+        organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");
+        let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
+        let mut settings = HttpSettings::new(public_url.parse().expect("a URL"), key);
+        set(&mut settings);
+        Self { state: HttpState::new(services.clone(), settings), services, store, clock }
+    }
+
+    pub(crate) async fn call(&self, request: TestRequest) -> Reply {
+        let app = init_service(billing_http::app(self.state.clone())).await;
+        let peer = request.peer_addr("192.0.2.1:4711".parse().expect("an address"));
+        let (head, body) = match try_call_service(&app, peer.to_request()).await {
+            Ok(answered) => split(answered.into_parts().1).await,
+            Err(error) => split(error.error_response()).await,
+        };
+        Reply { status: head.0, headers: head.1, text: body }
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Reply {
+        let mut request = TestRequest::default().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.append_header((*name, *value));
+        }
+        if let Some(body) = body {
+            request = request.insert_header(("content-type", "application/json")).set_payload(body.to_owned());
+        }
+        self.call(request).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, credential: (&str, &str)) -> Reply {
+        self.send(Method::GET, path, &[credential], None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, credential: (&str, &str), body: &str) -> Reply {
+        self.send(Method::POST, path, &[credential], Some(body)).await
+    }
+
+    pub(crate) async fn log_in(&self, body: &Value) -> Reply {
+        self.send(Method::POST, "/auth/login", &[], Some(&body.to_string())).await
+    }
+
+    /// The cookie of an administrator's new session.
+    pub(crate) async fn session(&self) -> String {
+        self.log_in(&serde_json::json!({"email": EMAIL, "password": PASSWORD})).await.cookie()
+    }
+
+    /// A new key with these scopes: its record, as `keys/generate` answers it.
+    pub(crate) async fn key(&self, scopes: &[&str]) -> Value {
+        let session = self.session().await;
+        let body = serde_json::json!({"scopes": scopes}).to_string();
+        self.post("/auth/keys/generate", ("cookie", &session), &body).await.json()
+    }
+
+    /// The `Authorization` of a key.
+    pub(crate) async fn bearer_of(&self, key: &Value) -> String {
+        let answered = self.log_in(&serde_json::json!({"api_key": key["api_key"], "password": key["password"]})).await;
+        format!("Bearer {}", answered.json().as_str().expect("a token"))
+    }
+
+    /// The `Authorization` of a new key with these scopes.
+    pub(crate) async fn bearer(&self, scopes: &[&str]) -> String {
+        self.bearer_of(&self.key(scopes).await).await
+    }
+}
+
+async fn split<B: MessageBody>(response: actix_web::HttpResponse<B>) -> ((StatusCode, HeaderMap), String) {
+    let head = (response.status(), response.headers().clone());
+    let bytes = to_bytes(response.into_body()).await.unwrap_or_else(|_| panic!("a body"));
+    (head, String::from_utf8(bytes.to_vec()).expect("text"))
+}

@@ -1,0 +1,215 @@
+//! Connections and their pools: each connection is set up when it is made, and what was set is read back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use diesel::connection::{Connection as _, SimpleConnection as _};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::r2d2::R2D2Connection;
+use diesel::sql_types::{BigInt, Text};
+use diesel::sqlite::SqliteConnection;
+use r2d2::{ManageConnection, Pool, PooledConnection};
+
+use crate::url::DatabaseUrl;
+
+/// Pages the write-ahead log may grow to before a commit also moves them into the file: about 8 MiB.
+const WAL_AUTOCHECKPOINT_PAGES: u32 = 2000;
+/// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long any statement may take on PostgreSQL; a report of a million events is read in pages.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a connection can't be made or used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ConnectError(pub(crate) String);
+
+impl From<diesel::ConnectionError> for ConnectError {
+    fn from(error: diesel::ConnectionError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<diesel::result::Error> for ConnectError {
+    fn from(error: diesel::result::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A pooled connection; one that was lost isn't used again.
+pub(crate) struct Link<C> {
+    pub(crate) connection: C,
+    pub(crate) lost: bool,
+}
+
+/// Makes connections to a SQLite file.
+#[derive(Clone, Debug)]
+pub(crate) struct SqliteManager {
+    path: PathBuf,
+    busy_timeout: Duration,
+    read_only: bool,
+}
+
+/// Makes connections to a PostgreSQL server.
+#[derive(Clone, Debug)]
+pub(crate) struct PgManager {
+    url: DatabaseUrl,
+}
+
+pub(crate) type SqlitePool = Pool<SqliteManager>;
+pub(crate) type PgPool = Pool<PgManager>;
+pub(crate) type Pooled<M> = PooledConnection<M>;
+
+impl SqliteManager {
+    pub(crate) fn new(path: &Path, busy_timeout: Duration, read_only: bool) -> std::io::Result<Self> {
+        // Absolute, so that SQLite never takes a relative name for one of its own URIs.
+        Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only })
+    }
+}
+
+impl ManageConnection for SqliteManager {
+    type Connection = Link<SqliteConnection>;
+    type Error = ConnectError;
+
+    fn connect(&self) -> Result<Self::Connection, ConnectError> {
+        let path = self.path.to_str().ok_or_else(|| ConnectError("the path of the database file is not UTF-8".to_owned()))?;
+        let mut connection = SqliteConnection::establish(path)?;
+        // First of all: everything after may meet another connection's lock.
+        connection.batch_execute(&format!("PRAGMA busy_timeout = {}", self.busy_timeout.as_millis()))?;
+        connection.batch_execute(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+             PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}; PRAGMA query_only = {};",
+            if self.read_only { "ON" } else { "OFF" },
+        ))?;
+        check_pragmas(&mut connection)?;
+        Ok(Link { connection, lost: false })
+    }
+
+    fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {
+        Ok(())
+    }
+
+    fn has_broken(&self, link: &mut Self::Connection) -> bool {
+        link.lost || std::thread::panicking() || link.connection.is_broken()
+    }
+}
+
+#[derive(Debug, QueryableByName)]
+struct Pragmas {
+    #[diesel(sql_type = Text)]
+    journal_mode: String,
+    #[diesel(sql_type = BigInt)]
+    synchronous: i64,
+    #[diesel(sql_type = BigInt)]
+    foreign_keys: i64,
+    #[diesel(sql_type = BigInt)]
+    timeout: i64,
+}
+
+/// `PRAGMA synchronous` shows FULL as this.
+const SYNCHRONOUS_FULL: i64 = 2;
+
+/// What makes an acknowledged row stay. A pragma that can't be set says nothing, so each is read back.
+pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
+    let pragmas: Pragmas = diesel::sql_query(
+        "SELECT journal_mode, synchronous, foreign_keys, timeout \
+         FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys, pragma_busy_timeout",
+    )
+    .get_result(connection)?;
+    let kept = pragmas.journal_mode == "wal"
+        && pragmas.synchronous == SYNCHRONOUS_FULL
+        && pragmas.foreign_keys == 1
+        && pragmas.timeout > 0;
+    if kept {
+        Ok(())
+    } else {
+        Err(ConnectError(format!(
+            "SQLite doesn't keep what it is given: journal_mode is {}, synchronous {}, foreign_keys {}, busy_timeout {} ms",
+            pragmas.journal_mode, pragmas.synchronous, pragmas.foreign_keys, pragmas.timeout,
+        )))
+    }
+}
+
+impl PgManager {
+    pub(crate) const fn new(url: DatabaseUrl) -> Self {
+        Self { url }
+    }
+}
+
+impl ManageConnection for PgManager {
+    type Connection = Link<PgConnection>;
+    type Error = ConnectError;
+
+    fn connect(&self) -> Result<Self::Connection, ConnectError> {
+        let server = self.url.server().ok_or_else(|| ConnectError("not a server's address".to_owned()))?;
+        let redacted = |error: String| ConnectError(self.url.redact(&error));
+        let mut connection = PgConnection::establish(server).map_err(|error| redacted(error.to_string()))?;
+        // Only a superuser may choose the language of messages; see `failure` for why it is asked for.
+        connection.batch_execute(&format!(
+            "SET lock_timeout = {}; SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
+             SET client_min_messages = warning; \
+             DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;",
+            LOCK_TIMEOUT.as_millis(),
+            STATEMENT_TIMEOUT.as_millis(),
+            STATEMENT_TIMEOUT.as_millis(),
+        ))?;
+        Ok(Link { connection, lost: false })
+    }
+
+    fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {
+        // Beginning the transaction is the test; see `Database::run`.
+        Ok(())
+    }
+
+    fn has_broken(&self, link: &mut Self::Connection) -> bool {
+        link.lost || std::thread::panicking() || link.connection.is_broken()
+    }
+}
+
+#[derive(QueryableByName)]
+struct Setting {
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Text)]
+    setting: String,
+}
+
+/// Whether the server keeps what it acknowledges.
+pub(crate) fn check_settings(connection: &mut PgConnection) -> Result<(), ConnectError> {
+    let off: Vec<Setting> = diesel::sql_query(
+        "SELECT name, setting FROM pg_settings \
+         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name",
+    )
+    .load(connection)?;
+    if off.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = off.iter().map(|setting| format!("{} is {}", setting.name, setting.setting)).collect();
+    Err(ConnectError(format!("PostgreSQL doesn't keep what it is given: {}", named.join(", "))))
+}
+
+/// A pool that makes its connections when they are needed.
+pub(crate) fn pool<M>(manager: M, size: u32, wait: Duration) -> Pool<M>
+where
+    M: ManageConnection<Error = ConnectError>,
+{
+    Pool::builder()
+        .max_size(size)
+        .min_idle(Some(0))
+        .connection_timeout(wait)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .test_on_check_out(false)
+        .error_handler(Box::new(Report))
+        .build_unchecked(manager)
+}
+
+#[derive(Debug)]
+struct Report;
+
+impl r2d2::HandleError<ConnectError> for Report {
+    fn handle_error(&self, error: ConnectError) {
+        tracing::warn!(%error, "no connection to the database");
+    }
+}

@@ -1,0 +1,205 @@
+//! The store: pools, transactions, and what happens when one meets others.
+
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::time::Duration;
+
+use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection, TransactionManager as _};
+use r2d2::{ManageConnection, Pool};
+use thiserror::Error;
+
+use crate::connect::{ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool};
+use crate::failure::{Failure, unavailable};
+use crate::tx::{Connection, Transaction};
+use crate::url::DatabaseUrl;
+
+/// How often a transaction is tried before it is [`StoreError::Contended`].
+const MAX_ATTEMPTS: u32 = 8;
+/// The wait before the second attempt is at most this; it doubles with every other.
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+
+/// How a database is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseOptions {
+    /// The most connections at once: to a PostgreSQL server, or that read a SQLite file (one more writes it).
+    pub connections: u32,
+    /// How long a transaction waits for a free connection, and on SQLite for another process's lock.
+    pub wait: Duration,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self { connections: 8, wait: Duration::from_secs(5) }
+    }
+}
+
+/// Why a database can't be opened.
+#[derive(Debug, Error)]
+#[error("the database {url} can't be opened: {reason}")]
+pub struct OpenError {
+    url: DatabaseUrl,
+    reason: String,
+}
+
+/// A database that keeps everything the ports are given.
+pub struct Database {
+    pub(crate) pools: Pools,
+}
+
+pub(crate) enum Pools {
+    /// One connection writes: SQLite has one writer anyway, and several only wait for each other without order.
+    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Postgres(PgPool),
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.pools {
+            Pools::Sqlite { .. } => "Database(SQLite)",
+            Pools::Postgres(_) => "Database(PostgreSQL)",
+        })
+    }
+}
+
+impl Database {
+    /// Opens a database. A SQLite file, and the directory it is in, are made where they are missing; tables are
+    /// not: that is [`migrate`](Self::migrate).
+    ///
+    /// # Errors
+    /// [`OpenError`] when no connection can be made, or when it doesn't keep what it is given.
+    pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
+        let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
+        let connections = options.connections.max(1);
+        let Some(path) = url.file() else {
+            let manager = PgManager::new(url.clone());
+            // A pool would hide the reason behind a time-out.
+            manager.connect().map_err(|error| failed(error.0))?;
+            return Ok(Self { pools: Pools::Postgres(pool(manager, connections, options.wait)) });
+        };
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        if let Some(directory) = directory {
+            std::fs::create_dir_all(directory).map_err(|error| failed(format!("{}: {error}", directory.display())))?;
+        }
+        let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
+        let (writer, readers) = (manager(false)?, manager(true)?);
+        writer.connect().map_err(|error| failed(error.0))?;
+        Ok(Self { pools: Pools::Sqlite { writer: pool(writer, 1, options.wait), readers: pool(readers, connections, options.wait) } })
+    }
+
+    fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
+        match (&self.pools, access) {
+            // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
+            (Pools::Sqlite { writer, .. }, Access::Write) => run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), work),
+            (Pools::Sqlite { readers, .. }, Access::Read) => run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), work),
+            (Pools::Postgres(pool), Access::Write) => {
+                run_on(pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", |c| Connection::Postgres(c), work)
+            }
+            (Pools::Postgres(pool), Access::Read) => {
+                run_on(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", |c| Connection::Postgres(c), work)
+            }
+        }
+    }
+}
+
+impl Store for Database {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        for attempt in 0..MAX_ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(pause(attempt));
+            }
+            match self.attempt(access, work) {
+                Err(Failure::Contended) => tracing::debug!(attempt, "a transaction met others and runs again"),
+                outcome => return outcome.map_err(StoreError::from),
+            }
+        }
+        Err(StoreError::Contended)
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        let checked = match &self.pools {
+            Pools::Sqlite { writer: _, readers } => {
+                // The writer may be busy for long; its pragmas were checked when it was made.
+                take(readers)?.connection_checked(check_pragmas)
+            }
+            Pools::Postgres(pool) => take(pool)?.connection_checked(check_settings),
+        };
+        checked.map_err(unavailable)
+    }
+}
+
+/// A connection from a pool; without one in time, the store is unavailable.
+pub(crate) fn take<M: ManageConnection>(pool: &Pool<M>) -> Result<Pooled<M>, Failure> {
+    pool.get().map_err(|error| Failure::Unavailable { reason: error.to_string(), lost: false })
+}
+
+impl<C> Link<C> {
+    /// Runs a check; a connection that fails it isn't used again.
+    fn connection_checked(&mut self, check: impl FnOnce(&mut C) -> Result<(), ConnectError>) -> Result<(), ConnectError> {
+        let outcome = check(&mut self.connection);
+        self.lost |= outcome.is_err();
+        outcome
+    }
+}
+
+/// Runs work in one transaction on a connection from a pool.
+fn run_on<M, C>(
+    pool: &Pool<M>,
+    begin: &str,
+    connection: impl FnOnce(&mut C) -> Connection<'_>,
+    work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
+) -> Result<(), Failure>
+where
+    M: ManageConnection<Connection = Link<C>>,
+    C: DieselConnection<TransactionManager = AnsiTransactionManager>,
+{
+    let mut link = begin_on(pool, begin)?;
+    let mut tx = Transaction::new(connection(&mut link.connection));
+    let decision = work(&mut tx);
+    let failure = tx.into_failure();
+    link.lost |= failure.as_ref().is_some_and(Failure::is_lost);
+    if decision.is_ok() && failure.is_none() {
+        return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
+            let failure = Failure::of("commit", &error);
+            link.lost |= failure.is_lost();
+            failure
+        });
+    }
+    if !link.lost {
+        link.lost = AnsiTransactionManager::rollback_transaction(&mut link.connection).is_err();
+    }
+    match (decision, failure) {
+        // Whatever the work made of it: another attempt may not meet it.
+        (_, Some(Failure::Contended)) => Err(Failure::Contended),
+        (Ok(()), Some(failure)) => Err(failure),
+        (Err(RollBack) | Ok(()), _) => Ok(()),
+    }
+}
+
+/// Begins a transaction. A pooled connection may have died since it was last used, and beginning shows it: then
+/// the next one is tried, at most as many as the pool holds and one new one.
+fn begin_on<M, C>(pool: &Pool<M>, begin: &str) -> Result<Pooled<M>, Failure>
+where
+    M: ManageConnection<Connection = Link<C>>,
+    C: DieselConnection<TransactionManager = AnsiTransactionManager>,
+{
+    let mut tries = pool.max_size() + 1;
+    loop {
+        let mut link = take(pool)?;
+        let Err(error) = AnsiTransactionManager::begin_transaction_sql(&mut link.connection, begin) else { return Ok(link) };
+        let failure = Failure::of("begin", &error);
+        link.lost = failure != Failure::Contended;
+        tries -= 1;
+        if !link.lost || tries == 0 {
+            return Err(failure);
+        }
+    }
+}
+
+/// A random wait that grows with every attempt, so that those who met don't meet again.
+fn pause(attempt: u32) -> Duration {
+    let most = FIRST_PAUSE * 2u32.pow(attempt.min(MAX_ATTEMPTS));
+    let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
+    // The standard library's only source of randomness: enough to spread waits.
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    Duration::from_micros(random % micros)
+}

@@ -1,0 +1,116 @@
+//! What can go wrong in a statement, folded into the three errors a store has.
+
+use billing_domain::ports::StoreError;
+use diesel::result::{DatabaseErrorKind, Error};
+
+/// A statement that failed: what its transaction remembers, whatever the work makes of the error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Others were faster: the work may run again.
+    Contended,
+    /// The database can't be reached, has no room, or took too long.
+    Unavailable { reason: String, lost: bool },
+    /// A row says something that can't be, or a constraint refused what the work wrote.
+    Corrupt(String),
+}
+
+/// Words of errors that another attempt may not meet. diesel keeps no SQLSTATE: 40P01, 55P03 and SQLite's codes
+/// can only be told by their messages, which is why connections to PostgreSQL ask for English ones.
+const CONTENDED: [&str; 5] = [
+    "deadlock detected",
+    "canceling statement due to lock timeout",
+    "could not serialize access",
+    "database is locked",
+    "database table is locked",
+];
+/// Words of errors after which a connection is of no use. libpq has no code for these.
+const LOST: [&str; 5] = [
+    "server closed the connection",
+    "connection to server",
+    "terminating connection",
+    "no connection to the server",
+    "could not receive data from server",
+];
+
+impl Failure {
+    /// Of a statement on a table.
+    pub(crate) fn of(table: &str, error: &Error) -> Self {
+        let Error::DatabaseError(kind, information) = error else {
+            return match error {
+                Error::DeserializationError(source) => Self::Corrupt(format!("{table}: {}", chain(source.as_ref()))),
+                _ => Self::Unavailable { reason: format!("{table}: {error}"), lost: false },
+            };
+        };
+        let message = information.message();
+        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        match kind {
+            DatabaseErrorKind::SerializationFailure => Self::Contended,
+            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
+                Self::Unavailable { reason: format!("{table}: {message}"), lost: true }
+            }
+            DatabaseErrorKind::UniqueViolation
+            | DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::NotNullViolation
+            | DatabaseErrorKind::CheckViolation
+            | DatabaseErrorKind::RestrictViolation
+            | DatabaseErrorKind::ExclusionViolation => Self::Corrupt(format!("{table}: {message}")),
+            _ if says(&CONTENDED) => Self::Contended,
+            _ => Self::Unavailable { reason: format!("{table}: {message}"), lost: says(&LOST) },
+        }
+    }
+
+    /// Whether its connection is of no use any more.
+    pub(crate) const fn is_lost(&self) -> bool {
+        matches!(self, Self::Unavailable { lost: true, .. })
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Contended => Self::Contended,
+            Failure::Unavailable { reason, .. } => unavailable(reason),
+            Failure::Corrupt(what) => Self::Corrupt(what),
+        }
+    }
+}
+
+/// An unavailable store, with the reason.
+pub(crate) fn unavailable(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::Unavailable(reason.into())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(kind: DatabaseErrorKind, message: &str) -> Failure {
+        Failure::of("documents", &Error::DatabaseError(kind, Box::new(message.to_owned())))
+    }
+
+    #[test]
+    fn errors_that_another_attempt_may_not_meet_are_contended() {
+        for message in ["deadlock detected", "database is locked", "canceling statement due to lock timeout"] {
+            assert_eq!(database(DatabaseErrorKind::Unknown, message), Failure::Contended, "{message}");
+        }
+        assert_eq!(database(DatabaseErrorKind::SerializationFailure, "any"), Failure::Contended);
+    }
+
+    #[test]
+    fn a_full_disk_and_a_lost_server_are_unavailable() {
+        assert!(matches!(database(DatabaseErrorKind::Unknown, "database or disk is full"), Failure::Unavailable { lost: false, .. }));
+        assert!(database(DatabaseErrorKind::ClosedConnection, "gone").is_lost());
+        assert!(database(DatabaseErrorKind::Unknown, "server closed the connection unexpectedly").is_lost());
+    }
+
+    #[test]
+    fn a_refused_constraint_is_corrupt_and_names_the_table() {
+        let failure = database(DatabaseErrorKind::CheckViolation, "no");
+        assert_eq!(failure, Failure::Corrupt("documents: no".to_owned()));
+    }
+}

@@ -1,0 +1,73 @@
+//! Addresses and payment details.
+
+use billing_domain::party::{Address, BankTransferDetails, CryptoDetails, OnlinePaymentDetails, PaymentDetails};
+use billing_domain::text::{Line, Prose};
+use serde::{Deserialize, Serialize};
+
+use super::{column, option_of};
+use crate::leaf;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Address")]
+struct AddressMirror {
+    #[serde(with = "leaf::option")]
+    line1: Option<Prose>,
+    #[serde(with = "leaf::option")]
+    line2: Option<Prose>,
+    #[serde(with = "leaf::option")]
+    city: Option<Prose>,
+    #[serde(with = "leaf::option")]
+    state: Option<Prose>,
+    #[serde(with = "leaf::option")]
+    zip_code: Option<Prose>,
+    #[serde(with = "leaf::option")]
+    country: Option<Prose>,
+}
+column!(
+    /// A postal address.
+    StoredAddressRef, StoredAddress: Address = "AddressMirror"
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PaymentDetails")]
+pub(super) struct PaymentMirror {
+    #[serde(with = "bank_transfer")]
+    bank_transfer: Option<BankTransferDetails>,
+    #[serde(with = "online")]
+    online: Option<OnlinePaymentDetails>,
+    #[serde(with = "crypto")]
+    crypto: Option<CryptoDetails>,
+}
+column!(
+    /// Payment details.
+    StoredPaymentRef, StoredPayment: PaymentDetails = "PaymentMirror"
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "BankTransferDetails")]
+struct BankTransferMirror {
+    #[serde(with = "leaf::option")]
+    billing_account_id: Option<Line>,
+}
+option_of!(bank_transfer: BankTransferDetails = "BankTransferMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "OnlinePaymentDetails")]
+struct OnlineMirror {
+    auto_charge: Option<bool>,
+    #[serde(with = "leaf::option")]
+    payment_gateway_id: Option<Line>,
+    #[serde(with = "leaf::option")]
+    payment_gateway_card_id: Option<Line>,
+}
+option_of!(online: OnlinePaymentDetails = "OnlineMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CryptoDetails")]
+struct CryptoMirror {
+    #[serde(with = "leaf::option")]
+    address: Option<Line>,
+    #[serde(with = "leaf::list")]
+    tokens: Vec<Line>,
+}
+option_of!(crypto: CryptoDetails = "CryptoMirror");

@@ -1,0 +1,114 @@
+//! Line items and prices.
+
+use billing_domain::catalog::{Charge, LineItem, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
+use billing_domain::money::{Percentage, Price};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{LineItemId, UsageProductRef};
+use billing_domain::text::Line;
+use serde::{Deserialize, Serialize};
+
+use super::list_of;
+use crate::leaf;
+
+/// A pricing's line items, to be written.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct StoredLineItemsRef<'a>(#[serde(serialize_with = "line_items::serialize")] pub(crate) &'a [LineItem]);
+
+/// A pricing's line items, read.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct StoredLineItems(#[serde(deserialize_with = "line_items::deserialize")] pub(crate) Vec<LineItem>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LineItem")]
+struct LineItemMirror {
+    #[serde(with = "leaf")]
+    id: LineItemId,
+    #[serde(with = "leaf")]
+    name: Line,
+    #[serde(with = "ChargeMirror")]
+    charge: Charge,
+}
+list_of!(line_items: LineItem = "LineItemMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Charge", rename_all = "SCREAMING_SNAKE_CASE")]
+enum ChargeMirror {
+    Fixed {
+        #[serde(with = "leaf")]
+        amount: Price,
+        #[serde(with = "leaf")]
+        recurrence: Recurrence,
+    },
+    Usage(#[serde(with = "UsageChargeMirror")] UsageCharge),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "UsageCharge")]
+pub(super) struct UsageChargeMirror {
+    #[serde(with = "leaf")]
+    usage_product_ref: UsageProductRef,
+    #[serde(with = "UsagePriceMirror")]
+    price: UsagePrice,
+    #[serde(with = "leaf")]
+    included_quantity: Quantity,
+    #[serde(with = "leaf::option")]
+    prepaid_quantity: Option<Quantity>,
+    #[serde(with = "leaf::option")]
+    minimum_amount: Option<Price>,
+    #[serde(with = "leaf::option")]
+    maximum_amount: Option<Price>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "UsagePrice", rename_all = "SCREAMING_SNAKE_CASE")]
+enum UsagePriceMirror {
+    PerUnit {
+        #[serde(with = "leaf")]
+        unit_price: Price,
+    },
+    Graduated(#[serde(with = "tiers")] Tiers),
+    Volume(#[serde(with = "tiers")] Tiers),
+    Package {
+        #[serde(with = "leaf")]
+        package_size: Quantity,
+        #[serde(with = "leaf")]
+        package_price: Price,
+    },
+    Percentage {
+        #[serde(with = "leaf")]
+        rate: Percentage,
+        #[serde(with = "leaf")]
+        fixed_amount: Price,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Tier")]
+pub(super) struct TierMirror {
+    #[serde(with = "leaf::option")]
+    up_to: Option<Price>,
+    #[serde(with = "leaf")]
+    unit_price: Price,
+    #[serde(with = "leaf")]
+    flat_amount: Price,
+}
+list_of!(tier_list: Tier = "TierMirror");
+
+/// Tiers keep their rule: rising bounds, the last one open.
+mod tiers {
+    use billing_domain::catalog::Tiers;
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use super::tier_list;
+
+    pub(super) fn serialize<S: Serializer>(tiers: &Tiers, serializer: S) -> Result<S::Ok, S::Error> {
+        tier_list::serialize(tiers.as_slice(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tiers, D::Error> {
+        Tiers::new(tier_list::deserialize(deserializer)?).map_err(|_| D::Error::custom("the tiers don't rise to an open end"))
+    }
+}

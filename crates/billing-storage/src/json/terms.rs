@@ -1,0 +1,160 @@
+//! A product's terms, frozen in a contract version.
+
+use billing_domain::calendar::Period;
+use billing_domain::catalog::{Aggregation, Recurrence, UsageCharge};
+use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
+use billing_domain::contract::terms::{FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, SelectedCharge, SelectedLineItem};
+use billing_domain::money::{Currency, Percentage, Price};
+use billing_domain::party::{NetTerms, PaymentDetails};
+use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
+use billing_domain::text::{Line, Prose};
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use super::party::PaymentMirror;
+use super::pricing::UsageChargeMirror;
+use super::{column, list_of};
+use crate::leaf;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ProductTerms")]
+struct TermsMirror {
+    #[serde(with = "FrozenPricingMirror")]
+    pricing: FrozenPricing,
+    #[serde(with = "selected")]
+    line_items: Vec<SelectedLineItem>,
+    #[serde(with = "schedule")]
+    schedule: BillingSchedule,
+    #[serde(with = "leaf")]
+    payment_time: PaymentTime,
+    #[serde(with = "leaf::option")]
+    stated_entity: Option<EntityRef>,
+    #[serde(with = "leaf")]
+    entity_ref: EntityRef,
+    #[serde(with = "leaf::option")]
+    tax: Option<Percentage>,
+    #[serde(with = "leaf::option")]
+    discount: Option<Percentage>,
+    #[serde(with = "leaf::option")]
+    net_terms: Option<NetTerms>,
+    #[serde(with = "leaf::option")]
+    note: Option<Prose>,
+    #[serde(with = "PaymentMirror")]
+    payment: PaymentDetails,
+}
+column!(
+    /// A product's terms.
+    StoredTermsRef, StoredTerms: ProductTerms = "TermsMirror"
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FrozenPricing")]
+struct FrozenPricingMirror {
+    #[serde(with = "leaf")]
+    pricing_ref: PricingRef,
+    #[serde(with = "leaf")]
+    name: Line,
+    #[serde(with = "leaf")]
+    currency: Currency,
+    #[serde(with = "leaf::option")]
+    minimum_fee: Option<Price>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SelectedLineItem")]
+struct SelectedLineItemMirror {
+    #[serde(with = "leaf")]
+    id: LineItemId,
+    #[serde(with = "leaf")]
+    name: Line,
+    #[serde(with = "SelectedChargeMirror")]
+    charge: SelectedCharge,
+}
+list_of!(selected: SelectedLineItem = "SelectedLineItemMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SelectedCharge", rename_all = "SCREAMING_SNAKE_CASE")]
+enum SelectedChargeMirror {
+    Fixed {
+        #[serde(with = "leaf")]
+        amount: Price,
+        #[serde(with = "leaf")]
+        recurrence: Recurrence,
+    },
+    Usage(#[serde(with = "MeteredChargeMirror")] MeteredCharge),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "MeteredCharge")]
+struct MeteredChargeMirror {
+    #[serde(with = "UsageChargeMirror")]
+    charge: UsageCharge,
+    #[serde(with = "leaf::option")]
+    unit: Option<Line>,
+    #[serde(with = "leaf")]
+    aggregation: Aggregation,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredSchedule {
+    #[serde(with = "leaf")]
+    first_day: NaiveDate,
+    #[serde(with = "leaf")]
+    last_day: NaiveDate,
+    #[serde(with = "leaf")]
+    unit: CycleUnit,
+    count: u16,
+    #[serde(with = "leaf::option")]
+    issue_day: Option<NaiveDate>,
+}
+
+/// A schedule is made anew from what it was made of, under its own rules.
+mod schedule {
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use super::{BillingCycle, BillingSchedule, Deserialize as _, Serialize as _, StoredSchedule};
+
+    pub(super) fn serialize<S: Serializer>(schedule: &BillingSchedule, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = StoredSchedule {
+            first_day: schedule.range().start(),
+            last_day: schedule.range().last_day(),
+            unit: schedule.cycle().unit(),
+            count: schedule.cycle().count(),
+            issue_day: schedule.issue_day(),
+        };
+        stored.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BillingSchedule, D::Error> {
+        let stored = StoredSchedule::deserialize(deserializer)?;
+        let cycle = BillingCycle::new(stored.unit, stored.count).ok_or_else(|| D::Error::custom("not a billing cycle"))?;
+        BillingSchedule::new(stored.first_day, stored.last_day, cycle, stored.issue_day)
+            .map_err(|_| D::Error::custom("not a billing schedule"))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPeriod {
+    #[serde(with = "leaf")]
+    first_day: NaiveDate,
+    #[serde(with = "leaf")]
+    last_day: NaiveDate,
+}
+
+/// A period by its first and last day.
+pub(super) mod period {
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use super::{Deserialize as _, Period, Serialize as _, StoredPeriod};
+
+    pub(in super::super) fn serialize<S: Serializer>(period: &Period, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredPeriod { first_day: period.start(), last_day: period.last_day() }.serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Period, D::Error> {
+        let stored = StoredPeriod::deserialize(deserializer)?;
+        Period::inclusive(stored.first_day, stored.last_day).ok_or_else(|| D::Error::custom("a period without a day"))
+    }
+}

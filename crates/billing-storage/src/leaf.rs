@@ -1,0 +1,202 @@
+//! Values that are one text each, in a column or inside JSON: names, references, words, exact numbers.
+
+use std::fmt;
+
+use billing_domain::access::{Actor, Scope, Scopes, SecretPurpose};
+use billing_domain::calendar::{TimeZone, Timestamp};
+use billing_domain::catalog::{Aggregation, Recurrence};
+use billing_domain::contract::EndReason;
+use billing_domain::contract::schedule::CycleUnit;
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::document::DocumentKind;
+use billing_domain::document::linking::Slot;
+use billing_domain::money::{Currency, Money, Percentage, Price};
+use billing_domain::party::{NetTerms, NumberPrefix};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{
+    ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId, PricingRef, UsageProductRef,
+};
+use billing_domain::text::{Line, Prose};
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+/// One text, there and back.
+pub(crate) trait Leaf: Sized {
+    /// What it is, for messages.
+    const WHAT: &'static str;
+
+    /// As it is stored.
+    fn show(&self) -> String;
+
+    /// Reads what [`show`](Self::show) wrote; `None` for anything else.
+    fn read(text: &str) -> Option<Self>;
+}
+
+pub(crate) fn serialize<T: Leaf, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.show())
+}
+
+pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    T::read(&text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)))
+}
+
+/// The same for what may be absent.
+pub(crate) mod option {
+    use super::{Deserializer, Leaf, Serializer};
+    use serde::Deserialize;
+
+    pub(crate) fn serialize<T: Leaf, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => super::serialize(value, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        struct Present<T>(T);
+        impl<'de, T: Leaf> Deserialize<'de> for Present<T> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                super::deserialize(deserializer).map(Self)
+            }
+        }
+        Ok(Option::<Present<T>>::deserialize(deserializer)?.map(|present| present.0))
+    }
+}
+
+/// The same for lists.
+pub(crate) mod list {
+    use super::{Deserializer, Leaf, Serializer};
+    use serde::de::Error as _;
+    use serde::Deserialize as _;
+
+    pub(crate) fn serialize<T: Leaf, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(Leaf::show))
+    }
+
+    pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let read = |text: &String| T::read(text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)));
+        texts.iter().map(read).collect()
+    }
+}
+
+macro_rules! leaves {
+    ($($type:ty, $what:literal, $show:expr, $read:expr;)+) => {$(
+        impl Leaf for $type {
+            const WHAT: &'static str = $what;
+
+            fn show(&self) -> String {
+                let show: fn(&Self) -> String = $show;
+                show(self)
+            }
+
+            fn read(text: &str) -> Option<Self> {
+                let read: fn(&str) -> Option<Self> = $read;
+                read(text)
+            }
+        }
+    )+};
+}
+
+macro_rules! words {
+    ($($type:ty, $what:literal { $($variant:path = $word:literal),+ $(,)? })+) => {$(
+        impl Leaf for $type {
+            const WHAT: &'static str = $what;
+
+            fn show(&self) -> String {
+                match self { $($variant => $word),+ }.to_owned()
+            }
+
+            fn read(text: &str) -> Option<Self> {
+                match text { $($word => Some($variant),)+ _ => None }
+            }
+        }
+    )+};
+}
+
+/// As text by its own [`Display`](fmt::Display).
+fn shown<T: fmt::Display>(value: &T) -> String {
+    value.to_string()
+}
+
+leaves! {
+    Line, "one line of text", shown, |text| Self::parse(text).ok();
+    // Several notes joined may be longer than one may be.
+    Prose, "text", shown, |text| Self::joined(&[text]);
+    CustomerRef, "a reference", shown, |text| Self::parse(text).ok();
+    EntityRef, "a reference", shown, |text| Self::parse(text).ok();
+    UsageProductRef, "a reference", shown, |text| Self::parse(text).ok();
+    PricingRef, "a reference", shown, |text| Self::parse(text).ok();
+    FormatRef, "a reference", shown, |text| Self::parse(text).ok();
+    LineItemId, "a reference", shown, |text| Self::parse(text).ok();
+    OrganizationId, "a UUID", shown, |text| Self::parse(text).ok();
+    CustomerId, "a UUID", shown, |text| Self::parse(text).ok();
+    ContractRef, "a UUID", shown, |text| Self::parse(text).ok();
+    DocumentRef, "a UUID", shown, |text| Self::parse(text).ok();
+    Timestamp, "an instant", shown, |text| Self::parse(text).ok();
+    NaiveDate, "a date", shown, |text| text.parse().ok();
+    TimeZone, "a time zone", |zone| zone.name().to_owned(), |text| Self::parse(text).ok();
+    Actor, "an actor", shown, |text| Self::parse(text).ok();
+    Currency, "a currency", shown, |text| Self::from_code(text).ok();
+    Decimal, "a decimal", shown, |text| Self::from_str_exact(text).ok();
+    Price, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();
+    Percentage, "a percentage", |rate| rate.as_decimal().to_string(), |text| Self::parse(text).ok();
+    Quantity, "a quantity", |quantity| quantity.as_decimal().to_string(), |text| Self::parse(text).ok();
+    Money, "an amount of money", shown, read_money;
+    NumberPrefix, "a number prefix", |prefix| prefix.as_str().to_owned(), |text| Self::parse(text).ok();
+    NetTerms, "net terms", show_net_terms, read_net_terms;
+    Scopes, "scopes", show_scopes, read_scopes;
+}
+
+words! {
+    DocumentKind, "a kind of document" {
+        DocumentKind::Invoice = "INVOICE", DocumentKind::Credit = "CREDIT", DocumentKind::Debit = "DEBIT",
+    }
+    Slot, "a slot" { Slot::Period = "PERIOD", Slot::UsageDebit = "USAGE_DEBIT", Slot::Closing = "CLOSING" }
+    Aggregation, "an aggregation" {
+        Aggregation::Sum = "SUM", Aggregation::Count = "COUNT", Aggregation::Max = "MAX", Aggregation::Latest = "LATEST",
+    }
+    Recurrence, "a recurrence" { Recurrence::EachPeriod = "EACH_PERIOD", Recurrence::Once = "ONCE" }
+    PaymentTime, "a payment time" {
+        PaymentTime::BeforeUse = "BEFORE_USE", PaymentTime::DuringUse = "DURING_USE", PaymentTime::AfterUse = "AFTER_USE",
+    }
+    CycleUnit, "a unit of billing cycles" {
+        CycleUnit::OneTime = "ONE_TIME", CycleUnit::Monthly = "MONTHLY", CycleUnit::Quarterly = "QUARTERLY", CycleUnit::Yearly = "YEARLY",
+    }
+    EndReason, "a reason to end" { EndReason::Cancelled = "CANCELLED", EndReason::Removed = "REMOVED" }
+    SecretPurpose, "a purpose" { SecretPurpose::BearerToken = "BEARER_TOKEN", SecretPurpose::SessionCookie = "SESSION_COOKIE" }
+}
+
+/// `30.86 EUR`, with exactly the digits the currency has.
+fn read_money(text: &str) -> Option<Money> {
+    let (amount, currency) = text.split_once(' ')?;
+    let money = Money::round(Decimal::from_str_exact(amount).ok()?, Currency::from_code(currency).ok()?).ok()?;
+    (shown(&money) == text).then_some(money)
+}
+
+fn show_net_terms(terms: &NetTerms) -> String {
+    match terms {
+        NetTerms::Days(days) => days.to_string(),
+        NetTerms::DueUponReceipt => "DUE_UPON_RECEIPT".to_owned(),
+        NetTerms::DueUponUsage => "DUE_UPON_USAGE".to_owned(),
+    }
+}
+
+fn read_net_terms(text: &str) -> Option<NetTerms> {
+    match text {
+        "DUE_UPON_RECEIPT" => Some(NetTerms::DueUponReceipt),
+        "DUE_UPON_USAGE" => Some(NetTerms::DueUponUsage),
+        days => NetTerms::days(days.parse().ok()?).ok(),
+    }
+}
+
+fn show_scopes(scopes: &Scopes) -> String {
+    scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn read_scopes(text: &str) -> Option<Scopes> {
+    let scopes: Option<Vec<Scope>> = text.split_whitespace().map(Scope::parse).collect();
+    scopes.map(|scopes| Scopes::of(&scopes))
+}

@@ -1,0 +1,101 @@
+//! Migrations: embedded in the binary, run under a lock of ours, all or none.
+
+use billing_domain::ports::StoreResult;
+use diesel::connection::{Connection as _, SimpleConnection as _};
+use diesel::migration::{Migration, MigrationSource};
+use diesel::pg::PgConnection;
+use diesel::sqlite::SqliteConnection;
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use crate::database::{Database, Pools, take};
+use crate::failure::{Failure, unavailable};
+
+const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+
+/// Names our lock among a server's advisory locks.
+const LOCK_KEY: i64 = 0x7573_6167_6562_696c;
+
+/// What a step of migrating fails with: diesel_migrations gives boxed errors alone.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error(transparent)]
+    Statement(#[from] diesel::result::Error),
+    #[error("{0}")]
+    Migration(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Runs a step in one transaction that no other server's step overlaps.
+macro_rules! alone {
+    ($database:expr, |$connection:ident, $source:ident| $body:expr) => {
+        match &$database.pools {
+            Pools::Sqlite { writer, .. } => {
+                let mut link = take(writer)?;
+                // The write lock of the file is the lock.
+                link.connection.immediate_transaction(|$connection: &mut SqliteConnection| {
+                    let $source = &SQLITE;
+                    $body
+                })
+            }
+            Pools::Postgres(pool) => {
+                let mut link = take(pool)?;
+                link.connection.transaction(|$connection: &mut PgConnection| {
+                    // Waits for as long as the other server's migrations take.
+                    $connection.batch_execute(&format!(
+                        "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK_KEY})"
+                    ))?;
+                    let $source = &POSTGRES;
+                    $body
+                })
+            }
+        }
+        .map_err(|error: StepError| match error {
+            StepError::Statement(error) => Failure::of("migrations", &error).into(),
+            StepError::Migration(error) => unavailable(error),
+        })
+    };
+}
+
+impl Database {
+    /// Brings the tables up to date: all missing migrations or none. Servers that start together wait for each other.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    pub fn migrate(&self) -> StoreResult<Vec<String>> {
+        alone!(self, |connection, source| {
+            let done = connection.run_pending_migrations(Borrowed(source)).map_err(StepError::Migration)?;
+            Ok(done.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    /// Takes all tables away again, newest first, with everything in them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    pub fn revert_migrations(&self) -> StoreResult<Vec<String>> {
+        alone!(self, |connection, source| {
+            let done = connection.revert_all_migrations(Borrowed(source)).map_err(StepError::Migration)?;
+            Ok(done.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    /// The migrations this binary has and the database hasn't.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    pub fn pending_migrations(&self) -> StoreResult<Vec<String>> {
+        alone!(self, |connection, source| {
+            let pending = connection.pending_migrations(Borrowed(source)).map_err(StepError::Migration)?;
+            Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
+        })
+    }
+}
+
+/// diesel_migrations takes its source by value.
+struct Borrowed(&'static EmbeddedMigrations);
+
+impl<DB: diesel::backend::Backend> MigrationSource<DB> for Borrowed {
+    fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn Migration<DB>>>> {
+        self.0.migrations()
+    }
+}

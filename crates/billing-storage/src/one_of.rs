@@ -1,0 +1,112 @@
+//! `column = any of these`, as one statement for any number of values, so that it is prepared once.
+//!
+//! diesel's `eq_any` does that on PostgreSQL; on SQLite it writes a placeholder per value and caches nothing.
+
+use diesel::backend::Backend;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::result::QueryResult;
+use diesel::sql_types::{Array, Bool, Text};
+use diesel::sqlite::Sqlite;
+use uuid::Uuid;
+
+use crate::sql_types::Id;
+
+/// `column` is one of `values`.
+#[derive(Debug, QueryId)]
+pub(crate) struct OneOf<C, V> {
+    column: C,
+    values: V,
+}
+
+/// Identifiers to look for.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    array: Vec<Uuid>,
+    /// A JSON array of hexadecimal texts.
+    json: String,
+}
+
+/// Texts to look for.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    array: Vec<String>,
+    /// A JSON array.
+    json: String,
+}
+
+/// Where a column has one of these identifiers.
+pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<C, Ids> {
+    let array: Vec<Uuid> = ids.into_iter().collect();
+    let hex: Vec<String> = array.iter().map(|id| format!("\"{}\"", id.simple())).collect();
+    OneOf { column, values: Ids { array, json: format!("[{}]", hex.join(",")) } }
+}
+
+/// Where a column has one of these texts.
+pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> OneOf<C, Texts> {
+    let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
+    let json = serde_json::Value::from(array.clone()).to_string();
+    OneOf { column, values: Texts { array, json } }
+}
+
+macro_rules! values {
+    ($($values:ident, $sql_type:ty, $from_json:literal;)+) => {$(
+        impl QueryId for $values {
+            type QueryId = Self;
+            const HAS_STATIC_QUERY_ID: bool = true;
+        }
+
+        impl QueryFragment<Pg> for $values {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+                out.push_sql("= ANY(");
+                out.push_bind_param::<Array<$sql_type>, _>(&self.array)?;
+                out.push_sql(")");
+                Ok(())
+            }
+        }
+
+        impl QueryFragment<Sqlite> for $values {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+                out.push_sql(concat!("IN (SELECT ", $from_json, " FROM json_each("));
+                out.push_bind_param::<Text, _>(&self.json)?;
+                out.push_sql("))");
+                Ok(())
+            }
+        }
+    )+};
+}
+values! {
+    Ids, Id, "unhex(value)";
+    Texts, Text, "value";
+}
+
+impl<C, V> Expression for OneOf<C, V>
+where
+    C: Expression,
+{
+    type SqlType = Bool;
+}
+
+impl<C, V, G> ValidGrouping<G> for OneOf<C, V>
+where
+    C: ValidGrouping<G>,
+{
+    type IsAggregate = C::IsAggregate;
+}
+
+impl<C, V, QS> AppearsOnTable<QS> for OneOf<C, V> where C: AppearsOnTable<QS> {}
+impl<C, V, QS> SelectableExpression<QS> for OneOf<C, V> where C: SelectableExpression<QS> {}
+
+impl<C, V, DB> QueryFragment<DB> for OneOf<C, V>
+where
+    DB: Backend,
+    C: QueryFragment<DB>,
+    V: QueryFragment<DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.column.walk_ast(out.reborrow())?;
+        out.push_sql(" ");
+        self.values.walk_ast(out)
+    }
+}

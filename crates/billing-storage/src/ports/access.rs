@@ -1,0 +1,311 @@
+//! Who may act: administrators, keys, sessions, ended tokens, secrets.
+
+use billing_domain::access::{AdminSession, Administrator, ApiKey, PasswordHash, SecretDigest, SecretPurpose, SigningSecret};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Administrators, ApiKeys, Insertion, Sessions, SigningSecrets, StoreResult, Tokens};
+use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
+use billing_domain::text::Line;
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use super::{counted, limits};
+use crate::leaf::Leaf as _;
+use crate::row::{Cell, Row};
+use crate::schema::{administrators, api_keys, revoked_tokens, sessions, signing_secrets};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = administrators)]
+struct AdministratorRow {
+    admin_id: Cell<Uuid>,
+    organization_id: Cell<Uuid>,
+    email: String,
+    password_hash: String,
+    created_at: Cell<Timestamp>,
+}
+
+impl AdministratorRow {
+    fn read(self) -> StoreResult<Administrator> {
+        let row = Row::new("administrators", self.admin_id.clone());
+        Ok(Administrator {
+            admin_ref: AdminRef::from_uuid(row.cell("admin_id", self.admin_id)?),
+            organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
+            email: row.leaf("email", &self.email)?,
+            password_hash: PasswordHash(self.password_hash),
+            created_at: row.cell("created_at", self.created_at)?,
+        })
+    }
+}
+
+impl Administrators for Transaction<'_> {
+    fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion> {
+        let inserted = with_conn!(self, "administrators", |conn| diesel::insert_into(administrators::table)
+            .values((
+                administrators::admin_id.eq(Bound(administrator.admin_ref.as_uuid())),
+                administrators::organization_id.eq(Bound(administrator.organization.as_uuid())),
+                administrators::email.eq(administrator.email.as_str()),
+                administrators::password_hash.eq(&administrator.password_hash.0),
+                administrators::created_at.eq(Bound(administrator.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == 1 {
+            return Ok(Insertion::Done);
+        }
+        match self.administrator_by_email(administrator.email.as_str())? {
+            Some(_) => Ok(Insertion::Taken("email")),
+            None => self.refuse(format!("administrators {}: the reference is in use", administrator.admin_ref)),
+        }
+    }
+
+    fn administrator_by_email(&mut self, email: &str) -> StoreResult<Option<Administrator>> {
+        let row: Option<AdministratorRow> = with_conn!(self, "administrators", |conn| administrators::table
+            .filter(administrators::email.eq(email))
+            .select(AdministratorRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(AdministratorRow::read).transpose()
+    }
+
+    fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>> {
+        let row: Option<AdministratorRow> = with_conn!(self, "administrators", |conn| administrators::table
+            .find(Bound(admin_ref.as_uuid()))
+            .select(AdministratorRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(AdministratorRow::read).transpose()
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = api_keys)]
+struct ApiKeyRow {
+    api_key_id: Cell<Uuid>,
+    organization_id: Cell<Uuid>,
+    api_key: String,
+    password_digest: Vec<u8>,
+    name: Option<String>,
+    scopes: String,
+    created_at: Cell<Timestamp>,
+    last_used_at: Option<Cell<Timestamp>>,
+    expires_at: Option<Cell<Timestamp>>,
+}
+
+impl ApiKeyRow {
+    fn read(self) -> StoreResult<ApiKey> {
+        let row = Row::new("api_keys", self.api_key_id.clone());
+        Ok(ApiKey {
+            api_key_ref: ApiKeyRef::from_uuid(row.cell("api_key_id", self.api_key_id)?),
+            organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
+            api_key: self.api_key,
+            password_digest: digest(&row, "password_digest", &self.password_digest)?,
+            name: row.optional_leaf("name", self.name.as_deref())?,
+            scopes: row.leaf("scopes", &self.scopes)?,
+            created_at: row.cell("created_at", self.created_at)?,
+            last_used_at: row.optional("last_used_at", self.last_used_at)?,
+            expires_at: row.optional("expires_at", self.expires_at)?,
+        })
+    }
+}
+
+fn digest<K: std::fmt::Display>(row: &Row<K>, column: &str, bytes: &[u8]) -> StoreResult<SecretDigest> {
+    row.checked(column, bytes.try_into()).map(SecretDigest)
+}
+
+impl ApiKeys for Transaction<'_> {
+    fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion> {
+        let inserted = with_conn!(self, "api_keys", |conn| diesel::insert_into(api_keys::table)
+            .values((
+                api_keys::api_key_id.eq(Bound(key.api_key_ref.as_uuid())),
+                api_keys::organization_id.eq(Bound(key.organization.as_uuid())),
+                api_keys::api_key.eq(&key.api_key),
+                api_keys::password_digest.eq(key.password_digest.0.as_slice()),
+                api_keys::name.eq(key.name.as_ref().map(Line::as_str)),
+                api_keys::scopes.eq(key.scopes.show()),
+                api_keys::created_at.eq(Bound(key.created_at)),
+                api_keys::last_used_at.eq(key.last_used_at.map(Bound)),
+                api_keys::expires_at.eq(key.expires_at.map(Bound)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == 1 {
+            return Ok(Insertion::Done);
+        }
+        match self.api_key_by_name(&key.api_key)? {
+            Some(_) => Ok(Insertion::Taken("api_key")),
+            None => self.refuse(format!("api_keys {}: the reference is in use", key.api_key_ref)),
+        }
+    }
+
+    fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>> {
+        let row: Option<ApiKeyRow> = with_conn!(self, "api_keys", |conn| api_keys::table
+            .filter(api_keys::api_key.eq(api_key))
+            .select(ApiKeyRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(ApiKeyRow::read).transpose()
+    }
+
+    fn api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let row: Option<ApiKeyRow> = with_conn!(self, "api_keys", |conn| api_keys::table
+            .find(Bound(api_key_ref.as_uuid()))
+            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+            .select(ApiKeyRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(ApiKeyRow::read).transpose()
+    }
+
+    fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<ApiKeyRow>, i64) = with_conn!(self, "api_keys", |conn| {
+            let of_organization = || api_keys::table.filter(api_keys::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_organization().count().get_result(conn)?;
+            let ordered = of_organization().order((api_keys::created_at, api_keys::api_key_id)).limit(limit).offset(offset);
+            Ok((ordered.select(ApiKeyRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: rows.into_iter().map(ApiKeyRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
+    }
+
+    fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "api_keys", |conn| diesel::update(api_keys::table.find(Bound(api_key_ref.as_uuid())))
+            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+            .set(api_keys::last_used_at.eq(Bound(at)))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool> {
+        let deleted = with_conn!(self, "api_keys", |conn| diesel::delete(api_keys::table.find(Bound(api_key_ref.as_uuid())))
+            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+            .execute(conn))?;
+        Ok(deleted == 1)
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = sessions)]
+struct SessionRow {
+    admin_id: Cell<Uuid>,
+    organization_id: Cell<Uuid>,
+    created_at: Cell<Timestamp>,
+    last_seen_at: Cell<Timestamp>,
+}
+
+impl Sessions for Transaction<'_> {
+    fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::insert_into(sessions::table)
+            .values((
+                sessions::digest.eq(session.digest.0.as_slice()),
+                sessions::admin_id.eq(Bound(session.admin_ref.as_uuid())),
+                sessions::organization_id.eq(Bound(session.organization.as_uuid())),
+                sessions::created_at.eq(Bound(session.created_at)),
+                sessions::last_seen_at.eq(Bound(session.last_seen_at)),
+            ))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn session(&mut self, digest: SecretDigest) -> StoreResult<Option<AdminSession>> {
+        let found: Option<SessionRow> = with_conn!(self, "sessions", |conn| sessions::table
+            .find(digest.0.as_slice())
+            .select(SessionRow::as_select())
+            .first(conn)
+            .optional())?;
+        let Some(found) = found else { return Ok(None) };
+        // The digest is nobody's business, so the administrator names the row.
+        let row = Row::new("sessions of administrator", found.admin_id.clone());
+        Ok(Some(AdminSession {
+            digest,
+            admin_ref: AdminRef::from_uuid(row.cell("admin_id", found.admin_id)?),
+            organization: OrganizationId::from_uuid(row.cell("organization_id", found.organization_id)?),
+            created_at: row.cell("created_at", found.created_at)?,
+            last_seen_at: row.cell("last_seen_at", found.last_seen_at)?,
+        }))
+    }
+
+    fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::update(sessions::table.find(digest.0.as_slice()))
+            .set(sessions::last_seen_at.eq(Bound(at)))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::delete(sessions::table.find(digest.0.as_slice())).execute(conn))?;
+        Ok(())
+    }
+
+    fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::delete(sessions::table)
+            .filter(sessions::created_at.lt(Bound(began_before)))
+            .execute(conn))?;
+        Ok(())
+    }
+}
+
+impl Tokens for Transaction<'_> {
+    fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "revoked_tokens", |conn| diesel::insert_into(revoked_tokens::table)
+            .values((revoked_tokens::token_id.eq(Bound(token_id)), revoked_tokens::expires_at.eq(Bound(expires_at))))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool> {
+        with_conn!(self, "revoked_tokens", |conn| diesel::select(diesel::dsl::exists(revoked_tokens::table.find(Bound(token_id))))
+            .get_result(conn))
+    }
+
+    fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "revoked_tokens", |conn| diesel::delete(revoked_tokens::table)
+            .filter(revoked_tokens::expires_at.lt(Bound(expired_before)))
+            .execute(conn))?;
+        Ok(())
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = signing_secrets)]
+struct SigningSecretRow {
+    kid: String,
+    purpose: String,
+    secret: Vec<u8>,
+    created_at: Cell<Timestamp>,
+}
+
+impl SigningSecretRow {
+    fn read(self) -> StoreResult<SigningSecret> {
+        let row = Row::new("signing_secrets", &self.kid);
+        let purpose = row.leaf("purpose", &self.purpose)?;
+        let created_at = row.cell("created_at", self.created_at)?;
+        Ok(SigningSecret { kid: self.kid, purpose, secret: self.secret, created_at })
+    }
+}
+
+impl SigningSecrets for Transaction<'_> {
+    fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion> {
+        let inserted = with_conn!(self, "signing_secrets", |conn| diesel::insert_into(signing_secrets::table)
+            .values((
+                signing_secrets::kid.eq(&secret.kid),
+                signing_secrets::purpose.eq(secret.purpose.show()),
+                signing_secrets::secret.eq(&secret.secret),
+                signing_secrets::created_at.eq(Bound(secret.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("kid") })
+    }
+
+    fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>> {
+        let rows: Vec<SigningSecretRow> = with_conn!(self, "signing_secrets", |conn| signing_secrets::table
+            .filter(signing_secrets::purpose.eq(purpose.show()))
+            .order((signing_secrets::created_at.desc(), signing_secrets::kid.desc()))
+            .select(SigningSecretRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(SigningSecretRow::read).collect()
+    }
+}

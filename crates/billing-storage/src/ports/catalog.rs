@@ -1,0 +1,211 @@
+//! Usage products and pricings.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::{Pricing, PricingContent, UsageProduct, UsageProductProfile};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
+use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::text::Line;
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+
+use super::{counted, limits};
+use crate::json::{StoredLineItems, StoredLineItemsRef};
+use crate::leaf::Leaf as _;
+use crate::one_of::one_of_texts;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{pricings, usage_products};
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, with_conn};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = usage_products)]
+struct UsageProductRow {
+    usage_product_ref: String,
+    name: String,
+    unit: Option<String>,
+    aggregation: String,
+    created_at: Cell<Timestamp>,
+}
+
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = usage_products, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct UsageProductColumns<'a> {
+    name: &'a str,
+    unit: Option<&'a str>,
+    aggregation: String,
+}
+
+impl<'a> UsageProductColumns<'a> {
+    fn of(profile: &'a UsageProductProfile) -> Self {
+        Self { name: profile.name.as_str(), unit: profile.unit.as_ref().map(Line::as_str), aggregation: profile.aggregation.show() }
+    }
+}
+
+impl UsageProductRow {
+    fn read(self) -> StoreResult<UsageProduct> {
+        let row = Row::new("usage_products", &self.usage_product_ref);
+        Ok(UsageProduct {
+            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            profile: UsageProductProfile {
+                name: row.leaf("name", &self.name)?,
+                unit: row.optional_leaf("unit", self.unit.as_deref())?,
+                aggregation: row.leaf("aggregation", &self.aggregation)?,
+            },
+            created_at: row.cell("created_at", self.created_at)?,
+        })
+    }
+}
+
+fn read_usage_products(rows: Vec<UsageProductRow>) -> StoreResult<Vec<UsageProduct>> {
+    rows.into_iter().map(UsageProductRow::read).collect()
+}
+
+impl UsageProducts for Transaction<'_> {
+    fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion> {
+        let inserted = with_conn!(self, "usage_products", |conn| diesel::insert_into(usage_products::table)
+            .values((
+                usage_products::organization_id.eq(Bound(organization.as_uuid())),
+                usage_products::usage_product_ref.eq(product.usage_product_ref.as_str()),
+                UsageProductColumns::of(&product.profile),
+                usage_products::created_at.eq(Bound(product.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("usage_product_ref") })
+    }
+
+    fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update> {
+        let updated = with_conn!(self, "usage_products", |conn| {
+            let found = usage_products::table.find((Bound(organization.as_uuid()), product.usage_product_ref.as_str()));
+            diesel::update(found).set(UsageProductColumns::of(&product.profile)).execute(conn)
+        })?;
+        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+    }
+
+    fn usage_products_by_refs(&mut self, organization: OrganizationId, refs: &[UsageProductRef]) -> StoreResult<Vec<UsageProduct>> {
+        read_usage_products(with_conn!(self, "usage_products", |conn| usage_products::table
+            .filter(usage_products::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_texts(usage_products::usage_product_ref, refs.iter().map(UsageProductRef::as_str)))
+            .order((usage_products::created_at, usage_products::usage_product_ref))
+            .select(UsageProductRow::as_select())
+            .load(conn))?)
+    }
+
+    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>> {
+        read_usage_products(with_conn!(self, "usage_products", |conn| usage_products::table
+            .filter(usage_products::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(usage_products::name.eq(name.as_str()))
+            .order((usage_products::created_at, usage_products::usage_product_ref))
+            .limit(2)
+            .select(UsageProductRow::as_select())
+            .load(conn))?)
+    }
+
+    fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<UsageProductRow>, i64) = with_conn!(self, "usage_products", |conn| {
+            let of_organization = || usage_products::table.filter(usage_products::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_organization().count().get_result(conn)?;
+            let ordered =
+                of_organization().order((usage_products::created_at, usage_products::usage_product_ref)).limit(limit).offset(offset);
+            Ok((ordered.select(UsageProductRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: read_usage_products(rows)?, total: counted(total)? })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = pricings)]
+struct PricingRow {
+    pricing_ref: String,
+    name: String,
+    currency: String,
+    minimum_fee: Option<Cell<Decimal>>,
+    line_items: JsonText,
+    created_at: Cell<Timestamp>,
+}
+
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = pricings, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct PricingColumns<'a> {
+    name: &'a str,
+    currency: &'static str,
+    minimum_fee: Option<Bound<Decimal>>,
+    line_items: JsonText,
+}
+
+impl<'a> PricingColumns<'a> {
+    fn of(content: &'a PricingContent) -> StoreResult<Self> {
+        Ok(Self {
+            name: content.name.as_str(),
+            currency: content.currency.code(),
+            minimum_fee: content.minimum_fee.map(|fee| Bound(fee.as_decimal())),
+            line_items: to_json(&StoredLineItemsRef(&content.line_items))?,
+        })
+    }
+}
+
+impl PricingRow {
+    fn read(self) -> StoreResult<Pricing> {
+        let row = Row::new("pricings", &self.pricing_ref);
+        let minimum_fee = row.optional("minimum_fee", self.minimum_fee)?.map(|fee| fee.to_string());
+        let line_items: StoredLineItems = row.json("line_items", &self.line_items)?;
+        Ok(Pricing {
+            pricing_ref: row.leaf("pricing_ref", &self.pricing_ref)?,
+            content: PricingContent {
+                name: row.leaf("name", &self.name)?,
+                currency: row.leaf("currency", &self.currency)?,
+                minimum_fee: row.optional_leaf("minimum_fee", minimum_fee.as_deref())?,
+                line_items: line_items.0,
+            },
+            created_at: row.cell("created_at", self.created_at)?,
+        })
+    }
+}
+
+impl Pricings for Transaction<'_> {
+    fn insert_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Insertion> {
+        let columns = PricingColumns::of(&pricing.content)?;
+        let inserted = with_conn!(self, "pricings", |conn| diesel::insert_into(pricings::table)
+            .values((
+                pricings::organization_id.eq(Bound(organization.as_uuid())),
+                pricings::pricing_ref.eq(pricing.pricing_ref.as_str()),
+                columns,
+                pricings::created_at.eq(Bound(pricing.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("product_pricing_ref") })
+    }
+
+    fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update> {
+        let columns = PricingColumns::of(&pricing.content)?;
+        let updated = with_conn!(self, "pricings", |conn| {
+            let found = pricings::table.find((Bound(organization.as_uuid()), pricing.pricing_ref.as_str()));
+            diesel::update(found).set(columns).execute(conn)
+        })?;
+        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+    }
+
+    fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>> {
+        let rows: Vec<PricingRow> = with_conn!(self, "pricings", |conn| pricings::table
+            .filter(pricings::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_texts(pricings::pricing_ref, refs.iter().map(PricingRef::as_str)))
+            .order((pricings::created_at, pricings::pricing_ref))
+            .select(PricingRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(PricingRow::read).collect()
+    }
+
+    fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<PricingRow>, i64) = with_conn!(self, "pricings", |conn| {
+            let of_organization = || pricings::table.filter(pricings::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_organization().count().get_result(conn)?;
+            let ordered = of_organization().order((pricings::created_at, pricings::pricing_ref)).limit(limit).offset(offset);
+            Ok((ordered.select(PricingRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: rows.into_iter().map(PricingRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
+    }
+}

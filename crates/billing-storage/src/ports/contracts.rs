@@ -1,0 +1,379 @@
+//! Contracts with all their versions.
+
+use std::collections::{BTreeSet, HashMap};
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Contracts, DueContract, Lock, StoreError, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::text::Line;
+use chrono::NaiveDate;
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use super::{MAX_BINDS, counted, limits, stored};
+use crate::json::{StoredTerms, StoredTermsRef};
+use crate::leaf::Leaf as _;
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers};
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, load_held, with_conn};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = contracts)]
+struct ContractRow {
+    contract_id: Cell<Uuid>,
+    customer_id: Cell<Uuid>,
+    number: i64,
+    po_number: Option<String>,
+    version: i32,
+    created_at: Cell<Timestamp>,
+    cancelled_at: Option<Cell<Timestamp>>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = contract_products)]
+struct SegmentRow {
+    contract_id: Cell<Uuid>,
+    product_no: i32,
+    in_force_from: Cell<NaiveDate>,
+    version: i32,
+    end_reason: Option<String>,
+    terms: Option<JsonText>,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = contract_products, treat_none_as_default_value = false)]
+struct NewSegment {
+    contract_id: Bound<Uuid>,
+    customer_id: Bound<Uuid>,
+    product_no: i32,
+    in_force_from: Bound<NaiveDate>,
+    version: i32,
+    end_reason: Option<String>,
+    terms: Option<JsonText>,
+}
+const SEGMENT_COLUMNS: usize = 7;
+
+#[derive(Insertable)]
+#[diesel(table_name = contract_usage_products, treat_none_as_default_value = false)]
+struct NewMetering<'a> {
+    customer_id: Bound<Uuid>,
+    usage_product_ref: &'a str,
+    contract_id: Bound<Uuid>,
+    product_no: i32,
+}
+const METERING_COLUMNS: usize = 4;
+
+/// A contract's own row and its customer's reference.
+type Found = (ContractRow, String);
+
+impl SegmentRow {
+    fn read(self) -> StoreResult<(Uuid, ProductNo, Segment)> {
+        let row = Row::new("contract_products", format!("{}/{}", self.contract_id, self.product_no));
+        let agreed = match (self.terms, self.end_reason) {
+            (Some(terms), None) => Agreed::Billed(Box::new(row.json::<StoredTerms>("terms", &terms)?.0)),
+            (None, Some(reason)) => Agreed::Ended(row.leaf("end_reason", &reason)?),
+            (Some(_), Some(_)) | (None, None) => return Err(row.corrupt("terms", "neither billed nor ended")),
+        };
+        let segment = Segment {
+            version: row.checked("version", u32::try_from(self.version))?,
+            in_force_from: row.cell("in_force_from", self.in_force_from)?,
+            agreed,
+        };
+        let no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
+        Ok((row.cell("contract_id", self.contract_id)?, no, segment))
+    }
+}
+
+/// Puts segments together to products, in the order they come: by product, then by date.
+fn products(rows: Vec<SegmentRow>) -> StoreResult<HashMap<Uuid, Vec<ContractProduct>>> {
+    let mut products: HashMap<Uuid, Vec<ContractProduct>> = HashMap::new();
+    for row in rows {
+        let (contract_id, no, segment) = row.read()?;
+        let of_contract = products.entry(contract_id).or_default();
+        match of_contract.last_mut() {
+            Some(product) if product.no == no => product.segments.push(segment),
+            Some(_) | None => of_contract.push(ContractProduct { no, segments: vec![segment] }),
+        }
+    }
+    Ok(products)
+}
+
+fn assemble(found: Vec<Found>, segments: Vec<SegmentRow>) -> StoreResult<Vec<Contract>> {
+    let mut products = products(segments)?;
+    let read = |(contract, customer_ref): Found| {
+        let row = Row::new("contracts", contract.contract_id.clone());
+        let contract_id = row.cell("contract_id", contract.contract_id)?;
+        Ok(Contract {
+            contract_ref: ContractRef::from_uuid(contract_id),
+            number: row.checked("number", u64::try_from(contract.number))?,
+            customer_id: CustomerId::from_uuid(row.cell("customer_id", contract.customer_id)?),
+            customer_ref: row.leaf("customer_ref", &customer_ref)?,
+            po_number: row.optional_leaf("po_number", contract.po_number.as_deref())?,
+            version: row.checked("version", u32::try_from(contract.version))?,
+            created_at: row.cell("created_at", contract.created_at)?,
+            cancelled_at: row.optional("cancelled_at", contract.cancelled_at)?,
+            products: products.remove(&contract_id).unwrap_or_default(),
+        })
+    };
+    found.into_iter().map(read).collect()
+}
+
+impl Transaction<'_> {
+    fn insert_segments(&mut self, contract: &Contract) -> StoreResult<()> {
+        let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
+        let mut segments = Vec::new();
+        let mut metered = BTreeSet::new();
+        for product in &contract.products {
+            metered.extend(product.terms().flat_map(|terms| terms.metered_products()).map(|metered| (product.no, metered)));
+            for segment in &product.segments {
+                let (terms, end_reason) = match &segment.agreed {
+                    Agreed::Billed(terms) => (Some(to_json(&StoredTermsRef(terms))?), None),
+                    Agreed::Ended(reason) => (None, Some(reason.show())),
+                };
+                segments.push(NewSegment {
+                    contract_id,
+                    customer_id,
+                    product_no: i32::from(product.no.0),
+                    in_force_from: Bound(segment.in_force_from),
+                    version: stored(segment.version)?,
+                    end_reason,
+                    terms,
+                });
+            }
+        }
+        let metered: Vec<NewMetering<'_>> = metered
+            .into_iter()
+            .map(|(no, metered)| NewMetering {
+                customer_id,
+                usage_product_ref: metered.as_str(),
+                contract_id,
+                product_no: i32::from(no.0),
+            })
+            .collect();
+        let mut segments = segments.into_iter().peekable();
+        while segments.peek().is_some() {
+            let rows: Vec<NewSegment> = segments.by_ref().take(MAX_BINDS / SEGMENT_COLUMNS).collect();
+            with_conn!(self, "contract_products", |conn| diesel::insert_into(contract_products::table).values(rows).execute(conn))?;
+        }
+        for rows in metered.chunks(MAX_BINDS / METERING_COLUMNS) {
+            with_conn!(self, "contract_usage_products", |conn| diesel::insert_into(contract_usage_products::table)
+                .values(rows)
+                .execute(conn))?;
+        }
+        Ok(())
+    }
+}
+
+impl Contracts for Transaction<'_> {
+    fn insert_contract(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        next_due_at: Option<Timestamp>,
+    ) -> StoreResult<()> {
+        let (contract_id, customer_id) = (contract.contract_ref.as_uuid(), contract.customer_id.as_uuid());
+        let (number, version): (i64, i32) = (stored(contract.number)?, stored(contract.version)?);
+        let po_number = contract.po_number.as_ref().map(Line::as_str);
+        with_conn!(self, "contracts", |conn| diesel::insert_into(contracts::table)
+            .values((
+                contracts::contract_id.eq(Bound(contract_id)),
+                contracts::customer_id.eq(Bound(customer_id)),
+                contracts::organization_id.eq(Bound(organization.as_uuid())),
+                contracts::number.eq(number),
+                contracts::po_number.eq(po_number),
+                contracts::version.eq(version),
+                contracts::created_at.eq(Bound(contract.created_at)),
+                contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
+                contracts::next_due_at.eq(next_due_at.map(Bound)),
+                contracts::documents_opened.eq(0),
+            ))
+            .execute(conn))?;
+        with_conn!(self, "contract_versions", |conn| diesel::insert_into(contract_versions::table)
+            .values((
+                contract_versions::contract_id.eq(Bound(contract_id)),
+                contract_versions::customer_id.eq(Bound(customer_id)),
+                contract_versions::version.eq(version),
+                contract_versions::created_at.eq(Bound(contract.created_at)),
+                contract_versions::po_number.eq(po_number),
+            ))
+            .execute(conn))?;
+        self.insert_segments(contract)
+    }
+
+    fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
+        let found: Option<Found> = with_conn!(self, "contracts", |conn| contracts::table
+            .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
+            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .select((ContractRow::as_select(), customers::customer_ref))
+            .first(conn)
+            .optional())?;
+        let Some(found) = found else { return Ok(None) };
+        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
+            .filter(contract_products::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .order((contract_products::product_no, contract_products::in_force_from))
+            .select(SegmentRow::as_select())
+            .load(conn))?;
+        Ok(assemble(vec![found], segments)?.pop())
+    }
+
+    fn contracts_of_customer(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        page: PageRequest,
+    ) -> StoreResult<Page<Contract>> {
+        let (limit, offset) = limits(page);
+        let (found, total): (Vec<Found>, i64) = with_conn!(self, "contracts", |conn| {
+            let of_customer = || contracts::table
+                .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_customer().count().get_result(conn)?;
+            let found = of_customer()
+                .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
+                .order((contracts::created_at, contracts::contract_id))
+                .limit(limit)
+                .offset(offset)
+                .select((ContractRow::as_select(), customers::customer_ref))
+                .load(conn)?;
+            Ok((found, total))
+        })?;
+        let ids: Vec<Uuid> =
+            found.iter().map(|(contract, _)| Row::new("contracts", "").cell("contract_id", contract.contract_id.clone())).collect::<StoreResult<_>>()?;
+        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
+            .filter(contract_products::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(one_of_ids(contract_products::contract_id, ids))
+            .order((contract_products::contract_id, contract_products::product_no, contract_products::in_force_from))
+            .select(SegmentRow::as_select())
+            .load(conn))?;
+        Ok(Page { items: assemble(found, segments)?, total: counted(total)? })
+    }
+
+    fn contracts_metering(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        usage_product_ref: &UsageProductRef,
+    ) -> StoreResult<Vec<Contract>> {
+        let customer_id = customer_id.as_uuid();
+        // A condition of both queries, so that neither waits for the other's answer.
+        let metering = || {
+            contract_usage_products::table
+                .filter(contract_usage_products::customer_id.eq(Bound(customer_id)))
+                .filter(contract_usage_products::usage_product_ref.eq(usage_product_ref.as_str()))
+                .select(contract_usage_products::contract_id)
+        };
+        let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
+            .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
+            .filter(contracts::customer_id.eq(Bound(customer_id)))
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(contracts::contract_id.eq_any(metering()))
+            .order((contracts::created_at, contracts::contract_id))
+            .select((ContractRow::as_select(), customers::customer_ref))
+            .load(conn))?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
+            .filter(contract_products::customer_id.eq(Bound(customer_id)))
+            .filter(contract_products::contract_id.eq_any(metering()))
+            .order((contract_products::contract_id, contract_products::product_no, contract_products::in_force_from))
+            .select(SegmentRow::as_select())
+            .load(conn))?;
+        assemble(found, segments)
+    }
+
+    fn lock_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        lock: Lock,
+    ) -> StoreResult<Option<u32>> {
+        let mut versions: Vec<i32> = load_held!(
+            self,
+            "contracts",
+            Some(lock),
+            contracts::table
+                .find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .select(contracts::version)
+        )?;
+        versions.pop().map(stored).transpose()
+    }
+
+    fn contracts_due(
+        &mut self,
+        organization: Option<OrganizationId>,
+        now: Timestamp,
+        after: Option<DueContract>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueContract>> {
+        type Due = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Timestamp>>);
+        let rows: Vec<Due> = with_conn!(self, "contracts", |conn| {
+            let mut query = contracts::table
+                .filter(contracts::next_due_at.is_not_null().and(contracts::next_due_at.le(Bound(now))))
+                .order((contracts::next_due_at, contracts::contract_id))
+                .limit(i64::from(limit))
+                .select((contracts::organization_id, contracts::customer_id, contracts::contract_id, contracts::next_due_at))
+                .into_boxed::<Db>();
+            if let Some(organization) = organization {
+                query = query.filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
+            }
+            if let Some(after) = after {
+                let same_instant =
+                    contracts::next_due_at.eq(Bound(after.due_at)).and(contracts::contract_id.gt(Bound(after.contract_ref.as_uuid())));
+                query = query.filter(contracts::next_due_at.gt(Bound(after.due_at)).or(same_instant));
+            }
+            query.load(conn)
+        })?;
+        let read = |(organization, customer_id, contract_id, due_at): Due| {
+            let row = Row::new("contracts", contract_id.clone());
+            let due_at = row.optional("next_due_at", due_at)?;
+            Ok(DueContract {
+                organization: OrganizationId::from_uuid(row.cell("organization_id", organization)?),
+                customer_id: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract_ref: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
+                due_at: due_at.ok_or_else(|| StoreError::Corrupt("contracts: due without an instant".to_owned()))?,
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn bring_due_forward(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Timestamp,
+    ) -> StoreResult<()> {
+        with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
+                .set(contracts::next_due_at.eq(Bound(at)))
+                .execute(conn)
+        })?;
+        Ok(())
+    }
+
+    fn set_next_due(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Option<Timestamp>,
+    ) -> StoreResult<()> {
+        with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .set(contracts::next_due_at.eq(at.map(Bound)))
+                .execute(conn)
+        })?;
+        Ok(())
+    }
+}

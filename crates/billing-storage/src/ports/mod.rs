@@ -1,0 +1,32 @@
+//! The ports, one file per group.
+
+mod access;
+mod catalog;
+mod contracts;
+mod documents;
+mod issue;
+mod numbers;
+mod organizations;
+mod parties;
+mod usage;
+
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{StoreError, StoreResult};
+
+/// The most values of one statement: SQLite takes 32,766, PostgreSQL 65,535.
+const MAX_BINDS: usize = 32_000;
+
+/// LIMIT and OFFSET of a page.
+fn limits(page: PageRequest) -> (i64, i64) {
+    (i64::from(page.size()), i64::try_from(page.offset()).unwrap_or(i64::MAX))
+}
+
+/// A count as the domain has it.
+fn counted(count: i64) -> StoreResult<u64> {
+    u64::try_from(count).map_err(|_| StoreError::Corrupt(format!("a count of {count}")))
+}
+
+/// A counter as a column has it. It would take centuries to get there.
+fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> StoreResult<T> {
+    T::try_from(count).map_err(|_| StoreError::Corrupt(format!("a counter of {count}")))
+}

@@ -1,0 +1,322 @@
+//! Supplier entities and customers.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile};
+use billing_domain::ports::{Customers, Entities, Insertion, StoreResult, Update};
+use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
+use billing_domain::text::Line;
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{counted, limits};
+use crate::failure::Failure;
+use crate::json::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
+use crate::leaf::Leaf;
+use crate::one_of::{one_of_ids, one_of_texts};
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{customers, entities};
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, with_conn};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = entities)]
+struct EntityRow {
+    entity_ref: String,
+    #[diesel(embed)]
+    profile: EntityColumns,
+    created_at: Cell<Timestamp>,
+}
+
+#[derive(Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = entities, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct EntityColumns {
+    name: String,
+    legal_name: Option<String>,
+    number_prefix: String,
+    time_zone: String,
+    currency: Option<String>,
+    address: Option<JsonText>,
+    tax_id: Option<String>,
+    net_terms: Option<String>,
+    grace_hours: i32,
+    payment: JsonText,
+}
+
+fn shown<T: Leaf>(value: Option<&T>) -> Option<String> {
+    value.map(Leaf::show)
+}
+
+fn address_json(address: Option<&Address>) -> StoreResult<Option<JsonText>> {
+    address.map(|address| to_json(&StoredAddressRef(address))).transpose()
+}
+
+impl EntityColumns {
+    fn of(profile: &EntityProfile) -> StoreResult<Self> {
+        Ok(Self {
+            name: profile.name.show(),
+            legal_name: shown(profile.legal_name.as_ref()),
+            number_prefix: profile.number_prefix.show(),
+            time_zone: profile.time_zone.show(),
+            currency: shown(profile.currency.as_ref()),
+            address: address_json(profile.address.as_ref())?,
+            tax_id: shown(profile.tax_id.as_ref()),
+            net_terms: shown(profile.net_terms.as_ref()),
+            grace_hours: i32::from(profile.grace_hours),
+            payment: to_json(&StoredPaymentRef(&profile.payment))?,
+        })
+    }
+}
+
+impl EntityRow {
+    fn read(self) -> StoreResult<Entity> {
+        let row = Row::new("entities", &self.entity_ref);
+        let columns = self.profile;
+        let address: Option<StoredAddress> = columns.address.as_ref().map(|address| row.json("address", address)).transpose()?;
+        let payment: StoredPayment = row.json("payment", &columns.payment)?;
+        Ok(Entity {
+            entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
+            profile: EntityProfile {
+                name: row.leaf("name", &columns.name)?,
+                legal_name: row.optional_leaf("legal_name", columns.legal_name.as_deref())?,
+                number_prefix: row.leaf("number_prefix", &columns.number_prefix)?,
+                time_zone: row.leaf("time_zone", &columns.time_zone)?,
+                currency: row.optional_leaf("currency", columns.currency.as_deref())?,
+                address: address.map(|address| address.0),
+                tax_id: row.optional_leaf("tax_id", columns.tax_id.as_deref())?,
+                net_terms: row.optional_leaf("net_terms", columns.net_terms.as_deref())?,
+                grace_hours: row.checked("grace_hours", u16::try_from(columns.grace_hours))?,
+                payment: payment.0,
+            },
+            created_at: row.cell("created_at", self.created_at)?,
+        })
+    }
+}
+
+impl Transaction<'_> {
+    /// The entity that has a number prefix.
+    fn entity_with_prefix(&mut self, organization: OrganizationId, prefix: &str) -> StoreResult<Option<String>> {
+        with_conn!(self, "entities", |conn| entities::table
+            .filter(entities::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(entities::number_prefix.eq(prefix))
+            .select(entities::entity_ref)
+            .first(conn)
+            .optional())
+    }
+}
+
+impl Entities for Transaction<'_> {
+    fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion> {
+        let columns = EntityColumns::of(&entity.profile)?;
+        let inserted = with_conn!(self, "entities", |conn| diesel::insert_into(entities::table)
+            .values((
+                entities::organization_id.eq(Bound(organization.as_uuid())),
+                entities::entity_ref.eq(entity.entity_ref.as_str()),
+                columns,
+                entities::created_at.eq(Bound(entity.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == 1 {
+            return Ok(Insertion::Done);
+        }
+        let same_ref = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
+        Ok(Insertion::Taken(if same_ref.is_empty() { "number_prefix" } else { "entity_ref" }))
+    }
+
+    fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update> {
+        let columns = EntityColumns::of(&entity.profile)?;
+        let owner = self.entity_with_prefix(organization, &columns.number_prefix)?;
+        if owner.is_some_and(|owner| owner != entity.entity_ref.as_str()) {
+            let known = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
+            return Ok(if known.is_empty() { Update::Unknown } else { Update::Taken("number_prefix") });
+        }
+        let updated = with_conn!(self, "entities", |conn| {
+            let found = entities::table.find((Bound(organization.as_uuid()), entity.entity_ref.as_str()));
+            match diesel::update(found).set(columns).execute(conn) {
+                // Another transaction took the prefix since we looked: the next attempt sees it.
+                Err(diesel::result::Error::DatabaseError(diesel::result::DatabaseErrorKind::UniqueViolation, _)) => Ok(None),
+                updated => updated.map(Some),
+            }
+        })?;
+        match updated {
+            None => Err(self.remember(Failure::Contended)),
+            Some(0) => Ok(Update::Unknown),
+            Some(_) => Ok(Update::Done),
+        }
+    }
+
+    fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>> {
+        let rows: Vec<EntityRow> = with_conn!(self, "entities", |conn| entities::table
+            .filter(entities::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_texts(entities::entity_ref, refs.iter().map(EntityRef::as_str)))
+            .order((entities::created_at, entities::entity_ref))
+            .select(EntityRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(EntityRow::read).collect()
+    }
+
+    fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<EntityRow>, i64) = with_conn!(self, "entities", |conn| {
+            let of_organization = || entities::table.filter(entities::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_organization().count().get_result(conn)?;
+            let ordered = of_organization().order((entities::created_at, entities::entity_ref)).limit(limit).offset(offset);
+            Ok((ordered.select(EntityRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: rows.into_iter().map(EntityRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = customers)]
+struct CustomerRow {
+    customer_id: Cell<Uuid>,
+    customer_ref: String,
+    name: String,
+    legal_name: Option<String>,
+    email: Option<String>,
+    tax_id: Option<String>,
+    billing_address: Option<JsonText>,
+    currency: Option<String>,
+    tax: Option<Cell<Decimal>>,
+    entity_ref: Option<String>,
+    net_terms: Option<String>,
+    payment: JsonText,
+    created_at: Cell<Timestamp>,
+}
+
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = customers, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct CustomerColumns<'a> {
+    name: &'a str,
+    legal_name: Option<&'a str>,
+    email: Option<&'a str>,
+    tax_id: Option<&'a str>,
+    billing_address: Option<JsonText>,
+    currency: Option<&'static str>,
+    tax: Option<Bound<Decimal>>,
+    entity_ref: Option<&'a str>,
+    net_terms: Option<String>,
+    payment: JsonText,
+}
+
+impl<'a> CustomerColumns<'a> {
+    fn of(profile: &'a CustomerProfile) -> StoreResult<Self> {
+        Ok(Self {
+            name: profile.name.as_str(),
+            legal_name: profile.legal_name.as_ref().map(Line::as_str),
+            email: profile.email.as_ref().map(Line::as_str),
+            tax_id: profile.tax_id.as_ref().map(Line::as_str),
+            billing_address: address_json(profile.billing_address.as_ref())?,
+            currency: profile.currency.map(|currency| currency.code()),
+            tax: profile.tax.map(|tax| Bound(tax.as_decimal())),
+            entity_ref: profile.entity_ref.as_ref().map(EntityRef::as_str),
+            net_terms: shown(profile.net_terms.as_ref()),
+            payment: to_json(&StoredPaymentRef(&profile.payment))?,
+        })
+    }
+}
+
+impl CustomerRow {
+    fn read(self) -> StoreResult<Customer> {
+        let row = Row::new("customers", self.customer_id.clone());
+        let address: Option<StoredAddress> =
+            self.billing_address.as_ref().map(|address| row.json("billing_address", address)).transpose()?;
+        let payment: StoredPayment = row.json("payment", &self.payment)?;
+        let tax = row.optional("tax", self.tax)?.map(|tax| tax.to_string());
+        Ok(Customer {
+            id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+            customer_ref: row.leaf("customer_ref", &self.customer_ref)?,
+            profile: CustomerProfile {
+                name: row.leaf("name", &self.name)?,
+                legal_name: row.optional_leaf("legal_name", self.legal_name.as_deref())?,
+                email: row.optional_leaf("email", self.email.as_deref())?,
+                tax_id: row.optional_leaf("tax_id", self.tax_id.as_deref())?,
+                billing_address: address.map(|address| address.0),
+                currency: row.optional_leaf("currency", self.currency.as_deref())?,
+                tax: row.optional_leaf("tax", tax.as_deref())?,
+                entity_ref: row.optional_leaf("entity_ref", self.entity_ref.as_deref())?,
+                net_terms: row.optional_leaf("net_terms", self.net_terms.as_deref())?,
+                payment: payment.0,
+            },
+            created_at: row.cell("created_at", self.created_at)?,
+        })
+    }
+}
+
+fn read_customers(rows: Vec<CustomerRow>) -> StoreResult<Vec<Customer>> {
+    rows.into_iter().map(CustomerRow::read).collect()
+}
+
+impl Customers for Transaction<'_> {
+    fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion> {
+        let columns = CustomerColumns::of(&customer.profile)?;
+        let inserted = with_conn!(self, "customers", |conn| diesel::insert_into(customers::table)
+            .values((
+                customers::customer_id.eq(Bound(customer.id.as_uuid())),
+                customers::organization_id.eq(Bound(organization.as_uuid())),
+                customers::customer_ref.eq(customer.customer_ref.as_str()),
+                columns,
+                customers::created_at.eq(Bound(customer.created_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == 1 {
+            return Ok(Insertion::Done);
+        }
+        if self.customers_by_refs(organization, std::slice::from_ref(&customer.customer_ref))?.is_empty() {
+            return self.refuse(format!("customers {}: the identity is in use", customer.id));
+        }
+        Ok(Insertion::Taken("customer_ref"))
+    }
+
+    fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update> {
+        let columns = CustomerColumns::of(&customer.profile)?;
+        let updated = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(Bound(customer.id.as_uuid())))
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .set(columns)
+            .execute(conn))?;
+        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+    }
+
+    fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>> {
+        read_customers(with_conn!(self, "customers", |conn| customers::table
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_texts(customers::customer_ref, refs.iter().map(CustomerRef::as_str)))
+            .order((customers::created_at, customers::customer_ref))
+            .select(CustomerRow::as_select())
+            .load(conn))?)
+    }
+
+    fn customers_by_ids(&mut self, organization: OrganizationId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>> {
+        read_customers(with_conn!(self, "customers", |conn| customers::table
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_ids(customers::customer_id, ids.iter().map(|id| id.as_uuid())))
+            .order((customers::created_at, customers::customer_ref))
+            .select(CustomerRow::as_select())
+            .load(conn))?)
+    }
+
+    fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>> {
+        read_customers(with_conn!(self, "customers", |conn| customers::table
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(customers::name.eq(name.as_str()))
+            .order((customers::created_at, customers::customer_ref))
+            .limit(2)
+            .select(CustomerRow::as_select())
+            .load(conn))?)
+    }
+
+    fn customers(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Customer>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<CustomerRow>, i64) = with_conn!(self, "customers", |conn| {
+            let of_organization = || customers::table.filter(customers::organization_id.eq(Bound(organization.as_uuid())));
+            let total = of_organization().count().get_result(conn)?;
+            let ordered = of_organization().order((customers::created_at, customers::customer_ref)).limit(limit).offset(offset);
+            Ok((ordered.select(CustomerRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: read_customers(rows)?, total: counted(total)? })
+    }
+}

@@ -1,0 +1,354 @@
+//! Usage events and their running totals: the hot path.
+
+use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::ports::{Lock, StoreResult, UsageEvents};
+use billing_domain::quantity::{Quantity, QuantitySum};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::usage::{FormattedSource, LatestUsage, Placement, UsageEvent, UsageKey, UsageTotal};
+use chrono::NaiveDate;
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{MAX_BINDS, stored};
+use crate::json::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{customers, usage_events, usage_totals};
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, load_held, with_conn};
+use crate::usage_key::{KeyIn, PutTotal};
+
+#[derive(Insertable)]
+#[diesel(table_name = usage_events, treat_none_as_default_value = false)]
+struct NewEvent<'a> {
+    event_id: Bound<Uuid>,
+    customer_id: Bound<Uuid>,
+    contract_id: Bound<Uuid>,
+    product_no: i32,
+    usage_product_ref: &'a str,
+    service_start: Bound<NaiveDate>,
+    service_end: Bound<NaiveDate>,
+    document_id: Bound<Uuid>,
+    occurred_at: Bound<Timestamp>,
+    quantity: Bound<Decimal>,
+    report_data: Option<JsonText>,
+    validations: Option<JsonText>,
+    format_ref: Option<&'a str>,
+    format_version: Option<i32>,
+    raw_event: Option<JsonText>,
+    recorded_at: Bound<Timestamp>,
+    revision: i32,
+    revised_at: Bound<Timestamp>,
+    revised_by: String,
+    deleted: bool,
+}
+const EVENT_COLUMNS: usize = 20;
+
+impl<'a> NewEvent<'a> {
+    fn of(event: &'a UsageEvent) -> StoreResult<Self> {
+        let formatted = event.formatted.as_ref();
+        Ok(Self {
+            event_id: Bound(event.event_ref.as_uuid()),
+            customer_id: Bound(event.customer_id.as_uuid()),
+            contract_id: Bound(event.placement.contract_ref.as_uuid()),
+            product_no: i32::from(event.placement.product_no.0),
+            usage_product_ref: event.usage_product_ref.as_str(),
+            service_start: Bound(event.placement.service_period.start()),
+            service_end: Bound(event.placement.service_period.end()),
+            document_id: Bound(event.placement.document_ref.as_uuid()),
+            occurred_at: Bound(event.occurred_at),
+            quantity: Bound(event.quantity.as_decimal()),
+            report_data: event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose()?,
+            validations: event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose()?,
+            format_ref: formatted.map(|source| source.format_ref.as_str()),
+            format_version: formatted.map(|source| stored(source.format_version)).transpose()?,
+            raw_event: formatted.map(|source| JsonText(source.raw_event.clone())),
+            recorded_at: Bound(event.recorded_at),
+            revision: stored(event.revision)?,
+            revised_at: Bound(event.revised_at),
+            revised_by: event.revised_by.to_string(),
+            deleted: event.deleted,
+        })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = usage_events)]
+struct EventRow {
+    event_id: Cell<Uuid>,
+    customer_id: Cell<Uuid>,
+    contract_id: Cell<Uuid>,
+    product_no: i32,
+    usage_product_ref: String,
+    service_start: Cell<NaiveDate>,
+    service_end: Cell<NaiveDate>,
+    document_id: Cell<Uuid>,
+    occurred_at: Cell<Timestamp>,
+    quantity: Cell<Decimal>,
+    report_data: Option<JsonText>,
+    validations: Option<JsonText>,
+    format_ref: Option<String>,
+    format_version: Option<i32>,
+    raw_event: Option<JsonText>,
+    recorded_at: Cell<Timestamp>,
+    revision: i32,
+    revised_at: Cell<Timestamp>,
+    revised_by: String,
+    deleted: bool,
+}
+
+impl EventRow {
+    fn read(self) -> StoreResult<UsageEvent> {
+        let row = Row::new("usage_events", self.event_id.clone());
+        let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
+        let checks: Option<StoredValidations> =
+            self.validations.as_ref().map(|checks| row.json("validations", checks)).transpose()?;
+        let formatted = match (self.format_ref, self.format_version, self.raw_event) {
+            (Some(format_ref), Some(version), Some(raw)) => Some(FormattedSource {
+                format_ref: row.leaf("format_ref", &format_ref)?,
+                format_version: row.checked("format_version", u32::try_from(version))?,
+                raw_event: raw.0,
+            }),
+            (None, None, None) => None,
+            _ => return Err(row.corrupt("format_ref", "format, version and raw event don't come together")),
+        };
+        let (start, end) = (row.cell("service_start", self.service_start)?, row.cell("service_end", self.service_end)?);
+        Ok(UsageEvent {
+            event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
+            customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            occurred_at: row.cell("occurred_at", self.occurred_at)?,
+            quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+            report_data: report.map(|report| report.0),
+            validations: checks.map(|checks| checks.0),
+            placement: Placement {
+                contract_ref: ContractRef::from_uuid(row.cell("contract_id", self.contract_id)?),
+                product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
+                service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_end", "a period without a day"))?,
+                document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
+            },
+            formatted,
+            recorded_at: row.cell("recorded_at", self.recorded_at)?,
+            revision: row.checked("revision", u32::try_from(self.revision))?,
+            revised_at: row.cell("revised_at", self.revised_at)?,
+            revised_by: row.leaf("revised_by", &self.revised_by)?,
+            deleted: self.deleted,
+        })
+    }
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
+struct NewTotal<'a> {
+    customer_id: Bound<Uuid>,
+    contract_id: Bound<Uuid>,
+    product_no: i32,
+    period_start: Bound<NaiveDate>,
+    usage_product_ref: &'a str,
+    organization_id: Bound<Uuid>,
+    sum: Bound<Decimal>,
+    events: i64,
+}
+const NEW_TOTAL_COLUMNS: usize = 8;
+
+impl<'a> NewTotal<'a> {
+    fn zero(organization: Uuid, customer_id: Uuid, key: &'a UsageKey) -> Self {
+        Self {
+            customer_id: Bound(customer_id),
+            contract_id: Bound(key.contract_ref.as_uuid()),
+            product_no: i32::from(key.product_no.0),
+            period_start: Bound(key.period_start),
+            usage_product_ref: key.usage_product_ref.as_str(),
+            organization_id: Bound(organization),
+            sum: Bound(Decimal::ZERO),
+            events: 0,
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = usage_totals)]
+struct TotalRow {
+    contract_id: Cell<Uuid>,
+    product_no: i32,
+    period_start: Cell<NaiveDate>,
+    usage_product_ref: String,
+    sum: Cell<Decimal>,
+    events: i64,
+    max: Option<Cell<Decimal>>,
+    latest_at: Option<Cell<Timestamp>>,
+    latest_event_id: Option<Cell<Uuid>>,
+    latest_quantity: Option<Cell<Decimal>>,
+}
+
+impl TotalRow {
+    fn read(self) -> StoreResult<(UsageKey, UsageTotal)> {
+        let row = Row::new("usage_totals", format!("{}/{}/{}", self.contract_id, self.product_no, self.usage_product_ref));
+        let key = UsageKey {
+            contract_ref: ContractRef::from_uuid(row.cell("contract_id", self.contract_id)?),
+            product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
+            period_start: row.cell("period_start", self.period_start)?,
+            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+        };
+        let quantity = |column, cell| row.checked(column, Quantity::new(row.cell(column, cell)?));
+        let latest = match (self.latest_at, self.latest_event_id, self.latest_quantity) {
+            (Some(at), Some(event), Some(latest)) => Some(LatestUsage {
+                occurred_at: row.cell("latest_at", at)?,
+                event_ref: EventRef::from_uuid(row.cell("latest_event_id", event)?),
+                quantity: quantity("latest_quantity", latest)?,
+            }),
+            (None, None, None) => None,
+            _ => return Err(row.corrupt("latest_at", "instant, event and quantity don't come together")),
+        };
+        let total = UsageTotal {
+            sum: row.checked("sum", QuantitySum::new(row.cell("sum", self.sum)?))?,
+            events: row.checked("events", u64::try_from(self.events))?,
+            max: self.max.map(|max| quantity("max", max)).transpose()?,
+            latest,
+        };
+        Ok((key, total))
+    }
+}
+
+/// The most keys of one statement.
+const MAX_KEYS: usize = MAX_BINDS / KeyIn::BINDS;
+
+fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+    let mut totals: Vec<(UsageKey, UsageTotal)> = rows.into_iter().map(TotalRow::read).collect::<StoreResult<_>>()?;
+    totals.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(totals)
+}
+
+impl Transaction<'_> {
+    /// Holds those totals that are there, in the order of their keys.
+    fn hold_totals(&mut self, organization: Uuid, customer_id: Uuid, keys: &[UsageKey]) -> StoreResult<Vec<TotalRow>> {
+        load_held!(
+            self,
+            "usage_totals",
+            Some(Lock::Exclusive),
+            usage_totals::table
+                .filter(usage_totals::customer_id.eq(Bound(customer_id)))
+                .filter(KeyIn::of(keys))
+                .filter(usage_totals::organization_id.eq(Bound(organization)))
+                .order((
+                    usage_totals::contract_id,
+                    usage_totals::product_no,
+                    usage_totals::period_start,
+                    usage_totals::usage_product_ref,
+                ))
+                .select(TotalRow::as_select())
+        )
+    }
+
+    fn make_totals(&mut self, organization: Uuid, customer_id: Uuid, keys: &[UsageKey]) -> StoreResult<()> {
+        for keys in keys.chunks(MAX_BINDS / NEW_TOTAL_COLUMNS) {
+            let rows: Vec<NewTotal<'_>> = keys.iter().map(|key| NewTotal::zero(organization, customer_id, key)).collect();
+            with_conn!(self, "usage_totals", |conn| diesel::insert_into(usage_totals::table)
+                .values(rows)
+                .on_conflict_do_nothing()
+                .execute(conn))?;
+        }
+        Ok(())
+    }
+}
+
+impl UsageEvents for Transaction<'_> {
+    fn insert_events(&mut self, _organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
+        for events in events.chunks(MAX_BINDS / EVENT_COLUMNS) {
+            let mut rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
+            // One row alone is a statement that stays prepared.
+            let one = if rows.len() == 1 { rows.pop() } else { None };
+            with_conn!(self, "usage_events", |conn| match one {
+                Some(row) => diesel::insert_into(usage_events::table).values(row).execute(conn),
+                None => diesel::insert_into(usage_events::table).values(rows).execute(conn),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
+        let row: Option<EventRow> = with_conn!(self, "usage_events", |conn| usage_events::table
+            .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
+            .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .select(EventRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(EventRow::read).transpose()
+    }
+
+    fn has_events(&mut self, organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef) -> StoreResult<bool> {
+        with_conn!(self, "usage_events", |conn| {
+            let live = usage_events::table
+                .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
+                .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(usage_events::document_id.eq(Bound(document_ref.as_uuid())))
+                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(diesel::dsl::not(usage_events::deleted));
+            diesel::select(diesel::dsl::exists(live)).get_result(conn)
+        })
+    }
+
+    fn lock_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let (organization, customer_id) = (organization.as_uuid(), customer_id.as_uuid());
+        let mut keys = keys.to_vec();
+        keys.sort();
+        keys.dedup();
+        let mut held = Vec::new();
+        for keys in keys.chunks(MAX_KEYS) {
+            // Nearly always all of them are there, and one statement does. Those that aren't are made and then held
+            // in order again; who met in between is told so by the database and runs again.
+            let mut there = self.hold_totals(organization, customer_id, keys)?;
+            if there.len() < keys.len() {
+                self.make_totals(organization, customer_id, keys)?;
+                there = self.hold_totals(organization, customer_id, keys)?;
+            }
+            if there.len() < keys.len() {
+                return self.refuse(format!("usage_totals of customer {customer_id}: of another organization"));
+            }
+            held.extend(there);
+        }
+        read_totals(held)
+    }
+
+    fn put_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        totals: &[(UsageKey, UsageTotal)],
+    ) -> StoreResult<()> {
+        for (key, total) in totals {
+            let events = stored(total.events)?;
+            let put = PutTotal::new(organization.as_uuid(), customer_id.as_uuid(), key, total, events);
+            let changed = with_conn!(self, "usage_totals", |conn| put.execute(conn))?;
+            if changed != 1 {
+                return self.refuse(format!("usage_totals {key:?}: not there to be replaced"));
+            }
+        }
+        Ok(())
+    }
+
+    fn usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let mut found: Vec<TotalRow> = Vec::new();
+        for keys in keys.chunks(MAX_KEYS) {
+            let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
+                .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(KeyIn::of(keys))
+                .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
+                .select(TotalRow::as_select())
+                .load(conn))?;
+            found.extend(rows);
+        }
+        read_totals(found)
+    }
+}

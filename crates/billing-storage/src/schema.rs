@@ -1,0 +1,256 @@
+//! The tables that have code. Columns are as the migrations make them, on both databases.
+
+macro_rules! tables {
+    ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {
+        $(diesel::table! {
+            use diesel::sql_types::*;
+            use crate::sql_types::{Day, Dec, Id, Json, Ts};
+
+            $name ($($key),+) {
+                $($column -> $type,)+
+            }
+        })+
+    };
+}
+
+tables! {
+    organizations (organization_id) {
+        organization_id -> Id,
+        name -> Text,
+        default_entity_ref -> Nullable<Text>,
+        created_at -> Ts,
+    }
+    administrators (admin_id) {
+        admin_id -> Id,
+        organization_id -> Id,
+        email -> Text,
+        password_hash -> Text,
+        created_at -> Ts,
+    }
+    api_keys (api_key_id) {
+        api_key_id -> Id,
+        organization_id -> Id,
+        api_key -> Text,
+        password_digest -> Binary,
+        name -> Nullable<Text>,
+        scopes -> Text,
+        created_at -> Ts,
+        last_used_at -> Nullable<Ts>,
+        expires_at -> Nullable<Ts>,
+    }
+    sessions (digest) {
+        digest -> Binary,
+        admin_id -> Id,
+        organization_id -> Id,
+        created_at -> Ts,
+        last_seen_at -> Ts,
+    }
+    revoked_tokens (token_id) {
+        token_id -> Id,
+        expires_at -> Ts,
+    }
+    signing_secrets (kid) {
+        kid -> Text,
+        purpose -> Text,
+        secret -> Binary,
+        created_at -> Ts,
+    }
+    entities (organization_id, entity_ref) {
+        organization_id -> Id,
+        entity_ref -> Text,
+        name -> Text,
+        legal_name -> Nullable<Text>,
+        number_prefix -> Text,
+        time_zone -> Text,
+        currency -> Nullable<Text>,
+        address -> Nullable<Json>,
+        tax_id -> Nullable<Text>,
+        net_terms -> Nullable<Text>,
+        grace_hours -> Integer,
+        payment -> Json,
+        created_at -> Ts,
+    }
+    customers (customer_id) {
+        customer_id -> Id,
+        organization_id -> Id,
+        customer_ref -> Text,
+        name -> Text,
+        legal_name -> Nullable<Text>,
+        email -> Nullable<Text>,
+        tax_id -> Nullable<Text>,
+        billing_address -> Nullable<Json>,
+        currency -> Nullable<Text>,
+        tax -> Nullable<Dec>,
+        entity_ref -> Nullable<Text>,
+        net_terms -> Nullable<Text>,
+        payment -> Json,
+        created_at -> Ts,
+    }
+    usage_products (organization_id, usage_product_ref) {
+        organization_id -> Id,
+        usage_product_ref -> Text,
+        name -> Text,
+        unit -> Nullable<Text>,
+        aggregation -> Text,
+        created_at -> Ts,
+    }
+    pricings (organization_id, pricing_ref) {
+        organization_id -> Id,
+        pricing_ref -> Text,
+        name -> Text,
+        currency -> Text,
+        minimum_fee -> Nullable<Dec>,
+        line_items -> Json,
+        created_at -> Ts,
+    }
+    contracts (contract_id, customer_id) {
+        contract_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        number -> BigInt,
+        po_number -> Nullable<Text>,
+        version -> Integer,
+        created_at -> Ts,
+        cancelled_at -> Nullable<Ts>,
+        next_due_at -> Nullable<Ts>,
+        documents_opened -> Integer,
+    }
+    contract_versions (contract_id, customer_id, version) {
+        contract_id -> Id,
+        customer_id -> Id,
+        version -> Integer,
+        created_at -> Ts,
+        created_by -> Nullable<Text>,
+        po_number -> Nullable<Text>,
+    }
+    contract_products (contract_id, customer_id, product_no, in_force_from) {
+        contract_id -> Id,
+        customer_id -> Id,
+        product_no -> Integer,
+        in_force_from -> Day,
+        version -> Integer,
+        end_reason -> Nullable<Text>,
+        terms -> Nullable<Json>,
+    }
+    contract_usage_products (customer_id, usage_product_ref, contract_id, product_no) {
+        customer_id -> Id,
+        usage_product_ref -> Text,
+        contract_id -> Id,
+        product_no -> Integer,
+    }
+    documents (document_id, customer_id) {
+        document_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        contract_id -> Id,
+        entity_ref -> Text,
+        kind -> Text,
+        number_prefix -> Text,
+        sequence -> BigInt,
+        purpose -> Text,
+        slot -> Nullable<Text>,
+        number_in_contract -> Integer,
+        currency -> Text,
+        period_start -> Day,
+        period_end -> Day,
+        is_partial_period -> Bool,
+        net_terms -> Text,
+        payment -> Json,
+        parent_document_id -> Nullable<Id>,
+        replaces_document_id -> Nullable<Id>,
+        created_at -> Ts,
+        lifecycle -> Text,
+        issue_date -> Nullable<Day>,
+        due_date -> Nullable<Day>,
+        total_minor -> Nullable<BigInt>,
+        paid_minor -> BigInt,
+        credits_minor -> BigInt,
+        paid_date -> Nullable<Day>,
+        voided_at -> Nullable<Ts>,
+    }
+    document_parts (document_id, customer_id, product_no) {
+        document_id -> Id,
+        customer_id -> Id,
+        product_no -> Integer,
+        position -> Integer,
+        contract_id -> Id,
+        period_start -> Day,
+        slot -> Nullable<Text>,
+        tax_rate -> Dec,
+        discount_rate -> Dec,
+        active -> Bool,
+    }
+    document_lines (document_id, customer_id, ordinal) {
+        document_id -> Id,
+        customer_id -> Id,
+        ordinal -> Integer,
+        contract_id -> Id,
+        product_no -> Integer,
+        line_item_id -> Nullable<Text>,
+        usage_product_ref -> Nullable<Text>,
+        service_period_start -> Day,
+        service_period_end -> Day,
+        quantity -> Nullable<Dec>,
+        amount_minor -> BigInt,
+    }
+    issued_documents (document_id, customer_id) {
+        document_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        entity_ref -> Text,
+        kind -> Text,
+        chain_position -> BigInt,
+        previous_hash -> Binary,
+        content_hash -> Binary,
+        content -> Json,
+        issued_at -> Ts,
+    }
+    number_series (organization_id, entity_ref, kind) {
+        organization_id -> Id,
+        entity_ref -> Text,
+        kind -> Text,
+        last -> BigInt,
+        chain_length -> BigInt,
+        chain_head -> Binary,
+    }
+    usage_totals (customer_id, contract_id, product_no, period_start, usage_product_ref) {
+        customer_id -> Id,
+        contract_id -> Id,
+        product_no -> Integer,
+        period_start -> Day,
+        usage_product_ref -> Text,
+        organization_id -> Id,
+        sum -> Dec,
+        events -> BigInt,
+        max -> Nullable<Dec>,
+        latest_at -> Nullable<Ts>,
+        latest_event_id -> Nullable<Id>,
+        latest_quantity -> Nullable<Dec>,
+    }
+    usage_events (event_id, customer_id) {
+        event_id -> Id,
+        customer_id -> Id,
+        contract_id -> Id,
+        product_no -> Integer,
+        usage_product_ref -> Text,
+        service_start -> Day,
+        service_end -> Day,
+        document_id -> Id,
+        occurred_at -> Ts,
+        quantity -> Dec,
+        report_data -> Nullable<Json>,
+        validations -> Nullable<Json>,
+        format_ref -> Nullable<Text>,
+        format_version -> Nullable<Integer>,
+        raw_event -> Nullable<Json>,
+        recorded_at -> Ts,
+        revision -> Integer,
+        revised_at -> Ts,
+        revised_by -> Text,
+        deleted -> Bool,
+    }
+}
+
+diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
+diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, issued_documents);
+diesel::allow_tables_to_appear_in_same_query!(usage_events, customers);

@@ -1,0 +1,91 @@
+//! One transaction, on either database.
+
+use billing_domain::ports::{StoreError, StoreResult};
+use diesel::pg::PgConnection;
+use diesel::result::Error;
+use diesel::sqlite::SqliteConnection;
+
+use crate::failure::Failure;
+
+/// The connection of a transaction.
+pub(crate) enum Connection<'a> {
+    Sqlite(&'a mut SqliteConnection),
+    Postgres(&'a mut PgConnection),
+}
+
+/// A transaction, as the ports see it.
+pub(crate) struct Transaction<'a> {
+    pub(crate) connection: Connection<'a>,
+    /// The first statement that failed. It undoes the transaction even if the work ignores its error: on
+    /// PostgreSQL nothing after it would be stored anyway.
+    failure: Option<Failure>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(crate) const fn new(connection: Connection<'a>) -> Self {
+        Self { connection, failure: None }
+    }
+
+    /// What failed, if anything did.
+    pub(crate) fn into_failure(self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Remembers a failed statement.
+    pub(crate) fn failed(&mut self, table: &'static str, error: &Error) -> StoreError {
+        self.remember(Failure::of(table, error))
+    }
+
+    /// Remembers that the transaction must not be kept.
+    pub(crate) fn remember(&mut self, failure: Failure) -> StoreError {
+        self.failure.get_or_insert_with(|| failure.clone());
+        failure.into()
+    }
+
+    /// A rule of the tables that the caller broke.
+    pub(crate) fn refuse<T>(&mut self, what: String) -> StoreResult<T> {
+        Err(self.remember(Failure::Corrupt(what)))
+    }
+}
+
+/// Runs a query body on the transaction's connection. The body is written once and pasted for each database, so
+/// that the compiler checks it against both, and everything diesel offers on one works on it.
+macro_rules! with_conn {
+    ($tx:expr, $table:literal, |$connection:ident| $body:expr) => {{
+        let outcome = match &mut $tx.connection {
+            $crate::tx::Connection::Sqlite($connection) => {
+                #[allow(dead_code, reason = "named by boxed queries alone")]
+                type Db = diesel::sqlite::Sqlite;
+                let run = |$connection: &mut diesel::sqlite::SqliteConnection| -> diesel::QueryResult<_> { $body };
+                run($connection)
+            }
+            $crate::tx::Connection::Postgres($connection) => {
+                #[allow(dead_code, reason = "named by boxed queries alone")]
+                type Db = diesel::pg::Pg;
+                let run = |$connection: &mut diesel::pg::PgConnection| -> diesel::QueryResult<_> { $body };
+                run($connection)
+            }
+        };
+        outcome.map_err(|error| $tx.failed($table, &error))
+    }};
+}
+pub(crate) use with_conn;
+
+/// Loads a query's rows and holds them until the transaction ends. The only writer of SQLite holds every row
+/// already, and it has no row locks.
+macro_rules! load_held {
+    ($tx:expr, $table:literal, $lock:expr, $query:expr) => {{
+        let outcome: diesel::QueryResult<Vec<_>> = match (&mut $tx.connection, $lock) {
+            ($crate::tx::Connection::Sqlite(connection), _) => $query.load(*connection),
+            ($crate::tx::Connection::Postgres(connection), None) => $query.load(*connection),
+            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Shared)) => {
+                $query.for_share().load(*connection)
+            }
+            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) => {
+                $query.for_update().load(*connection)
+            }
+        };
+        outcome.map_err(|error| $tx.failed($table, &error))
+    }};
+}
+pub(crate) use load_held;

@@ -1,0 +1,161 @@
+//! Where the database is. Our own parser: what isn't clearly an address must never create a file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The address of a database: `sqlite://PATH` or `postgres://…`. Shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(Address);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Address {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+/// Why a text is no database address. Never repeats the text, which may hold a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DatabaseUrlError {
+    /// Another scheme, or none.
+    #[error("the database address must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3")]
+    Scheme,
+    /// `sqlite://` without a file.
+    #[error("a database address that begins with sqlite:// must go on with the path of a file, such as sqlite://data/usage-billing.sqlite3")]
+    Path,
+    /// `sqlite://` with something that isn't part of a path.
+    #[error("a database address that begins with sqlite:// takes a path alone, without ? # or control characters")]
+    Parameters,
+    /// `postgres://` without a server, or with characters no address has.
+    #[error("a database address that begins with postgres:// must go on with a server and a database, such as postgres://user@host/database")]
+    Server,
+}
+
+impl DatabaseUrl {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`DatabaseUrlError`] says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, DatabaseUrlError> {
+        let Some((scheme, rest)) = text.split_once("://") else { return Err(DatabaseUrlError::Scheme) };
+        match scheme {
+            "sqlite" if rest.is_empty() || rest.ends_with('/') => Err(DatabaseUrlError::Path),
+            "sqlite" if rest.contains(|c: char| matches!(c, '?' | '#') || c.is_control()) => Err(DatabaseUrlError::Parameters),
+            "sqlite" => Ok(Self(Address::Sqlite(PathBuf::from(rest)))),
+            "postgres" | "postgresql" if rest.trim_matches('/').is_empty() || rest.contains(|c: char| c.is_control() || c == ' ') => {
+                Err(DatabaseUrlError::Server)
+            }
+            "postgres" | "postgresql" => Ok(Self(Address::Postgres(text.to_owned()))),
+            _ => Err(DatabaseUrlError::Scheme),
+        }
+    }
+
+    /// The file, of a SQLite database.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.0 {
+            Address::Sqlite(path) => Some(path),
+            Address::Postgres(_) => None,
+        }
+    }
+
+    /// What libpq takes, of a PostgreSQL database.
+    pub(crate) fn server(&self) -> Option<&str> {
+        match &self.0 {
+            Address::Sqlite(_) => None,
+            Address::Postgres(url) => Some(url),
+        }
+    }
+
+    /// A message about this address without its password.
+    pub(crate) fn redact(&self, message: &str) -> String {
+        match self.password() {
+            Some(password) if !password.is_empty() => message.replace(password, "***"),
+            Some(_) | None => message.to_owned(),
+        }
+    }
+
+    fn password(&self) -> Option<&str> {
+        let (_, rest) = self.server()?.split_once("://")?;
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let in_authority = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
+        let in_query = || {
+            let (_, query) = rest.split_once('?')?;
+            query.split('&').find_map(|parameter| parameter.strip_prefix("password="))
+        };
+        in_authority.or_else(in_query)
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Address::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
+            Address::Postgres(url) => match self.password() {
+                // The whole part is replaced, not the text: a password may be part of another word.
+                Some(password) => {
+                    let at = password.as_ptr() as usize - url.as_ptr() as usize;
+                    write!(f, "{}***{}", &url[..at], &url[at + password.len()..])
+                }
+                None => f.write_str(url),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_an_address_is_refused_with_one_sentence() {
+        let rows = [
+            ("", DatabaseUrlError::Scheme),
+            ("data/usage.sqlite3", DatabaseUrlError::Scheme),
+            ("sqlite:data/usage.sqlite3", DatabaseUrlError::Scheme),
+            ("sqlite3://data/usage.sqlite3", DatabaseUrlError::Scheme),
+            ("SQLITE://data/usage.sqlite3", DatabaseUrlError::Scheme),
+            ("mysql://localhost/usage", DatabaseUrlError::Scheme),
+            ("postgre://localhost/usage", DatabaseUrlError::Scheme),
+            ("postgres:localhost", DatabaseUrlError::Scheme),
+            (":memory:", DatabaseUrlError::Scheme),
+            ("sqlite://", DatabaseUrlError::Path),
+            ("sqlite://data/", DatabaseUrlError::Path),
+            ("sqlite://data/a.sqlite3?mode=ro", DatabaseUrlError::Parameters),
+            ("sqlite://a\0b", DatabaseUrlError::Parameters),
+            ("postgres://", DatabaseUrlError::Server),
+            ("postgres:///", DatabaseUrlError::Server),
+            ("postgres://a b/c", DatabaseUrlError::Server),
+        ];
+        for (text, error) in rows {
+            assert_eq!(DatabaseUrl::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let rows = [
+            ("sqlite://data/usage.sqlite3", "sqlite://data/usage.sqlite3"),
+            ("sqlite:///srv/usage.sqlite3", "sqlite:///srv/usage.sqlite3"),
+            ("postgres://host/usage", "postgres://host/usage"),
+            ("postgres://me@host/usage", "postgres://me@host/usage"),
+            ("postgres://me:s3cret@host:5432/usage", "postgres://me:***@host:5432/usage"),
+            ("postgresql://me:p@ss:word@host/usage?sslmode=require", "postgresql://me:***@host/usage?sslmode=require"),
+            ("postgres://host/usage?user=me&password=s3cret", "postgres://host/usage?user=me&password=***"),
+            ("postgres://e:e@host/e", "postgres://e:***@host/e"),
+        ];
+        for (text, shown) in rows {
+            let url = DatabaseUrl::parse(text).expect(text);
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+        }
+        let url = DatabaseUrl::parse("postgres://me:s3cret@host/usage").expect("an address");
+        assert_eq!(url.redact("no s3cret here"), "no *** here");
+    }
+}

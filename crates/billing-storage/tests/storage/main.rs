@@ -1,0 +1,9 @@
+//! The store on real databases. `make test` names the PostgreSQL server they run on.
+
+mod contract;
+mod frozen;
+mod migrations;
+mod opening;
+mod rows;
+mod support;
+mod transactions;

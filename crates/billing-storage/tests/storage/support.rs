@@ -1,0 +1,163 @@
+//! Databases for one test each.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx, transact};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use diesel::connection::{Connection as _, SimpleConnection as _};
+use diesel::pg::PgConnection;
+use diesel::sqlite::SqliteConnection;
+use tempfile::TempDir;
+
+/// Names the admin database of a throw-away PostgreSQL cluster, as a superuser.
+const SERVER_VARIABLE: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
+
+/// Patient enough for a machine that compiles beside the tests.
+pub(crate) const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20) };
+
+/// A migrated database that goes with its test.
+pub(crate) struct TestDatabase {
+    pub(crate) database: Database,
+    pub(crate) url: String,
+    _place: Place,
+}
+
+enum Place {
+    Directory(#[expect(dead_code, reason = "held until the test ends")] TempDir),
+    Server(OnServer),
+}
+
+/// Drops its database.
+struct OnServer {
+    admin: String,
+    name: String,
+}
+
+impl Drop for OnServer {
+    fn drop(&mut self) {
+        let dropped = PgConnection::establish(&self.admin)
+            .map(|mut admin| admin.batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)));
+        if !matches!(dropped, Ok(Ok(()))) && !std::thread::panicking() {
+            panic!("the test's database {} stays behind: {dropped:?}", self.name);
+        }
+    }
+}
+
+/// A connection beside the store's own, for looking and for tampering.
+pub(crate) enum Beside {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Beside {
+    pub(crate) fn execute(&mut self, sql: &str) -> diesel::QueryResult<()> {
+        match self {
+            Self::Sqlite(connection) => connection.batch_execute(sql),
+            Self::Postgres(connection) => connection.batch_execute(sql),
+        }
+    }
+}
+
+impl TestDatabase {
+    pub(crate) fn beside(&self) -> Beside {
+        match self.url.strip_prefix("sqlite://") {
+            Some(path) => {
+                let mut connection = SqliteConnection::establish(path).expect("the database's file");
+                connection.batch_execute("PRAGMA busy_timeout = 20000").expect("a timeout");
+                Beside::Sqlite(connection)
+            }
+            None => Beside::Postgres(PgConnection::establish(&self.url).expect("the database's server")),
+        }
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        self.url.starts_with("sqlite:")
+    }
+}
+
+pub(crate) fn open(url: &str) -> Database {
+    let parsed = DatabaseUrl::parse(url).expect(url);
+    Database::open(&parsed, OPTIONS).expect("the database opens")
+}
+
+/// A SQLite file without tables.
+pub(crate) fn empty_sqlite() -> TestDatabase {
+    let directory = TempDir::new().expect("a directory");
+    let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
+    TestDatabase { database: open(&url), url, _place: Place::Directory(directory) }
+}
+
+/// A PostgreSQL database without tables.
+pub(crate) fn empty_postgres() -> TestDatabase {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let admin = std::env::var(SERVER_VARIABLE)
+        .unwrap_or_else(|_| panic!("{SERVER_VARIABLE} is not set: run `make test`, which starts a PostgreSQL cluster for the tests"));
+    let name = format!("storage_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut connection = PgConnection::establish(&admin).expect("the test cluster");
+    connection.batch_execute(&format!("CREATE DATABASE {name}")).expect("a database of its own");
+    let url = with_database(&admin, &name);
+    let place = Place::Server(OnServer { admin, name });
+    TestDatabase { database: open(&url), url, _place: place }
+}
+
+/// The same server's address with another database.
+fn with_database(admin: &str, name: &str) -> String {
+    let (address, parameters) = admin.split_once('?').map_or((admin, None), |(address, parameters)| (address, Some(parameters)));
+    let start = address.find("://").map_or(0, |at| at + 3);
+    let server = address[start..].find('/').map_or(address, |at| &address[..start + at]);
+    let parameters = parameters.map(|parameters| format!("?{parameters}")).unwrap_or_default();
+    format!("{server}/{name}{parameters}")
+}
+
+pub(crate) fn sqlite() -> TestDatabase {
+    migrated(empty_sqlite())
+}
+
+pub(crate) fn postgres() -> TestDatabase {
+    migrated(empty_postgres())
+}
+
+fn migrated(test: TestDatabase) -> TestDatabase {
+    test.database.migrate().expect("the tables are made");
+    test
+}
+
+impl Store for TestDatabase {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        self.database.run(access, work)
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        self.database.ready()
+    }
+}
+
+/// Work that is committed.
+pub(crate) fn write<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
+    transact::<T, StoreError>(store, Access::Write, |tx| work(tx)).expect("the work is committed")
+}
+
+/// Work that only reads.
+pub(crate) fn read<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> StoreResult<T> {
+    transact::<T, StoreError>(store, Access::Read, |tx| work(tx))
+}
+
+/// Makes one test of a function per database.
+macro_rules! on_both {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[test]
+            fn $name() {
+                super::$name(&crate::support::sqlite());
+            })+
+        }
+        mod postgres {
+            $(#[test]
+            fn $name() {
+                super::$name(&crate::support::postgres());
+            })+
+        }
+    };
+}
+pub(crate) use on_both;

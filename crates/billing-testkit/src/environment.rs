@@ -1,0 +1,89 @@
+//! Time and identifiers that tests decide.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{Clock, IdSource};
+use uuid::{Builder, Uuid};
+
+/// A clock that shows what it was set to.
+#[derive(Debug)]
+pub struct FixedClock(Mutex<Timestamp>);
+
+impl FixedClock {
+    /// A clock that shows an instant in RFC 3339.
+    pub fn at(text: &str) -> Self {
+        Self(Mutex::new(crate::fixtures::at(text)))
+    }
+
+    /// Shows another instant from now on; it may lie earlier.
+    pub fn set(&self, now: Timestamp) {
+        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = now;
+    }
+
+    /// Moves on by a number of seconds.
+    pub fn advance(&self, seconds: i64) {
+        self.set(self.now().plus_seconds(seconds));
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Identifiers of the form of version 7 that count up from 1: the same in every run.
+#[derive(Debug, Default)]
+pub struct CountingIds(AtomicU64);
+
+impl CountingIds {
+    /// Starts with 1.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl IdSource for CountingIds {
+    fn new_id(&self) -> Uuid {
+        // 2026-01-01T00:00:00Z, and one millisecond for each identifier.
+        const BASE_MILLIS: u64 = 1_767_225_600_000;
+        let n = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut rest = [0; 10];
+        rest[2..].copy_from_slice(&n.to_be_bytes());
+        Builder::from_unix_timestamp_millis(BASE_MILLIS + n, &rest).into_uuid()
+    }
+}
+
+/// Real identifiers of version 7: different in every run and process, for stores that tests share.
+#[derive(Debug, Default)]
+pub struct FreshIds;
+
+impl IdSource for FreshIds {
+    fn new_id(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_identifiers_rise_and_say_version_7() {
+        let ids = CountingIds::new();
+        let made: Vec<Uuid> = (0..1000).map(|_| ids.new_id()).collect();
+        assert!(made.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(made.iter().all(|id| id.get_version_num() == 7));
+        assert_eq!(made[0], CountingIds::new().new_id());
+    }
+
+    #[test]
+    fn a_fixed_clock_moves_only_when_told() {
+        let clock = FixedClock::at("2026-01-31T23:59:59Z");
+        assert_eq!(clock.now(), clock.now());
+        clock.advance(1);
+        assert_eq!(clock.now().to_string(), "2026-02-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,163 @@
+//! Organizations, administrators, keys, sessions, tokens and secrets.
+
+use billing_domain::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Organization;
+use billing_domain::ports::{
+    Administrators, ApiKeys, Insertion, Organizations, Sessions, SigningSecrets, StoreError, StoreResult, Tokens,
+};
+use billing_domain::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId};
+use billing_domain::text::Line;
+use uuid::Uuid;
+
+use super::{MemoryTx, corrupt, page};
+
+impl Organizations for MemoryTx {
+    fn insert_organization(&mut self, organization: &Organization) -> StoreResult<Insertion> {
+        if self.organization_by_name(&organization.name)?.is_some() {
+            return Ok(Insertion::Taken("name"));
+        }
+        self.state.organizations.push(organization.clone());
+        Ok(Insertion::Done)
+    }
+
+    fn organization(&mut self, id: OrganizationId) -> StoreResult<Option<Organization>> {
+        Ok(self.state.organizations.iter().find(|row| row.id == id).cloned())
+    }
+
+    fn organization_by_name(&mut self, name: &Line) -> StoreResult<Option<Organization>> {
+        Ok(self.state.organizations.iter().find(|row| row.name == *name).cloned())
+    }
+
+    fn count_organizations(&mut self) -> StoreResult<u64> {
+        Ok(self.state.organizations.len() as u64)
+    }
+
+    fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()> {
+        let known = self.state.entities.of(id).any(|entity| entity.entity_ref == *entity_ref);
+        let row = self.state.organizations.iter_mut().find(|row| row.id == id).filter(|_| known);
+        let row = row.ok_or_else(|| corrupt(format!("{id:?} has no {entity_ref:?}")))?;
+        row.default_entity = Some(entity_ref.clone());
+        Ok(())
+    }
+}
+
+impl Administrators for MemoryTx {
+    fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion> {
+        if self.administrator_by_email(administrator.email.as_str())?.is_some() {
+            return Ok(Insertion::Taken("email"));
+        }
+        self.state.administrators.push(administrator.clone());
+        Ok(Insertion::Done)
+    }
+
+    fn administrator_by_email(&mut self, email: &str) -> StoreResult<Option<Administrator>> {
+        Ok(self.state.administrators.iter().find(|row| row.email.as_str() == email).cloned())
+    }
+
+    fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>> {
+        Ok(self.state.administrators.iter().find(|row| row.admin_ref == admin_ref).cloned())
+    }
+}
+
+impl ApiKeys for MemoryTx {
+    fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion> {
+        if self.api_key_by_name(&key.api_key)?.is_some() {
+            return Ok(Insertion::Taken("api_key"));
+        }
+        self.state.api_keys.push(key.clone());
+        Ok(Insertion::Done)
+    }
+
+    fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>> {
+        Ok(self.state.api_keys.iter().find(|row| row.api_key == api_key).cloned())
+    }
+
+    fn api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let found = self.state.api_keys.iter().find(|row| row.organization == organization && row.api_key_ref == api_key_ref);
+        Ok(found.cloned())
+    }
+
+    fn api_keys(&mut self, organization: OrganizationId, request: PageRequest) -> StoreResult<Page<ApiKey>> {
+        let rows = self.state.api_keys.iter().filter(|row| row.organization == organization);
+        Ok(page(rows, request, |row| (row.created_at, row.api_key_ref)))
+    }
+
+    fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()> {
+        let mut rows = self.state.api_keys.iter_mut();
+        if let Some(row) = rows.find(|row| row.organization == organization && row.api_key_ref == api_key_ref) {
+            row.last_used_at = Some(at);
+        }
+        Ok(())
+    }
+
+    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool> {
+        let before = self.state.api_keys.len();
+        self.state.api_keys.retain(|row| row.organization != organization || row.api_key_ref != api_key_ref);
+        Ok(self.state.api_keys.len() < before)
+    }
+}
+
+impl Sessions for MemoryTx {
+    fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()> {
+        if self.session(session.digest)?.is_some() {
+            return Err(StoreError::Corrupt("two sessions with one digest".to_owned()));
+        }
+        self.state.sessions.push(session.clone());
+        Ok(())
+    }
+
+    fn session(&mut self, digest: SecretDigest) -> StoreResult<Option<AdminSession>> {
+        Ok(self.state.sessions.iter().find(|row| row.digest == digest).cloned())
+    }
+
+    fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()> {
+        if let Some(row) = self.state.sessions.iter_mut().find(|row| row.digest == digest) {
+            row.last_seen_at = at;
+        }
+        Ok(())
+    }
+
+    fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()> {
+        self.state.sessions.retain(|row| row.digest != digest);
+        Ok(())
+    }
+
+    fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()> {
+        self.state.sessions.retain(|row| row.created_at >= began_before);
+        Ok(())
+    }
+}
+
+impl Tokens for MemoryTx {
+    fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()> {
+        self.state.revoked_tokens.entry(token_id).or_insert(expires_at);
+        Ok(())
+    }
+
+    fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool> {
+        Ok(self.state.revoked_tokens.contains_key(&token_id))
+    }
+
+    fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()> {
+        self.state.revoked_tokens.retain(|_, expires_at| *expires_at >= expired_before);
+        Ok(())
+    }
+}
+
+impl SigningSecrets for MemoryTx {
+    fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion> {
+        if self.state.signing_secrets.iter().any(|row| row.kid == secret.kid) {
+            return Ok(Insertion::Taken("kid"));
+        }
+        self.state.signing_secrets.push(secret.clone());
+        Ok(Insertion::Done)
+    }
+
+    fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>> {
+        let mut found: Vec<_> = self.state.signing_secrets.iter().filter(|row| row.purpose == purpose).cloned().collect();
+        found.sort_by(|a, b| (b.created_at, &b.kid).cmp(&(a.created_at, &a.kid)));
+        Ok(found)
+    }
+}

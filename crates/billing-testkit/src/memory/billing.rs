@@ -1,0 +1,231 @@
+//! Contracts, usage and number series.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::Contract;
+use billing_domain::document::DocumentKind;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Contracts, DueContract, Lock, NumberSeries, StoreResult, UsageEvents};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, UsageProductRef};
+use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+
+use super::{MemoryTx, StoredContract, corrupt, page, sorted};
+
+impl MemoryTx {
+    fn contract_of(
+        &mut self,
+        organization: OrganizationId,
+        customer: CustomerId,
+        contract: ContractRef,
+    ) -> Option<&mut StoredContract> {
+        let mut rows = self.state.contracts.of_mut(organization);
+        rows.find(|row| row.contract.contract_ref == contract && row.contract.customer_id == customer)
+    }
+}
+
+impl Contracts for MemoryTx {
+    fn insert_contract(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        next_due_at: Option<Timestamp>,
+    ) -> StoreResult<()> {
+        if self.contract(organization, contract.contract_ref)?.is_some() {
+            return Err(corrupt(format!("{:?} is there already", contract.contract_ref)));
+        }
+        self.held.own_contract(organization, contract.contract_ref);
+        self.state.contracts.push(organization, StoredContract { contract: contract.clone(), next_due_at });
+        Ok(())
+    }
+
+    fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
+        let mut rows = self.state.contracts.of(organization);
+        Ok(rows.find(|row| row.contract.contract_ref == contract_ref).map(|row| row.contract.clone()))
+    }
+
+    fn contracts_of_customer(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        request: PageRequest,
+    ) -> StoreResult<Page<Contract>> {
+        let rows = self.state.contracts.of(organization).map(|row| &row.contract).filter(|row| row.customer_id == customer_id);
+        Ok(page(rows, request, |row| (row.created_at, row.contract_ref)))
+    }
+
+    fn contracts_metering(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        usage_product_ref: &UsageProductRef,
+    ) -> StoreResult<Vec<Contract>> {
+        let rows = self.state.contracts.of(organization).map(|row| &row.contract).filter(|row| row.customer_id == customer_id);
+        let meters =
+            |row: &&Contract| row.products.iter().any(|product| product.terms().any(|terms| terms.meters(usage_product_ref)));
+        Ok(sorted(rows.filter(meters), |row| (row.created_at, row.contract_ref)))
+    }
+
+    fn lock_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        lock: Lock,
+    ) -> StoreResult<Option<u32>> {
+        self.held.contract(organization, contract_ref, lock)?;
+        Ok(self.contract_of(organization, customer_id, contract_ref).map(|row| row.contract.version))
+    }
+
+    fn contracts_due(
+        &mut self,
+        organization: Option<OrganizationId>,
+        now: Timestamp,
+        after: Option<DueContract>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueContract>> {
+        let due = |(owner, row): &(OrganizationId, StoredContract)| {
+            let due_at = row.next_due_at.filter(|due_at| *due_at <= now)?;
+            let contract = &row.contract;
+            Some(DueContract {
+                organization: *owner,
+                customer_id: contract.customer_id,
+                contract_ref: contract.contract_ref,
+                due_at,
+            })
+        };
+        let order = |row: &DueContract| (row.due_at, row.contract_ref);
+        let mut found: Vec<DueContract> = self.state.contracts.0.iter().filter_map(due).collect();
+        found.retain(|row| organization.is_none_or(|organization| organization == row.organization));
+        found.retain(|row| after.is_none_or(|after| order(row) > order(&after)));
+        found.sort_by_key(order);
+        found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    fn set_next_due(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Option<Timestamp>,
+    ) -> StoreResult<()> {
+        if let Some(row) = self.contract_of(organization, customer_id, contract_ref) {
+            row.next_due_at = at;
+        }
+        Ok(())
+    }
+
+    fn bring_due_forward(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Timestamp,
+    ) -> StoreResult<()> {
+        if let Some(row) = self.contract_of(organization, customer_id, contract_ref) {
+            row.next_due_at = Some(row.next_due_at.map_or(at, |due_at| due_at.min(at)));
+        }
+        Ok(())
+    }
+}
+
+impl UsageEvents for MemoryTx {
+    fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
+        let before = self.state.events.clone();
+        for event in events {
+            if self.event(organization, event.event_ref)?.is_some() {
+                self.state.events = before;
+                return Err(corrupt(format!("{:?} is there already", event.event_ref)));
+            }
+            self.state.events.push(organization, event.clone());
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
+        Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
+    }
+
+    fn has_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<bool> {
+        let mut rows = self.state.events.of(organization).filter(|row| row.customer_id == customer_id);
+        Ok(rows.any(|row| row.placement.document_ref == document_ref && !row.deleted))
+    }
+
+    fn lock_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let mut keys = keys.to_vec();
+        keys.sort();
+        keys.dedup();
+        let mut found = Vec::new();
+        for key in keys {
+            self.held.total(organization, customer_id, &key)?;
+            let total = *self.state.totals.entry((organization, customer_id, key.clone())).or_insert(UsageTotal::ZERO);
+            found.push((key, total));
+        }
+        Ok(found)
+    }
+
+    fn put_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        totals: &[(UsageKey, UsageTotal)],
+    ) -> StoreResult<()> {
+        for (key, total) in totals {
+            self.held.need_total(organization, customer_id, key)?;
+            self.state.totals.insert((organization, customer_id, key.clone()), *total);
+        }
+        Ok(())
+    }
+
+    fn usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let read = |key: &UsageKey| Some((key.clone(), *self.state.totals.get(&(organization, customer_id, key.clone()))?));
+        Ok(keys.iter().filter_map(read).collect())
+    }
+}
+
+impl NumberSeries for MemoryTx {
+    fn next_document_number(
+        &mut self,
+        organization: OrganizationId,
+        entity_ref: &EntityRef,
+        kind: DocumentKind,
+    ) -> StoreResult<u64> {
+        self.held.number_series()?;
+        let last = self.state.document_numbers.entry((organization, entity_ref.clone(), kind)).or_default();
+        *last += 1;
+        Ok(*last)
+    }
+
+    fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64> {
+        self.held.number_series()?;
+        let last = self.state.contract_numbers.entry(organization).or_default();
+        *last += 1;
+        Ok(*last)
+    }
+
+    fn next_number_in_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<u32> {
+        self.held.need_contract(organization, contract_ref, "next_number_in_contract")?;
+        let last = self.state.numbers_in_contract.entry((organization, customer_id, contract_ref)).or_default();
+        *last += 1;
+        Ok(*last)
+    }
+}

@@ -1,0 +1,127 @@
+//! What a transaction holds. With one writer nothing ever waits; what is checked here is that callers hold
+//! what the ports say they must, in the one order that keeps databases from deadlocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::ports::{Access, Lock, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::usage::UsageKey;
+
+use super::corrupt;
+
+/// Contracts are held before documents, documents before totals and number series.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Contracts,
+    Documents,
+    TotalsAndNumbers,
+}
+
+pub(super) struct Held {
+    access: Access,
+    forgiving: bool,
+    stage: Stage,
+    contracts: BTreeMap<(OrganizationId, ContractRef), bool>,
+    documents: BTreeMap<(OrganizationId, DocumentRef), bool>,
+    totals: BTreeSet<(OrganizationId, CustomerId, UsageKey)>,
+}
+
+impl Held {
+    pub(super) fn new(access: Access, forgiving: bool) -> Self {
+        Self {
+            access,
+            forgiving,
+            stage: Stage::Contracts,
+            contracts: BTreeMap::new(),
+            documents: BTreeMap::new(),
+            totals: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef, lock: Lock) -> StoreResult<()> {
+        let key = (organization, contract_ref);
+        let known = self.contracts.contains_key(&key);
+        self.reach(Stage::Contracts, known)?;
+        *self.contracts.entry(key).or_default() |= lock == Lock::Exclusive;
+        Ok(())
+    }
+
+    /// A contract this transaction has made is nobody else's yet.
+    pub(super) fn own_contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) {
+        self.contracts.insert((organization, contract_ref), true);
+    }
+
+    /// Documents of a contract held exclusively are out of others' reach, whatever was held before them.
+    pub(super) fn document(
+        &mut self,
+        organization: OrganizationId,
+        contract_ref: ContractRef,
+        document_ref: DocumentRef,
+        lock: Lock,
+    ) -> StoreResult<()> {
+        let key = (organization, document_ref);
+        let known = self.documents.contains_key(&key) || self.has_contract(organization, contract_ref);
+        self.reach(Stage::Documents, known)?;
+        *self.documents.entry(key).or_default() |= lock == Lock::Exclusive;
+        Ok(())
+    }
+
+    pub(super) fn total(&mut self, organization: OrganizationId, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
+        self.reach(Stage::TotalsAndNumbers, false)?;
+        self.totals.insert((organization, customer_id, key.clone()));
+        Ok(())
+    }
+
+    pub(super) fn number_series(&mut self) -> StoreResult<()> {
+        self.reach(Stage::TotalsAndNumbers, false)
+    }
+
+    /// Refuses what needs a contract that isn't held exclusively.
+    pub(super) fn need_contract(&self, organization: OrganizationId, contract_ref: ContractRef, what: &str) -> StoreResult<()> {
+        if self.forgiving || self.has_contract(organization, contract_ref) {
+            return Ok(());
+        }
+        Err(corrupt(format!("{what} without holding {contract_ref:?} exclusively")))
+    }
+
+    /// Refuses what needs a document that neither it nor its contract is held exclusively.
+    pub(super) fn need_document(
+        &self,
+        organization: OrganizationId,
+        contract_ref: ContractRef,
+        document_ref: DocumentRef,
+        what: &str,
+    ) -> StoreResult<()> {
+        let held = self.documents.get(&(organization, document_ref)) == Some(&true);
+        if self.forgiving || held || self.has_contract(organization, contract_ref) {
+            return Ok(());
+        }
+        Err(corrupt(format!("{what} without holding {document_ref:?} exclusively")))
+    }
+
+    /// Refuses what needs a running total that isn't held.
+    pub(super) fn need_total(&self, organization: OrganizationId, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
+        if self.forgiving || self.totals.contains(&(organization, customer_id, key.clone())) {
+            return Ok(());
+        }
+        Err(corrupt(format!("put_usage without lock_usage of {key:?}")))
+    }
+
+    fn has_contract(&self, organization: OrganizationId, contract_ref: ContractRef) -> bool {
+        self.contracts.get(&(organization, contract_ref)) == Some(&true)
+    }
+
+    fn reach(&mut self, stage: Stage, known: bool) -> StoreResult<()> {
+        if self.access == Access::Read {
+            return Err(corrupt("a transaction opened to read can't hold anything"));
+        }
+        if stage < self.stage && !known && !self.forgiving {
+            return Err(corrupt(match stage {
+                Stage::Contracts => "a contract must be held before documents, totals and number series",
+                Stage::Documents | Stage::TotalsAndNumbers => "a document must be held before totals and number series",
+            }));
+        }
+        self.stage = self.stage.max(stage);
+        Ok(())
+    }
+}

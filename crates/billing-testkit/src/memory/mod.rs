@@ -1,0 +1,180 @@
+//! The reference store: plain collections, one writer, real roll-back. What it does is meant to be seen to be
+//! right; the databases are compared with it. It is not fast and keeps nothing.
+//!
+//! A transaction works on a copy of everything; committing puts the copy in the original's place. It holds
+//! callers to their duties, too: writing in a transaction opened to read, and doing what a row has to be held
+//! for without holding it, is [`StoreError::Corrupt`] with the reason.
+
+mod access;
+mod billing;
+mod catalog;
+mod documents;
+mod locks;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
+use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::contract::Contract;
+use billing_domain::document::{Document, DocumentKind};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::{Customer, Entity, Organization};
+use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId};
+use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use uuid::Uuid;
+
+use locks::Held;
+
+/// A store in memory.
+#[derive(Default)]
+pub struct MemoryStore {
+    committed: RwLock<Arc<State>>,
+    writer: Mutex<()>,
+    extra_runs: AtomicU32,
+    unavailable: AtomicBool,
+    forgiving: bool,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that doesn't check what its callers hold, nor in which order.
+    pub fn without_lock_checks() -> Self {
+        Self { forgiving: true, ..Self::default() }
+    }
+
+    /// From now on runs the work of every write this many times in vain before the time that counts, as a
+    /// database does after conflicts.
+    pub fn run_in_vain(&self, times: u32) {
+        self.extra_runs.store(times, Ordering::Relaxed);
+    }
+
+    /// From now on answers [`StoreError::Unavailable`], or works again.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        self.unavailable.store(unavailable, Ordering::Relaxed);
+    }
+
+    fn begin(&self, access: Access) -> MemoryTx {
+        let state = State::clone(&self.snapshot());
+        MemoryTx { state, held: Held::new(access, self.forgiving) }
+    }
+
+    fn snapshot(&self) -> Arc<State> {
+        Arc::clone(&self.committed.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Store for MemoryStore {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        self.ready()?;
+        if access == Access::Read {
+            let before = self.snapshot();
+            let mut tx = self.begin(access);
+            // Whether it is committed makes no difference: there is nothing to keep.
+            let (Ok(()) | Err(RollBack)) = work(&mut tx);
+            return if tx.state == *before { Ok(()) } else { Err(corrupt("a transaction opened to read has written")) };
+        }
+        // A panic of the work leaves the committed state as it was, so a poisoned lock is a good one.
+        let _one_writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..self.extra_runs.load(Ordering::Relaxed) {
+            let (Ok(()) | Err(RollBack)) = work(&mut self.begin(access));
+        }
+        let mut tx = self.begin(access);
+        if work(&mut tx) == Ok(()) {
+            *self.committed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tx.state);
+        }
+        Ok(())
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        if self.unavailable.load(Ordering::Relaxed) {
+            Err(StoreError::Unavailable("switched off by a test".into()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Everything there is.
+#[derive(Clone, Default, PartialEq)]
+struct State {
+    organizations: Vec<Organization>,
+    administrators: Vec<Administrator>,
+    api_keys: Vec<ApiKey>,
+    sessions: Vec<AdminSession>,
+    revoked_tokens: BTreeMap<Uuid, Timestamp>,
+    signing_secrets: Vec<SigningSecret>,
+    entities: Rows<Entity>,
+    customers: Rows<Customer>,
+    usage_products: Rows<UsageProduct>,
+    pricings: Rows<Pricing>,
+    contracts: Rows<StoredContract>,
+    events: Rows<UsageEvent>,
+    totals: BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>,
+    documents: Rows<Document>,
+    document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
+    contract_numbers: BTreeMap<OrganizationId, u64>,
+    numbers_in_contract: BTreeMap<(OrganizationId, CustomerId, ContractRef), u32>,
+}
+
+/// A contract, and when it next has something to issue.
+#[derive(Clone, PartialEq)]
+struct StoredContract {
+    contract: Contract,
+    next_due_at: Option<Timestamp>,
+}
+
+/// One transaction: a copy of everything.
+struct MemoryTx {
+    state: State,
+    held: Held,
+}
+
+/// Rows that belong to an organization.
+#[derive(Clone, PartialEq)]
+struct Rows<T>(Vec<(OrganizationId, T)>);
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Rows<T> {
+    fn of(&self, organization: OrganizationId) -> impl Iterator<Item = &T> {
+        self.0.iter().filter(move |(owner, _)| *owner == organization).map(|(_, row)| row)
+    }
+
+    fn of_mut(&mut self, organization: OrganizationId) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().filter(move |(owner, _)| *owner == organization).map(|(_, row)| row)
+    }
+
+    fn push(&mut self, organization: OrganizationId, row: T) {
+        self.0.push((organization, row));
+    }
+}
+
+/// A list's order, and of it a page.
+fn page<'a, T: Clone + 'a, K: Ord>(rows: impl Iterator<Item = &'a T>, request: PageRequest, key: impl Fn(&T) -> K) -> Page<T> {
+    let all = sorted(rows, key);
+    let (offset, size) = (usize::try_from(request.offset()), usize::try_from(request.size()));
+    let (offset, size) = (offset.unwrap_or(usize::MAX), size.unwrap_or(usize::MAX));
+    Page { total: all.len() as u64, items: all.into_iter().skip(offset).take(size).collect() }
+}
+
+fn sorted<'a, T: Clone + 'a, K: Ord>(rows: impl Iterator<Item = &'a T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut all: Vec<T> = rows.cloned().collect();
+    all.sort_by_key(key);
+    all
+}
+
+fn corrupt(why: impl Into<String>) -> StoreError {
+    StoreError::Corrupt(why.into())
+}

@@ -1,0 +1,199 @@
+//! Administrators, keys, sessions, tokens and secrets.
+
+use billing_domain::access::{ApiKey, Scope, Scopes, SecretPurpose};
+use billing_domain::ports::{Insertion, Store};
+use billing_domain::refs::ApiKeyRef;
+use uuid::Uuid;
+
+use super::{all, done, later, long_ago, page, read, world, write};
+use crate::{FreshIds, fixtures};
+
+pub fn administrators_and_keys_come_back_with_every_field(store: &dyn Store) {
+    let w = world(store);
+    let administrator = fixtures::administrator(&FreshIds, w.org);
+    let plain = fixtures::api_key(&FreshIds, w.org);
+    let full = ApiKey {
+        name: Some(fixtures::line("Zähler ✓")),
+        scopes: Scopes::of(&[Scope::Read, Scope::UsageWrite]),
+        last_used_at: Some(later(1)),
+        expires_at: Some(later(2)),
+        ..fixtures::api_key(&FreshIds, w.org)
+    };
+    let none = ApiKey { scopes: Scopes::of(&[]), ..fixtures::api_key(&FreshIds, w.org) };
+    write(store, |tx| {
+        done(tx.insert_administrator(&administrator))?;
+        [&plain, &full, &none].into_iter().try_for_each(|key| done(tx.insert_api_key(key)))
+    });
+    read(store, |tx| {
+        assert_eq!(tx.administrator(administrator.admin_ref)?.as_ref(), Some(&administrator));
+        assert_eq!(tx.administrator_by_email(administrator.email.as_str())?.as_ref(), Some(&administrator));
+        assert_eq!(tx.administrator_by_email("nobody@example.com")?, None);
+        for key in [&plain, &full, &none] {
+            assert_eq!(tx.api_key(w.org, key.api_key_ref)?.as_ref(), Some(key));
+            assert_eq!(tx.api_key_by_name(&key.api_key)?.as_ref(), Some(key));
+        }
+        assert_eq!(tx.api_key_by_name("00000000000000000000")?, None);
+        Ok(())
+    });
+}
+
+pub fn an_e_mail_is_taken_in_every_organization(store: &dyn Store) {
+    let (one, other) = (world(store), world(store));
+    let administrator = fixtures::administrator(&FreshIds, one.org);
+    let mut twin = fixtures::administrator(&FreshIds, other.org);
+    twin.email = administrator.email.clone();
+    write(store, |tx| done(tx.insert_administrator(&administrator)));
+    assert_eq!(write(store, |tx| tx.insert_administrator(&twin)), Insertion::Taken("email"));
+    assert_eq!(read(store, |tx| tx.administrator(twin.admin_ref)), None);
+    assert_eq!(read(store, |tx| tx.administrator_by_email(administrator.email.as_str())), Some(administrator.clone()));
+}
+
+pub fn a_log_in_name_is_taken_in_every_organization(store: &dyn Store) {
+    let (one, other) = (world(store), world(store));
+    let key = fixtures::api_key(&FreshIds, one.org);
+    let twin = ApiKey { api_key: key.api_key.clone(), ..fixtures::api_key(&FreshIds, other.org) };
+    write(store, |tx| done(tx.insert_api_key(&key)));
+    assert_eq!(write(store, |tx| tx.insert_api_key(&twin)), Insertion::Taken("api_key"));
+    assert_eq!(read(store, |tx| tx.api_key_by_name(&key.api_key)), Some(key.clone()));
+}
+
+pub fn an_organizations_name_is_taken_once(store: &dyn Store) {
+    let organization = fixtures::organization(&FreshIds);
+    let mut twin = fixtures::organization(&FreshIds);
+    twin.name = organization.name.clone();
+    write(store, |tx| done(tx.insert_organization(&organization)));
+    assert_eq!(write(store, |tx| tx.insert_organization(&twin)), Insertion::Taken("name"));
+    read(store, |tx| {
+        assert_eq!(tx.organization(twin.id)?, None);
+        assert_eq!(tx.organization_by_name(&organization.name)?.as_ref(), Some(&organization));
+        assert_eq!(tx.organization_by_name(&fixtures::line("no such name"))?, None);
+        Ok(())
+    });
+    let w = world(store);
+    write(store, |tx| tx.set_default_entity(w.org, &w.entity.entity_ref));
+    let default = read(store, |tx| tx.organization(w.org)).and_then(|organization| organization.default_entity);
+    assert_eq!(default, Some(w.entity.entity_ref));
+}
+
+pub fn api_keys_are_listed_by_creation_then_by_reference(store: &dyn Store) {
+    let w = world(store);
+    let made = |seconds| ApiKey { created_at: later(seconds), ..fixtures::api_key(&FreshIds, w.org) };
+    // Three of one instant, stored in neither order, and one that is older.
+    let (a, b, c, older) = (made(5), made(5), made(5), made(1));
+    write(store, |tx| [&b, &older, &c, &a].into_iter().try_for_each(|key| done(tx.insert_api_key(key))));
+    let refs = |keys: &[ApiKey]| keys.iter().map(|key| key.api_key_ref).collect::<Vec<ApiKeyRef>>();
+    let listed = read(store, |tx| tx.api_keys(w.org, all()));
+    assert_eq!(refs(&listed.items), [older.api_key_ref, a.api_key_ref, b.api_key_ref, c.api_key_ref]);
+    let second = read(store, |tx| tx.api_keys(w.org, page(3, 1)));
+    assert_eq!((refs(&second.items), second.total), (vec![c.api_key_ref], 4));
+    let beyond = read(store, |tx| tx.api_keys(w.org, page(3, 2)));
+    assert_eq!((refs(&beyond.items), beyond.total), (vec![], 4));
+}
+
+pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
+    let w = world(store);
+    let (key, other) = (fixtures::api_key(&FreshIds, w.org), fixtures::api_key(&FreshIds, w.org));
+    write(store, |tx| {
+        done(tx.insert_api_key(&key))?;
+        done(tx.insert_api_key(&other))
+    });
+    write(store, |tx| tx.touch_api_key(w.org, key.api_key_ref, later(7)));
+    let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
+    assert_eq!(read(store, |tx| tx.api_key(w.org, key.api_key_ref)), Some(touched));
+    assert!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
+    assert!(!write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
+    read(store, |tx| {
+        assert_eq!(tx.api_key(w.org, key.api_key_ref)?, None);
+        assert_eq!(tx.api_key_by_name(&key.api_key)?, None);
+        assert_eq!(tx.api_keys(w.org, all())?.items, std::slice::from_ref(&other));
+        Ok(())
+    });
+}
+
+pub fn sessions_begin_are_used_and_end(store: &dyn Store) {
+    let w = world(store);
+    let administrator = fixtures::administrator(&FreshIds, w.org);
+    let (session, other) = (fixtures::session(&FreshIds, &administrator), fixtures::session(&FreshIds, &administrator));
+    write(store, |tx| {
+        done(tx.insert_administrator(&administrator))?;
+        tx.insert_session(&session)?;
+        tx.insert_session(&other)
+    });
+    assert_eq!(read(store, |tx| tx.session(session.digest)), Some(session.clone()));
+    // It is found whether it is live or not: it was last used eight hours and more ago.
+    write(store, |tx| tx.touch_session(session.digest, later(9 * 3600)));
+    let touched = read(store, |tx| tx.session(session.digest)).expect("a session");
+    assert_eq!((touched.last_seen_at, touched.created_at), (later(9 * 3600), session.created_at));
+    for _ in 0..2 {
+        write(store, |tx| tx.delete_session(session.digest));
+        assert_eq!(read(store, |tx| tx.session(session.digest)), None);
+    }
+    assert_eq!(read(store, |tx| tx.session(other.digest)), Some(other.clone()));
+}
+
+pub fn purged_sessions_are_those_that_began_before(store: &dyn Store) {
+    let w = world(store);
+    let administrator = fixtures::administrator(&FreshIds, w.org);
+    // Long ago, so that purging reaches no other test's.
+    let limit = long_ago();
+    let begun = |seconds| {
+        let created_at = limit.plus_seconds(seconds);
+        billing_domain::access::AdminSession {
+            created_at,
+            last_seen_at: later(0),
+            ..fixtures::session(&FreshIds, &administrator)
+        }
+    };
+    let (before, exactly, after) = (begun(-1), begun(0), begun(1));
+    write(store, |tx| {
+        done(tx.insert_administrator(&administrator))?;
+        [&before, &exactly, &after].into_iter().try_for_each(|session| tx.insert_session(session))
+    });
+    write(store, |tx| tx.purge_sessions(limit));
+    read(store, |tx| {
+        assert_eq!(tx.session(before.digest)?, None);
+        assert_eq!(tx.session(exactly.digest)?.as_ref(), Some(&exactly));
+        assert_eq!(tx.session(after.digest)?.as_ref(), Some(&after));
+        Ok(())
+    });
+}
+
+pub fn a_token_can_be_ended_twice_and_forgotten_once_expired(store: &dyn Store) {
+    let limit = long_ago();
+    let (expired, live) = (Uuid::now_v7(), Uuid::now_v7());
+    for token in [expired, live] {
+        assert!(!read(store, |tx| tx.is_token_revoked(token)));
+    }
+    for _ in 0..2 {
+        write(store, |tx| {
+            tx.revoke_token(expired, limit.plus_seconds(-1))?;
+            tx.revoke_token(live, limit)
+        });
+        assert!(read(store, |tx| tx.is_token_revoked(expired)));
+    }
+    write(store, |tx| tx.purge_revoked_tokens(limit));
+    assert!(!read(store, |tx| tx.is_token_revoked(expired)));
+    assert!(read(store, |tx| tx.is_token_revoked(live)));
+}
+
+pub fn signing_secrets_come_newest_first_by_purpose(store: &dyn Store) {
+    let made = |seconds| {
+        let mut secret = fixtures::signing_secret(&FreshIds);
+        secret.created_at = later(seconds);
+        secret.purpose = SecretPurpose::SessionCookie;
+        secret
+    };
+    let (oldest, newest, middle) = (made(1), made(3), made(2));
+    let other_purpose = fixtures::signing_secret(&FreshIds);
+    write(store, |tx| {
+        [&oldest, &newest, &middle, &other_purpose].into_iter().try_for_each(|s| done(tx.insert_signing_secret(s)))
+    });
+    let mut twin = made(4);
+    twin.kid = oldest.kid.clone();
+    assert_eq!(write(store, |tx| tx.insert_signing_secret(&twin)), Insertion::Taken("kid"));
+    // Others may be storing theirs.
+    let mut stored = read(store, |tx| tx.signing_secrets(SecretPurpose::SessionCookie));
+    stored.retain(|secret| [&oldest, &newest, &middle, &other_purpose, &twin].iter().any(|mine| mine.kid == secret.kid));
+    assert_eq!(stored, [newest, middle, oldest]);
+    assert!(read(store, |tx| tx.signing_secrets(SecretPurpose::BearerToken)).contains(&other_purpose));
+}

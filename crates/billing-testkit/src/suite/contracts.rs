@@ -1,0 +1,268 @@
+//! Contracts.
+
+use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
+use billing_domain::contract::terms::{PaymentTime, ProductTerms};
+use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
+use billing_domain::party::NetTerms;
+use billing_domain::ports::{Contracts, DueContract, Store};
+use billing_domain::refs::{ContractRef, ProductNo};
+
+use super::{World, done, later, long_ago, page, read, world, write};
+use crate::fixtures::{self, agreed, agreed_with, date, price, quantity};
+use crate::{FreshIds, suite::all};
+
+/// Terms with everything said, over every price model.
+fn full_terms() -> ProductTerms {
+    let rows = [(Some("100"), "0.10", "0"), (Some("1000.5"), "0.050", "5.00"), (None, "0.01", "0.00")];
+    let charged = fixtures::with_charge(fixtures::per_unit("calls", "0.0025"), |charge| {
+        charge.included_quantity = quantity("1000");
+        charge.prepaid_quantity = Some(quantity("2000.50"));
+        charge.minimum_amount = Some(price("1.50"));
+        charge.maximum_amount = Some(price("99.999"));
+    });
+    let items = vec![
+        fixtures::fixed("fixed", "100.00"),
+        fixtures::once("once", "0"),
+        charged,
+        fixtures::graduated("graduated", &rows),
+        fixtures::volume("volume", &rows),
+        fixtures::package("package", "1000.000000001", "5.00"),
+        fixtures::percentage("percentage", "1.400000", "0.250"),
+    ];
+    let mut pricing = fixtures::pricing("full", items);
+    pricing.content.minimum_fee = Some(price("12.50"));
+    let mut terms = agreed_with(&pricing, "2024-02-29", "2027-01-30", |request| {
+        request.entity_ref = Some(fixtures::entity_ref("main"));
+        request.billing_cycle = BillingCycle::new(CycleUnit::Quarterly, 1200);
+        request.issue_day = Some(date("2024-03-31"));
+        request.payment_time = Some(PaymentTime::BeforeUse);
+        request.tax = Some(fixtures::percent("19.000"));
+        request.discount = Some(fixtures::percent("10.5"));
+        request.net_terms = Some(NetTerms::Days(30));
+        request.note = Some(fixtures::prose("Line 1\n\tLine 2 ✓"));
+        request.payment = fixtures::full_payment();
+    });
+    for (i, item) in terms.line_items.iter_mut().enumerate() {
+        use billing_domain::catalog::Aggregation::{Count, Latest, Max, Sum};
+        if let billing_domain::contract::terms::SelectedCharge::Usage(metered) = &mut item.charge {
+            metered.aggregation = [Sum, Count, Max, Latest][i % 4];
+            metered.unit = (i % 2 == 0).then(|| fixtures::line("GB"));
+        }
+    }
+    terms
+}
+
+fn store_full_catalog(store: &dyn Store, w: &World) {
+    write(store, |tx| {
+        for reference in ["graduated", "volume", "package", "percentage"] {
+            done(tx.insert_usage_product(w.org, &fixtures::usage_product(reference)))?;
+        }
+        done(tx.insert_pricing(w.org, &fixtures::pricing("full", vec![])))
+    });
+}
+
+pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
+    let w = world(store);
+    store_full_catalog(store, &w);
+    let billed = |terms: ProductTerms| Agreed::Billed(Box::new(terms));
+    let mut changed = full_terms();
+    changed.line_items.truncate(2);
+    changed.payment_time = PaymentTime::DuringUse;
+    let segments = vec![
+        Segment { version: 1, in_force_from: date("2024-02-29"), agreed: billed(full_terms()) },
+        Segment { version: 2, in_force_from: date("2025-01-01"), agreed: billed(changed) },
+        Segment { version: 4, in_force_from: date("2026-01-01"), agreed: Agreed::Ended(EndReason::Removed) },
+    ];
+    let ended = Segment { version: 5, in_force_from: date("2026-07-01"), agreed: Agreed::Ended(EndReason::Cancelled) };
+    let mut second = ContractProduct::new(ProductNo(1), agreed(&w.pricing, "2026-01-01", "2026-12-31"));
+    second.segments.push(ended);
+    // More than ten, so that an order by text would show.
+    let more = (2..13).map(|no| {
+        let first = format!("{}-01-01", 2030 + no);
+        let last = format!("{}-12-31", 2030 + no);
+        ContractProduct::new(ProductNo(no), agreed(&w.pricing, &first, &last))
+    });
+    let contract = Contract {
+        number: 2,
+        po_number: Some(fixtures::line("PO-1")),
+        version: 5,
+        created_at: later(1),
+        cancelled_at: Some(later(2)),
+        products: [ContractProduct { no: ProductNo(0), segments }, second].into_iter().chain(more).collect(),
+        ..w.another_contract(2)
+    };
+    write(store, |tx| tx.insert_contract(w.org, &contract, Some(later(3))));
+    let stored = read(store, |tx| tx.contract(w.org, contract.contract_ref)).expect("a contract");
+    assert_eq!(stored, contract);
+    // Decimals that are equal may have other digits: compare what they say.
+    assert_eq!(format!("{stored:?}"), format!("{contract:?}"));
+}
+
+pub fn a_contract_comes_back_without_optional_fields(store: &dyn Store) {
+    let w = world(store);
+    let mut bare = agreed(&fixtures::pricing("api", vec![]), "2026-01-31", "2026-01-31");
+    bare.schedule = billing_domain::contract::schedule::BillingSchedule::new(
+        date("2026-01-31"),
+        date("2026-01-31"),
+        BillingCycle::new(CycleUnit::OneTime, 1).expect("a cycle"),
+        None,
+    )
+    .expect("a schedule");
+    let contract = Contract { number: 2, ..fixtures::contract(&FreshIds, &w.customer, vec![bare]) };
+    let without_products = Contract { number: 3, ..fixtures::contract(&FreshIds, &w.customer, vec![]) };
+    write(store, |tx| {
+        tx.insert_contract(w.org, &contract, None)?;
+        tx.insert_contract(w.org, &without_products, None)
+    });
+    for contract in [&contract, &without_products, &w.contract] {
+        assert_eq!(read(store, |tx| tx.contract(w.org, contract.contract_ref)).as_ref(), Some(contract));
+    }
+    let unknown = fixtures::contract(&FreshIds, &w.customer, vec![]);
+    assert_eq!(read(store, |tx| tx.contract(w.org, unknown.contract_ref)), None);
+}
+
+pub fn a_customers_contracts_come_by_creation_in_pages(store: &dyn Store) {
+    let w = world(store);
+    let made = |number, seconds| Contract { created_at: later(seconds), ..w.another_contract(number) };
+    let (a, b, c, older) = (made(2, 5), made(3, 5), made(4, 5), made(5, 1));
+    let other_customer = fixtures::customer(&FreshIds, "other");
+    let others = Contract { number: 6, ..fixtures::contract(&FreshIds, &other_customer, vec![]) };
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &other_customer))?;
+        [&c, &a, &older, &b, &others].into_iter().try_for_each(|contract| tx.insert_contract(w.org, contract, None))
+    });
+    let expected = [&w.contract, &older, &a, &b, &c].map(Clone::clone);
+    let listed = read(store, |tx| tx.contracts_of_customer(w.org, w.customer.id, all()));
+    assert_eq!((listed.items.as_slice(), listed.total), (expected.as_slice(), 5));
+    let second = read(store, |tx| tx.contracts_of_customer(w.org, w.customer.id, page(2, 1)));
+    assert_eq!((second.items.as_slice(), second.total), (&expected[2..4], 5));
+    let beyond = read(store, |tx| tx.contracts_of_customer(w.org, w.customer.id, page(2, 3)));
+    assert_eq!((beyond.items, beyond.total), (vec![], 5));
+}
+
+pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn Store) {
+    let w = world(store);
+    let storage = fixtures::usage_product("storage");
+    let fixed_only = agreed(&fixtures::pricing("api", vec![fixtures::fixed("base", "1")]), "2026-01-01", "2026-12-31");
+    let metering = agreed(&fixtures::pricing("api", vec![fixtures::per_unit("storage", "1")]), "2027-01-01", "2027-12-31");
+    let made = |number, seconds, terms: Vec<ProductTerms>| Contract {
+        number,
+        created_at: later(seconds),
+        ..fixtures::contract(&FreshIds, &w.customer, terms)
+    };
+    let newer = made(2, 9, vec![fixed_only.clone(), metering.clone()]);
+    // Metered by its first version alone.
+    let mut by_an_old_version = made(3, 5, vec![metering.clone()]);
+    let changed = Agreed::Billed(Box::new(fixed_only.clone()));
+    by_an_old_version.products[0].segments.push(Segment { version: 2, in_force_from: date("2027-06-01"), agreed: changed });
+    by_an_old_version.version = 2;
+    let without = made(4, 6, vec![fixed_only]);
+    let other_customer = fixtures::customer(&FreshIds, "other");
+    let others = Contract { number: 5, ..fixtures::contract(&FreshIds, &other_customer, vec![metering]) };
+    write(store, |tx| {
+        done(tx.insert_usage_product(w.org, &storage))?;
+        done(tx.insert_customer(w.org, &other_customer))?;
+        [&newer, &by_an_old_version, &without, &others]
+            .into_iter()
+            .try_for_each(|contract| tx.insert_contract(w.org, contract, None))
+    });
+    let found = read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &storage.usage_product_ref));
+    assert_eq!(found, [by_an_old_version, newer]);
+    let found = read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &w.product.usage_product_ref));
+    assert_eq!(found, std::slice::from_ref(&w.contract));
+    let unknown = fixtures::usage_product_ref("unknown");
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &unknown)), []);
+}
+
+/// Stores contracts due at instants, in the order given; answers how they are due.
+fn store_due(store: &dyn Store, w: &World, first_number: u64, due: &[billing_domain::calendar::Timestamp]) -> Vec<DueContract> {
+    let mut made = Vec::new();
+    for (number, due_at) in (first_number..).zip(due) {
+        let contract = w.another_contract(number);
+        made.push(due_contract(w, contract.contract_ref, *due_at));
+        write(store, |tx| tx.insert_contract(w.org, &contract, Some(*due_at)));
+    }
+    made
+}
+
+fn due_contract(w: &World, contract_ref: ContractRef, due_at: billing_domain::calendar::Timestamp) -> DueContract {
+    DueContract { organization: w.org, customer_id: w.customer.id, contract_ref, due_at }
+}
+
+pub fn due_contracts_come_longest_due_first_then_by_reference(store: &dyn Store) {
+    let w = world(store);
+    let made = store_due(store, &w, 2, &[later(20), later(10), later(20), later(30), later(31)]);
+    let due = |seconds| read(store, |tx| tx.contracts_due(Some(w.org), later(seconds), None, 100));
+    assert_eq!(due(9), []);
+    assert_eq!(due(10), [made[1]]);
+    assert_eq!(due(30), [made[1], made[0], made[2], made[3]]);
+    let limited = read(store, |tx| tx.contracts_due(Some(w.org), later(30), None, 2));
+    assert_eq!(limited, [made[1], made[0]]);
+}
+
+pub fn due_contracts_come_in_pages_after_the_last_one(store: &dyn Store) {
+    let w = world(store);
+    let made = store_due(store, &w, 2, &[later(10), later(20), later(20), later(20), later(30)]);
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let next = read(store, |tx| tx.contracts_due(Some(w.org), later(60), after, 2));
+        assert!(next.len() <= 2);
+        let Some(last) = next.last() else { break };
+        after = Some(*last);
+        seen.extend(next);
+        assert!(seen.len() <= made.len(), "pages that never end");
+    }
+    assert_eq!(seen, made);
+    // A page goes on where it ended though that contract is due no more.
+    write(store, |tx| tx.set_next_due(w.org, w.customer.id, made[2].contract_ref, None));
+    let rest = read(store, |tx| tx.contracts_due(Some(w.org), later(60), Some(made[2]), 10));
+    assert_eq!(rest, made[3..]);
+}
+
+pub fn the_next_due_instant_can_be_moved_and_cleared(store: &dyn Store) {
+    let w = world(store);
+    let contract_ref = w.contract.contract_ref;
+    let due = || read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
+    assert_eq!(due(), []);
+    for at in [later(50), later(70).plus_seconds(1)] {
+        write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, Some(at)));
+        assert_eq!(due(), [due_contract(&w, contract_ref, at)]);
+    }
+    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, Some(later(101))));
+    assert_eq!(due(), []);
+    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, None));
+    assert_eq!(read(store, |tx| tx.contracts_due(Some(w.org), later(1_000_000), None, 10)), []);
+}
+
+pub fn the_next_due_instant_is_brought_forward_but_never_put_off(store: &dyn Store) {
+    let w = world(store);
+    let contract_ref = w.contract.contract_ref;
+    for (at, expected) in [(later(50), later(50)), (later(60), later(50)), (later(40), later(40)), (later(41), later(40))] {
+        write(store, |tx| tx.bring_due_forward(w.org, w.customer.id, contract_ref, at));
+        let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
+        assert_eq!(due, [due_contract(&w, contract_ref, expected)], "{at}");
+    }
+}
+
+pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
+    let (one, other) = (world(store), world(store));
+    // Long ago: nobody else's are due between these.
+    let start = long_ago();
+    let first = store_due(store, &one, 2, &[start.plus_seconds(1)]);
+    let second = store_due(store, &other, 2, &[start]);
+    let third = store_due(store, &one, 3, &[start.plus_seconds(2)]);
+    let mine = [second[0], first[0], third[0]];
+    let now = start.plus_seconds(2);
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let next = read(store, |tx: &mut dyn billing_domain::ports::Tx| Contracts::contracts_due(tx, None, now, after, 2));
+        let Some(last) = next.last() else { break };
+        after = Some(*last);
+        seen.extend(next.into_iter().filter(|due| mine.contains(due)));
+    }
+    assert_eq!(seen, mine);
+    // Leave nothing due to those who come after.
+    write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.organization, due.customer_id, due.contract_ref, None)));
+}

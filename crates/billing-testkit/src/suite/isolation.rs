@@ -1,0 +1,191 @@
+//! What belongs to another organization is not there: every method that takes an organization, asked by the
+//! wrong one.
+
+use billing_domain::document::DocumentKind;
+use billing_domain::document::linking::Slot;
+use billing_domain::page::Page;
+use billing_domain::ports::{DocumentFilter, Lock, Store, Update};
+use billing_domain::refs::ProductNo;
+
+use super::{World, all, done, later, month, read, world, write};
+use crate::FreshIds;
+use crate::fixtures::{self, cents};
+
+/// An organization with things, and one without any.
+fn two(store: &dyn Store) -> (World, billing_domain::refs::OrganizationId) {
+    let owner = world(store);
+    let stranger = fixtures::organization(&FreshIds);
+    write(store, |tx| done(tx.insert_organization(&stranger)));
+    (owner, stranger.id)
+}
+
+pub fn another_organization_sees_no_keys(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let key = fixtures::api_key(&FreshIds, w.org);
+    write(store, |tx| done(tx.insert_api_key(&key)));
+    write(store, |tx| {
+        assert_eq!(tx.api_key(stranger, key.api_key_ref)?, None);
+        assert_eq!(tx.api_keys(stranger, all())?, Page::empty());
+        tx.touch_api_key(stranger, key.api_key_ref, later(1))?;
+        assert!(!tx.delete_api_key(stranger, key.api_key_ref)?);
+        Ok(())
+    });
+    assert_eq!(read(store, |tx| tx.api_key(w.org, key.api_key_ref)), Some(key));
+}
+
+pub fn another_organization_sees_no_catalog(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    read(store, |tx| {
+        assert_eq!(tx.entities(stranger, all())?, Page::empty());
+        assert_eq!(tx.entities_by_refs(stranger, std::slice::from_ref(&w.entity.entity_ref))?, []);
+        assert_eq!(tx.customers(stranger, all())?, Page::empty());
+        assert_eq!(tx.customers_by_refs(stranger, std::slice::from_ref(&w.customer.customer_ref))?, []);
+        assert_eq!(tx.customers_by_ids(stranger, &[w.customer.id])?, []);
+        assert_eq!(tx.customers_by_name(stranger, &w.customer.profile.name)?, []);
+        assert_eq!(tx.usage_products(stranger, all())?, Page::empty());
+        assert_eq!(tx.usage_products_by_refs(stranger, std::slice::from_ref(&w.product.usage_product_ref))?, []);
+        assert_eq!(tx.usage_products_by_name(stranger, &w.product.profile.name)?, []);
+        assert_eq!(tx.pricings(stranger, all())?, Page::empty());
+        assert_eq!(tx.pricings_by_refs(stranger, std::slice::from_ref(&w.pricing.pricing_ref))?, []);
+        Ok(())
+    });
+}
+
+pub fn another_organization_changes_no_catalog(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let name = fixtures::line("Stolen");
+    let (mut entity, mut customer, mut product, mut pricing) =
+        (w.entity.clone(), w.customer.clone(), w.product.clone(), w.pricing.clone());
+    entity.profile.name = name.clone();
+    customer.profile.name = name.clone();
+    product.profile.name = name.clone();
+    pricing.content.name = name;
+    write(store, |tx| {
+        assert_eq!(tx.update_entity(stranger, &entity)?, Update::Unknown);
+        assert_eq!(tx.update_customer(stranger, &customer)?, Update::Unknown);
+        assert_eq!(tx.update_usage_product(stranger, &product)?, Update::Unknown);
+        assert_eq!(tx.update_pricing(stranger, &pricing)?, Update::Unknown);
+        Ok(())
+    });
+    read(store, |tx| {
+        assert_eq!(tx.entities(w.org, all())?.items, std::slice::from_ref(&w.entity));
+        assert_eq!(tx.customers(w.org, all())?.items, std::slice::from_ref(&w.customer));
+        assert_eq!(tx.usage_products(w.org, all())?.items, std::slice::from_ref(&w.product));
+        assert_eq!(tx.pricings(w.org, all())?.items, std::slice::from_ref(&w.pricing));
+        Ok(())
+    });
+}
+
+pub fn another_organization_may_use_the_same_references(store: &dyn Store) {
+    // Worlds share every reference, name and number prefix.
+    let (one, other) = (world(store), world(store));
+    for w in [&one, &other] {
+        read(store, |tx| {
+            let customers = tx.customers_by_name(w.org, &w.customer.profile.name)?;
+            assert_eq!(customers, std::slice::from_ref(&w.customer));
+            assert_eq!(tx.entities(w.org, all())?.total, 1);
+            assert_eq!(tx.contracts_of_customer(w.org, w.customer.id, all())?.items, std::slice::from_ref(&w.contract));
+            Ok(())
+        });
+    }
+    assert_ne!(one.customer.id, other.customer.id);
+}
+
+pub fn another_organization_sees_no_contracts(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let contract = w.contract.contract_ref;
+    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract, Some(later(1))));
+    write(store, |tx| {
+        assert_eq!(tx.contract(stranger, contract)?, None);
+        assert_eq!(tx.contracts_of_customer(stranger, w.customer.id, all())?, Page::empty());
+        assert_eq!(tx.contracts_metering(stranger, w.customer.id, &w.product.usage_product_ref)?, []);
+        assert_eq!(tx.contracts_due(Some(stranger), later(2), None, 10)?, []);
+        assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Shared)?, None);
+        assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Exclusive)?, None);
+        tx.bring_due_forward(stranger, w.customer.id, contract, later(0))?;
+        tx.set_next_due(stranger, w.customer.id, contract, None)
+    });
+    let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
+    assert_eq!(due.iter().map(|due| due.due_at).collect::<Vec<_>>(), [later(1)]);
+}
+
+pub fn another_organization_sees_no_usage(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let head = w.open(store, w.head(1));
+    let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
+    write(store, |tx| {
+        tx.insert_events(w.org, std::slice::from_ref(&event))?;
+        tx.lock_usage(w.org, w.customer.id, std::slice::from_ref(&key))
+    });
+    read(store, |tx| {
+        assert_eq!(tx.event(stranger, event.event_ref)?, None);
+        assert!(!tx.has_events(stranger, w.customer.id, head.document_ref)?);
+        assert_eq!(tx.usage(stranger, w.customer.id, std::slice::from_ref(&key))?, []);
+        Ok(())
+    });
+}
+
+pub fn another_organization_sees_no_documents(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let head = w.open(store, w.head(1));
+    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    write(store, |tx| {
+        assert_eq!(tx.document(stranger, head.document_ref)?, None);
+        assert_eq!(tx.documents(stranger, &DocumentFilter::default(), all())?, Page::empty());
+        let filter = DocumentFilter { customer_id: Some(customer), contract_ref: Some(contract), ..DocumentFilter::default() };
+        assert_eq!(tx.documents(stranger, &filter, all())?, Page::empty());
+        for lock in [None, Some(Lock::Exclusive)] {
+            let found = tx.regular_document(stranger, customer, contract, ProductNo(0), month(1).start(), Slot::Period, lock)?;
+            assert_eq!(found, None);
+        }
+        assert_eq!(tx.documents_of_contract(stranger, customer, contract, month(1))?, []);
+        assert_eq!(tx.drafts_of_contract(stranger, customer, contract)?, []);
+        assert!(!tx.issue_document(stranger, customer, head.document_ref, &w.frozen(&head, cents(1)))?);
+        assert!(!tx.void_draft(stranger, customer, head.document_ref, later(1))?);
+        Ok(())
+    });
+    let drafts = read(store, |tx| tx.drafts_of_contract(w.org, customer, contract));
+    assert_eq!(drafts.into_iter().map(|document| document.head).collect::<Vec<_>>(), [head]);
+}
+
+pub fn another_organization_has_its_own_numbers(store: &dyn Store) {
+    let (one, other) = (world(store), world(store));
+    for (w, document, contract) in [(&one, 1, 2), (&one, 2, 3), (&other, 1, 2), (&one, 3, 4), (&other, 2, 3)] {
+        let taken = write(store, |tx| {
+            let document = tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)?;
+            Ok((document, tx.next_contract_number(w.org)?))
+        });
+        assert_eq!(taken, (document, contract));
+    }
+}
+
+pub fn another_customer_reaches_neither_contract_nor_document(store: &dyn Store) {
+    let w = world(store);
+    let other = fixtures::customer(&FreshIds, "other");
+    let head = w.open(store, w.head(1));
+    let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &other))?;
+        tx.insert_events(w.org, std::slice::from_ref(&event))?;
+        tx.set_next_due(w.org, w.customer.id, w.contract.contract_ref, Some(later(1)))
+    });
+    let contract = w.contract.contract_ref;
+    write(store, |tx| {
+        assert_eq!(tx.contracts_of_customer(w.org, other.id, all())?, Page::empty());
+        assert_eq!(tx.contracts_metering(w.org, other.id, &w.product.usage_product_ref)?, []);
+        assert_eq!(tx.lock_contract(w.org, other.id, contract, Lock::Shared)?, None);
+        tx.bring_due_forward(w.org, other.id, contract, later(0))?;
+        tx.set_next_due(w.org, other.id, contract, None)?;
+        assert!(!tx.has_events(w.org, other.id, head.document_ref)?);
+        let found = tx.regular_document(w.org, other.id, contract, ProductNo(0), month(1).start(), Slot::Period, None)?;
+        assert_eq!(found, None);
+        assert_eq!(tx.documents_of_contract(w.org, other.id, contract, month(1))?, []);
+        assert_eq!(tx.drafts_of_contract(w.org, other.id, contract)?, []);
+        assert!(!tx.issue_document(w.org, other.id, head.document_ref, &w.frozen(&head, cents(1)))?);
+        assert!(!tx.void_draft(w.org, other.id, head.document_ref, later(1))?);
+        Ok(())
+    });
+    let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
+    assert_eq!(due.iter().map(|due| due.due_at).collect::<Vec<_>>(), [later(1)]);
+}

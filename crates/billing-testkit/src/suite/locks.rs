@@ -1,0 +1,153 @@
+//! What it means to hold a row: threads that would tread on each other without.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::time::Duration;
+
+use billing_domain::document::linking::Slot;
+use billing_domain::ports::{DocumentFilter, Lock, Store, Tx};
+use billing_domain::refs::{EventRef, ProductNo};
+use billing_domain::usage::UsageKey;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{all, later, month, read, world, write, write_contended};
+use crate::fixtures::{self, cents, date, quantity};
+
+const THREADS: u32 = 4;
+const ROUNDS: u32 = 10;
+
+pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
+    let w = world(store);
+    let start = Barrier::new(THREADS as usize);
+    std::thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                start.wait();
+                for n in 1..=ROUNDS {
+                    write_contended(store, |tx| {
+                        let contract = w.contract.contract_ref;
+                        let version = tx.lock_contract(w.org, w.customer.id, contract, Lock::Exclusive)?;
+                        assert_eq!(version, Some(1));
+                        let (first_day, lock) = (month(n).start(), Some(Lock::Exclusive));
+                        let found =
+                            tx.regular_document(w.org, w.customer.id, contract, ProductNo(0), first_day, Slot::Period, lock)?;
+                        if found.is_none() {
+                            w.open_in(tx, w.head(n))?;
+                        }
+                        Ok(())
+                    });
+                }
+            });
+        }
+    });
+    let stored = read(store, |tx| tx.documents(w.org, &DocumentFilter::default(), all()));
+    let mut numbers: Vec<u64> = stored.items.iter().map(|document| document.head.number.sequence).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=u64::from(ROUNDS)).collect::<Vec<_>>());
+    let unknown = w.another_contract(9).contract_ref;
+    assert_eq!(write(store, |tx| tx.lock_contract(w.org, w.customer.id, unknown, Lock::Shared)), None);
+}
+
+pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn Store) {
+    let w = world(store);
+    let drafts = |tx: &mut dyn Tx| tx.drafts_of_contract(w.org, w.customer.id, w.contract.contract_ref);
+    std::thread::scope(|threads| {
+        let mut other = None;
+        let (sender, receiver) = mpsc::channel();
+        write(store, |tx| {
+            tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared)?;
+            let before = drafts(tx)?;
+            // The work may run again; the other thread needs to be there only once.
+            other.get_or_insert_with(|| {
+                let (sender, w) = (sender.clone(), &w);
+                threads.spawn(move || {
+                    sender.send(read(store, |tx| tx.contract(w.org, w.contract.contract_ref))).ok();
+                    write_contended(store, |tx| w.open_in(tx, w.head(1)));
+                });
+                let seen = receiver.recv_timeout(Duration::from_secs(10)).expect("a reader waits for nobody");
+                assert_eq!(seen.as_ref(), Some(&w.contract));
+            });
+            // Time enough for the other to open its document, if nothing held it back.
+            std::thread::sleep(Duration::from_millis(100));
+            assert_eq!(drafts(tx)?, before);
+            Ok(())
+        });
+    });
+    assert_eq!(read(store, drafts).len(), 1, "held no longer");
+}
+
+pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let issued = w.frozen(&head, cents(1));
+    let (start, won) = (Barrier::new(THREADS as usize), AtomicU32::new(0));
+    std::thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                start.wait();
+                let mine = write_contended(store, |tx| {
+                    let (contract, first_day) = (w.contract.contract_ref, date("2026-01-01"));
+                    tx.lock_contract(w.org, w.customer.id, contract, Lock::Shared)?;
+                    let lock = Some(Lock::Exclusive);
+                    tx.regular_document(w.org, w.customer.id, contract, ProductNo(0), first_day, Slot::Period, lock)?;
+                    tx.issue_document(w.org, w.customer.id, head.document_ref, &issued)
+                });
+                won.fetch_add(u32::from(mine), Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(won.into_inner(), 1);
+}
+
+/// Adds one event to each total, as recording usage does.
+fn add_one(tx: &mut dyn Tx, w: &super::World, keys: &[UsageKey]) -> billing_domain::ports::StoreResult<()> {
+    let held = tx.lock_usage(w.org, w.customer.id, keys)?;
+    let event_ref = EventRef::from_uuid(Uuid::now_v7());
+    let plus = |(key, total): (UsageKey, billing_domain::usage::UsageTotal)| {
+        (key, total.plus(later(0), event_ref, quantity("0.5")).expect("in range"))
+    };
+    let totals: Vec<_> = held.into_iter().map(plus).collect();
+    tx.put_usage(w.org, w.customer.id, &totals)
+}
+
+pub fn held_totals_lose_no_update(store: &dyn Store) {
+    let w = world(store);
+    let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
+    let start = Barrier::new(THREADS as usize);
+    std::thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                start.wait();
+                for _ in 0..ROUNDS {
+                    write_contended(store, |tx| add_one(tx, &w, std::slice::from_ref(&key)));
+                }
+            });
+        }
+    });
+    let total = read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key))).remove(0).1;
+    assert_eq!(total.events, u64::from(THREADS * ROUNDS));
+    assert_eq!(total.sum.as_decimal(), Decimal::new(i64::from(THREADS * ROUNDS) * 5, 1));
+}
+
+pub fn totals_held_in_any_order_end_in_no_deadlock(store: &dyn Store) {
+    let w = world(store);
+    let forwards: Vec<UsageKey> =
+        (1..=6).map(|n| fixtures::usage_key(&w.contract, 0, &format!("2026-{n:02}-01"), &w.product.usage_product_ref)).collect();
+    let backwards: Vec<UsageKey> = forwards.iter().rev().cloned().collect();
+    let start = Barrier::new(THREADS as usize);
+    std::thread::scope(|threads| {
+        for thread in 0..THREADS {
+            let (w, start, keys) = (&w, &start, if thread % 2 == 0 { &forwards } else { &backwards });
+            threads.spawn(move || {
+                start.wait();
+                for _ in 0..ROUNDS {
+                    write_contended(store, |tx| add_one(tx, w, keys));
+                }
+            });
+        }
+    });
+    let totals = read(store, |tx| tx.usage(w.org, w.customer.id, &forwards));
+    assert_eq!(totals.len(), forwards.len());
+    assert!(totals.iter().all(|(_, total)| total.events == u64::from(THREADS * ROUNDS)));
+}

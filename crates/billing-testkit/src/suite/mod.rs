@@ -1,0 +1,336 @@
+//! The contract suite of the ports: every sentence of their doc comments, tested on any store.
+//!
+//! [`store_contract!`](crate::store_contract) makes a test of each function. A function makes its own
+//! organization with fresh identifiers, so that tests may share a database and run side by side; none expects
+//! an empty store. They open a transaction per step, as use cases do.
+
+#![allow(missing_docs, reason = "a test's name is its sentence")]
+
+pub mod access;
+pub mod catalog;
+pub mod contracts;
+pub mod documents;
+pub mod filters;
+pub mod isolation;
+pub mod keeping;
+pub mod locks;
+pub mod numbers;
+pub mod transactions;
+pub mod usage;
+
+use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::contract::Contract;
+use billing_domain::document::{DocumentHead, IssuedDocument};
+use billing_domain::money::Money;
+use billing_domain::page::PageRequest;
+use billing_domain::party::{Customer, Entity, Organization};
+use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
+use billing_domain::refs::{DocumentRef, OrganizationId};
+use chrono::{DateTime, SecondsFormat};
+
+use crate::{FreshIds, fixtures};
+
+/// Makes a `#[test]` of every function of the [suite](crate::suite) for one store.
+///
+/// The expression makes a value that implements [`Store`](billing_domain::ports::Store); it is evaluated once
+/// per test and lives as long as the test. Attributes before it go on every test.
+///
+/// ```
+/// # // A doc test compiles this file without `cfg(test)`: the tests are checked, not run.
+/// billing_testkit::store_contract!(billing_testkit::MemoryStore::new());
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! store_contract {
+    ($(#[$meta:meta])* $make:expr) => {
+        $crate::store_contract! { @modules [$(#[$meta])*] [$make]
+            access {
+                administrators_and_keys_come_back_with_every_field
+                an_e_mail_is_taken_in_every_organization
+                a_log_in_name_is_taken_in_every_organization
+                api_keys_are_listed_by_creation_then_by_reference
+                an_organizations_name_is_taken_once
+                a_key_remembers_its_last_use_and_can_be_deleted_once
+                sessions_begin_are_used_and_end
+                purged_sessions_are_those_that_began_before
+                a_token_can_be_ended_twice_and_forgotten_once_expired
+                signing_secrets_come_newest_first_by_purpose
+            }
+            catalog {
+                everything_of_the_catalog_comes_back_with_every_field
+                everything_of_the_catalog_comes_back_without_optional_fields
+                every_price_model_comes_back_with_its_own_digits
+                references_are_taken_once_without_ending_the_transaction
+                a_number_prefix_is_taken_once_also_by_an_update
+                updates_replace_the_profile_and_nothing_else
+                an_update_of_what_is_not_there_says_so
+                lists_are_ordered_by_creation_then_by_reference
+                lists_come_in_pages_with_the_total
+                lists_by_references_leave_out_what_is_not_there
+                at_most_two_namesakes_are_answered
+            }
+            contracts {
+                a_contract_comes_back_with_every_field_and_segment
+                a_contract_comes_back_without_optional_fields
+                a_customers_contracts_come_by_creation_in_pages
+                contracts_metering_looks_at_every_version_of_every_product
+                due_contracts_come_longest_due_first_then_by_reference
+                due_contracts_come_in_pages_after_the_last_one
+                the_next_due_instant_can_be_moved_and_cleared
+                the_next_due_instant_is_brought_forward_but_never_put_off
+                due_contracts_of_all_organizations_come_in_one_order
+            }
+            documents {
+                a_draft_comes_back_with_every_field
+                a_regular_document_is_found_by_product_period_and_slot
+                a_void_document_leaves_its_slot
+                a_second_regular_document_of_a_slot_is_corrupt
+                a_draft_is_issued_once_and_keeps_what_it_says
+                a_draft_is_voided_once_and_never_issued_then
+                a_contracts_documents_are_those_with_a_day_in_common
+                drafts_are_neither_issued_nor_void
+            }
+            filters {
+                documents_are_listed_by_creation_then_by_reference_in_pages
+                each_field_of_a_filter_narrows_the_list
+                the_state_of_a_filter_is_derived
+                an_issued_credit_counts_towards_its_invoices_state
+            }
+            isolation {
+                another_organization_sees_no_keys
+                another_organization_sees_no_catalog
+                another_organization_changes_no_catalog
+                another_organization_may_use_the_same_references
+                another_organization_sees_no_contracts
+                another_organization_sees_no_usage
+                another_organization_sees_no_documents
+                another_organization_has_its_own_numbers
+                another_customer_reaches_neither_contract_nor_document
+            }
+            keeping {
+                quantities_keep_their_digits
+                amounts_keep_every_minor_unit
+                instants_keep_their_microseconds
+                days_keep_from_the_first_year_to_the_last
+                texts_keep_every_character
+            }
+            locks {
+                a_held_contract_makes_check_then_open_safe
+                a_contract_held_shared_can_be_read_but_not_changed_by_others
+                a_held_draft_is_issued_by_one_alone
+                held_totals_lose_no_update
+                totals_held_in_any_order_end_in_no_deadlock
+            }
+            numbers {
+                document_numbers_count_from_one_by_entity_and_kind
+                numbers_have_no_gaps_under_threads_and_roll_backs
+                contract_numbers_count_from_one_without_gaps_under_threads
+                numbers_in_a_contract_count_from_one
+            }
+            transactions {
+                a_store_is_ready
+                a_committed_transaction_is_seen_by_the_next
+                a_transaction_sees_its_own_writes
+                a_rolled_back_transaction_leaves_nothing
+                a_rolled_back_update_and_delete_leave_everything
+                a_rolled_back_number_is_given_again
+                nothing_uncommitted_is_seen_and_a_reader_waits_for_no_writer
+                a_reader_keeps_one_view_while_others_commit
+                a_taken_row_does_not_end_the_transaction
+                the_number_of_organizations_grows_with_each
+            }
+            usage {
+                an_event_comes_back_with_every_field
+                an_event_comes_back_without_optional_fields
+                a_deleted_event_is_still_there
+                events_are_stored_all_or_none
+                many_events_are_stored_at_once
+                a_document_has_events_until_all_are_deleted
+                totals_that_are_not_there_are_made_as_zero
+                totals_are_answered_in_the_order_of_their_keys
+                totals_are_replaced_and_read_back
+                totals_of_usage_keep_every_part
+            }
+        }
+    };
+    (@modules $metas:tt $make:tt $($module:ident { $($name:ident)+ })+) => {
+        $($crate::store_contract! { @module $module $metas $make $($name)+ })+
+    };
+    (@module $module:ident $metas:tt $make:tt $($name:ident)+) => {
+        mod $module {
+            #[allow(unused_imports, reason = "the store's expression may need nothing")]
+            use super::*;
+            $($crate::store_contract! { @test $module $name $metas $make })+
+        }
+    };
+    (@test $module:ident $name:ident [$(#[$meta:meta])*] [$make:expr]) => {
+        #[test]
+        $(#[$meta])*
+        fn $name() {
+            let store = $make;
+            $crate::suite::$module::$name(&store);
+        }
+    };
+}
+
+/// Work that is committed.
+fn write<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
+    transact::<T, StoreError>(store, Access::Write, |tx| work(tx)).expect("the work is committed")
+}
+
+/// Work that only reads.
+fn read<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
+    transact::<T, StoreError>(store, Access::Read, |tx| work(tx)).expect("the work is read")
+}
+
+/// Work that is rolled back; answers what it made.
+fn undo<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
+    let mut made = None;
+    let undone = store.run(Access::Write, &mut |tx| {
+        made = Some(work(tx).expect("the work is done"));
+        Err(RollBack)
+    });
+    undone.expect("a roll-back is no error");
+    made.expect("the work has run")
+}
+
+/// As [`write`], once more whenever others were faster too often.
+fn write_contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
+    loop {
+        match transact::<T, StoreError>(store, Access::Write, |tx| work(tx)) {
+            Err(StoreError::Contended) => std::thread::yield_now(),
+            done => return done.expect("the work is committed"),
+        }
+    }
+}
+
+fn done(insertion: StoreResult<Insertion>) -> StoreResult<()> {
+    assert_eq!(insertion?, Insertion::Done);
+    Ok(())
+}
+
+fn updated(update: StoreResult<Update>) -> StoreResult<()> {
+    assert_eq!(update?, Update::Done);
+    Ok(())
+}
+
+fn page(size: u32, number: u32) -> PageRequest {
+    PageRequest::new(size, number).expect("a page")
+}
+
+/// Everything a small list has.
+fn all() -> PageRequest {
+    page(1000, 0)
+}
+
+/// A month of 2026.
+fn month(n: u32) -> billing_domain::calendar::Period {
+    let start = fixtures::date(&format!("2026-{n:02}-01"));
+    let end = billing_domain::calendar::plus_months(start, 1);
+    billing_domain::calendar::Period::new(start, end).expect("a month")
+}
+
+/// An instant some seconds after everything was made.
+fn later(seconds: i64) -> billing_domain::calendar::Timestamp {
+    fixtures::at(fixtures::CREATED_AT).plus_seconds(seconds)
+}
+
+/// An instant long before any other test's, to the microsecond its own: what is told apart by time alone.
+fn long_ago() -> billing_domain::calendar::Timestamp {
+    let (seconds, nanos) = uuid::Uuid::now_v7().get_timestamp().expect("version 7 has a time").to_unix();
+    let seconds = i64::try_from(seconds).expect("a time of our era") - 100 * 365 * 24 * 3600;
+    let text = DateTime::from_timestamp(seconds, nanos).expect("an instant").to_rfc3339_opts(SecondsFormat::Micros, true);
+    fixtures::at(&text)
+}
+
+/// One organization with one of everything; references are the same in every one.
+struct World {
+    organization: Organization,
+    org: OrganizationId,
+    entity: Entity,
+    customer: Customer,
+    product: UsageProduct,
+    pricing: Pricing,
+    contract: Contract,
+}
+
+/// Stores a new [`World`].
+fn world(store: &dyn Store) -> World {
+    let organization = fixtures::organization(&FreshIds);
+    let customer = fixtures::customer(&FreshIds, "acme");
+    let pricing = fixtures::pricing("api", vec![fixtures::fixed("base", "10"), fixtures::per_unit("calls", "0.01")]);
+    let contract = fixtures::contract(&FreshIds, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
+    let world = World {
+        org: organization.id,
+        organization,
+        entity: fixtures::entity("main"),
+        customer,
+        product: fixtures::usage_product("calls"),
+        pricing,
+        contract,
+    };
+    write(store, |tx| {
+        done(tx.insert_organization(&world.organization))?;
+        done(tx.insert_entity(world.org, &world.entity))?;
+        done(tx.insert_customer(world.org, &world.customer))?;
+        done(tx.insert_usage_product(world.org, &world.product))?;
+        done(tx.insert_pricing(world.org, &world.pricing))?;
+        tx.next_contract_number(world.org)?;
+        tx.insert_contract(world.org, &world.contract, None)
+    });
+    world
+}
+
+impl World {
+    /// Another contract of the same customer, not stored; numbers as given.
+    fn another_contract(&self, number: u64) -> Contract {
+        let terms = fixtures::agreed(&self.pricing, "2026-01-01", "2026-12-31");
+        Contract { number, ..fixtures::contract(&FreshIds, &self.customer, vec![terms]) }
+    }
+
+    /// A draft's head with made-up numbers, not stored.
+    fn head(&self, month_of_2026: u32) -> DocumentHead {
+        fixtures::document_head(&FreshIds, &self.contract, &self.entity, month(month_of_2026))
+    }
+
+    /// Stores a draft as use cases do: the contract held, numbers taken in the same transaction.
+    fn open(&self, store: &dyn Store, head: DocumentHead) -> DocumentHead {
+        write(store, |tx| self.open_in(tx, head.clone()))
+    }
+
+    fn open_in(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
+        tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        head.number.sequence = tx.next_document_number(self.org, &head.entity_ref, head.kind)?;
+        head.number_in_contract = tx.next_number_in_contract(self.org, head.customer_id, head.contract_ref)?;
+        tx.open_document(self.org, &head)?;
+        Ok(head)
+    }
+
+    /// What is frozen of a draft with one line.
+    fn frozen(&self, head: &DocumentHead, amount: Money) -> IssuedDocument {
+        fixtures::frozen(head, &self.contract, &self.customer, &self.entity, amount)
+    }
+
+    /// Opens a draft and issues it.
+    fn issue(&self, store: &dyn Store, head: DocumentHead, amount: Money) -> DocumentHead {
+        let head = self.open(store, head);
+        let issued = self.frozen(&head, amount);
+        assert!(write(store, |tx| {
+            tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+            tx.issue_document(self.org, head.customer_id, head.document_ref, &issued)
+        }));
+        head
+    }
+
+    /// Puts a draft out of force.
+    fn void(&self, store: &dyn Store, head: &DocumentHead) {
+        assert!(write(store, |tx| {
+            tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+            tx.void_draft(self.org, head.customer_id, head.document_ref, later(60))
+        }));
+    }
+}
+
+fn refs_of(documents: &[billing_domain::document::Document]) -> Vec<DocumentRef> {
+    documents.iter().map(|document| document.head.document_ref).collect()
+}

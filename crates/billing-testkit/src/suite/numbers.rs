@@ -1,0 +1,109 @@
+//! Number series.
+
+use std::sync::Mutex;
+
+use billing_domain::document::DocumentKind;
+use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError};
+
+use super::{done, world, write, write_contended};
+use crate::fixtures;
+
+const THREADS: u64 = 4;
+const ROUNDS: u64 = 25;
+
+pub fn document_numbers_count_from_one_by_entity_and_kind(store: &dyn Store) {
+    let w = world(store);
+    let second = fixtures::entity("second");
+    write(store, |tx| done(tx.insert_entity(w.org, &second)));
+    let rows = [
+        (&w.entity, DocumentKind::Invoice, 1),
+        (&w.entity, DocumentKind::Invoice, 2),
+        (&w.entity, DocumentKind::Credit, 1),
+        (&w.entity, DocumentKind::Debit, 1),
+        (&second, DocumentKind::Invoice, 1),
+        (&w.entity, DocumentKind::Invoice, 3),
+        (&second, DocumentKind::Invoice, 2),
+    ];
+    for (entity, kind, expected) in rows {
+        assert_eq!(write(store, |tx| tx.next_document_number(w.org, &entity.entity_ref, kind)), expected, "{kind:?}");
+    }
+    // Several in one transaction.
+    let taken = write(store, |tx| {
+        let mut next = || tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice);
+        Ok([next()?, next()?, next()?])
+    });
+    assert_eq!(taken, [4, 5, 6]);
+}
+
+pub fn numbers_have_no_gaps_under_threads_and_roll_backs(store: &dyn Store) {
+    let w = world(store);
+    let committed = Mutex::new(Vec::new());
+    std::thread::scope(|threads| {
+        for thread in 0..THREADS {
+            let (committed, w) = (&committed, &w);
+            threads.spawn(move || {
+                for round in 0..ROUNDS {
+                    // Every fifth is undone, and takes no number with it.
+                    let undo = (thread + round) % 5 == 0;
+                    let number = take_number(store, w, undo);
+                    if !undo {
+                        committed.lock().expect("no thread has panicked").push(number);
+                    }
+                }
+            });
+        }
+    });
+    let mut numbers = committed.into_inner().expect("no thread has panicked");
+    numbers.sort_unstable();
+    let expected: Vec<u64> = (1..=numbers.len() as u64).collect();
+    assert_eq!(numbers, expected);
+    assert_eq!(numbers.len() as u64, THREADS * ROUNDS * 4 / 5);
+}
+
+fn take_number(store: &dyn Store, w: &super::World, undo: bool) -> u64 {
+    let mut number = 0;
+    loop {
+        let ran = store.run(Access::Write, &mut |tx| {
+            number = tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice).map_err(|_| RollBack)?;
+            if undo { Err(RollBack) } else { Ok(()) }
+        });
+        match ran {
+            Ok(()) => return number,
+            Err(StoreError::Contended) => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+pub fn contract_numbers_count_from_one_without_gaps_under_threads(store: &dyn Store) {
+    let w = world(store);
+    let taken = Mutex::new(Vec::new());
+    std::thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let number = write_contended(store, |tx| tx.next_contract_number(w.org));
+                    taken.lock().expect("no thread has panicked").push(number);
+                }
+            });
+        }
+    });
+    let mut numbers = taken.into_inner().expect("no thread has panicked");
+    numbers.sort_unstable();
+    // The world's own contract has number 1.
+    let expected: Vec<u64> = (2..=THREADS * ROUNDS + 1).collect();
+    assert_eq!(numbers, expected);
+}
+
+pub fn numbers_in_a_contract_count_from_one(store: &dyn Store) {
+    let w = world(store);
+    let second = w.another_contract(2);
+    write(store, |tx| tx.insert_contract(w.org, &second, None));
+    for (contract, expected) in [(&w.contract, 1), (&w.contract, 2), (&second, 1), (&w.contract, 3), (&second, 2)] {
+        let number = write(store, |tx| {
+            tx.lock_contract(w.org, w.customer.id, contract.contract_ref, Lock::Exclusive)?;
+            tx.next_number_in_contract(w.org, w.customer.id, contract.contract_ref)
+        });
+        assert_eq!(number, expected);
+    }
+}

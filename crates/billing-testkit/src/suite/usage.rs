@@ -1,0 +1,232 @@
+//! Usage events and running totals.
+
+use billing_domain::access::Actor;
+use billing_domain::document::DocumentHead;
+use billing_domain::ports::{Access, RollBack, Store};
+use billing_domain::quantity::QuantitySum;
+use billing_domain::refs::{AdminRef, ApiKeyRef, EventRef, FormatRef};
+use billing_domain::usage::{
+    FormattedSource, LatestUsage, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
+};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{World, done, later, read, world, write};
+use crate::FreshIds;
+use crate::fixtures::{self, quantity};
+
+/// More than one statement of any database holds.
+const MANY: i64 = 2_500;
+
+fn event(w: &World, head: &DocumentHead, seconds: i64, quantity: &str) -> UsageEvent {
+    fixtures::event(&FreshIds, head, &w.product.usage_product_ref, later(seconds), fixtures::quantity(quantity))
+}
+
+fn insert(store: &dyn Store, w: &World, events: &[UsageEvent]) {
+    write(store, |tx| tx.insert_events(w.org, events));
+}
+
+pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let number = |text: &str| ReportValue::Number(text.to_owned());
+    let text = |text: &str| ReportValue::Text(text.to_owned());
+    let entries = [
+        ("z", number("1.50")),
+        ("a", number("-0")),
+        ("1", number("1e400")),
+        ("10", number("123456789012345678901234567890.123456789")),
+        ("2", number("0.1e-7")),
+        ("null", ReportValue::Null),
+        ("yes", ReportValue::Bool(true)),
+        ("no", ReportValue::Bool(false)),
+        ("empty", text("")),
+        ("Text \"quoted\\", text("1.50 ✓ 𝄞 \\u0041 'x' \"y\"")),
+        ("m", text("true")),
+    ];
+    let report = entries.map(|(key, value)| (key.to_owned(), value)).to_vec();
+    let full = UsageEvent {
+        report_data: Some(ReportData::new(report).expect("report data")),
+        validations: Some(Validations { currency: Some(fixtures::eur()), entity_ref: Some(w.entity.entity_ref.clone()) }),
+        formatted: Some(FormattedSource {
+            format_ref: FormatRef::parse("format-1").expect("a reference"),
+            format_version: 7,
+            raw_event: r#"{"b": 1.50, "a": [1e3, null, "\u00e4"], "b": 2 }"#.to_owned(),
+        }),
+        recorded_at: later(2),
+        revised_at: later(3),
+        revised_by: Actor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7())),
+        ..event(&w, &head, -1, "12345678901234.000001")
+    };
+    let one_check = UsageEvent {
+        validations: Some(Validations { currency: None, entity_ref: Some(w.entity.entity_ref.clone()) }),
+        report_data: Some(ReportData::new(vec![]).expect("no report data")),
+        revised_by: Actor::Admin(AdminRef::from_uuid(Uuid::now_v7())),
+        ..event(&w, &head, 0, "0")
+    };
+    insert(store, &w, &[full.clone(), one_check.clone()]);
+    for event in [full, one_check] {
+        let stored = read(store, |tx| tx.event(w.org, event.event_ref)).expect("an event");
+        assert_eq!(stored, event);
+        assert_eq!(format!("{stored:?}"), format!("{event:?}"));
+    }
+}
+
+pub fn an_event_comes_back_without_optional_fields(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let event = event(&w, &head, 0, "1");
+    insert(store, &w, std::slice::from_ref(&event));
+    assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));
+    let unknown = EventRef::from_uuid(Uuid::now_v7());
+    assert_eq!(read(store, |tx| tx.event(w.org, unknown)), None);
+    insert(store, &w, &[]);
+}
+
+pub fn a_deleted_event_is_still_there(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let deleted = UsageEvent { deleted: true, revision: 2, revised_at: later(9), ..event(&w, &head, 0, "1") };
+    insert(store, &w, std::slice::from_ref(&deleted));
+    assert_eq!(read(store, |tx| tx.event(w.org, deleted.event_ref)), Some(deleted));
+}
+
+pub fn events_are_stored_all_or_none(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let (first, second, third) = (event(&w, &head, 1, "1"), event(&w, &head, 2, "2"), event(&w, &head, 3, "3"));
+    insert(store, &w, std::slice::from_ref(&first));
+    let mut answer = None;
+    let undone = store.run(Access::Write, &mut |tx| {
+        answer = Some(tx.insert_events(w.org, &[second.clone(), first.clone(), third.clone()]));
+        Err(RollBack)
+    });
+    undone.expect("a roll-back is no error");
+    assert!(matches!(answer, Some(Err(_))), "an event that is there already: {answer:?}");
+    read(store, |tx| {
+        assert_eq!(tx.event(w.org, first.event_ref)?.as_ref(), Some(&first));
+        assert_eq!(tx.event(w.org, second.event_ref)?, None);
+        assert_eq!(tx.event(w.org, third.event_ref)?, None);
+        Ok(())
+    });
+}
+
+pub fn many_events_are_stored_at_once(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    // Optional fields that differ from row to row.
+    let events: Vec<UsageEvent> = (0..MANY)
+        .map(|n| UsageEvent {
+            validations: (n % 2 == 0).then(|| Validations { currency: Some(fixtures::eur()), entity_ref: None }),
+            ..event(&w, &head, n, &n.to_string())
+        })
+        .collect();
+    insert(store, &w, &events);
+    read(store, |tx| {
+        for event in events.iter().step_by(251).chain(events.last()) {
+            assert_eq!(tx.event(w.org, event.event_ref)?.as_ref(), Some(event));
+        }
+        Ok(())
+    });
+}
+
+pub fn a_document_has_events_until_all_are_deleted(store: &dyn Store) {
+    let w = world(store);
+    let (empty, deleted, live) = (w.open(store, w.head(1)), w.open(store, w.head(2)), w.open(store, w.head(3)));
+    let gone = UsageEvent { deleted: true, ..event(&w, &deleted, 0, "1") };
+    let both = [UsageEvent { deleted: true, ..event(&w, &live, 0, "1") }, event(&w, &live, 0, "0")];
+    insert(store, &w, &[gone]);
+    insert(store, &w, &both);
+    for (head, expected) in [(&empty, false), (&deleted, false), (&live, true)] {
+        assert_eq!(read(store, |tx| tx.has_events(w.org, w.customer.id, head.document_ref)), expected);
+    }
+}
+
+fn keys(w: &World) -> Vec<UsageKey> {
+    let other = fixtures::usage_product_ref("Zeta");
+    vec![
+        fixtures::usage_key(&w.contract, 0, "2026-02-01", &w.product.usage_product_ref),
+        fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref),
+        fixtures::usage_key(&w.contract, 0, "2026-01-01", &other),
+        fixtures::usage_key(&w.contract, 0, "2026-10-01", &w.product.usage_product_ref),
+    ]
+}
+
+fn world_with_keys(store: &dyn Store) -> (World, Vec<UsageKey>) {
+    let w = world(store);
+    write(store, |tx| done(tx.insert_usage_product(w.org, &fixtures::usage_product("Zeta"))));
+    let keys = keys(&w);
+    (w, keys)
+}
+
+pub fn totals_that_are_not_there_are_made_as_zero(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys)), []);
+    let made = write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..2]));
+    assert!(made.len() == 2 && made.iter().all(|(_, total)| *total == UsageTotal::ZERO));
+    // Made means there: as zero, in the next transaction, and others still not.
+    let mut stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys));
+    stored.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(stored, made);
+    assert_eq!(write(store, |tx| tx.lock_usage(w.org, w.customer.id, &[])), []);
+    assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &[])), []);
+}
+
+pub fn totals_are_answered_in_the_order_of_their_keys(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let mut sorted = keys.clone();
+    sorted.sort();
+    assert_ne!(sorted, keys);
+    // Some are there already, some are made.
+    write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..1]));
+    for _ in 0..2 {
+        let answered = write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys));
+        assert_eq!(answered.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), sorted);
+    }
+}
+
+pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let event_ref = EventRef::from_uuid(Uuid::now_v7());
+    let one = UsageTotal::ZERO.plus(later(1), event_ref, quantity("2.50")).expect("in range");
+    let two = one.plus(later(2), event_ref, quantity("0.1")).expect("in range");
+    for total in [one, two, UsageTotal::ZERO] {
+        write(store, |tx| {
+            tx.lock_usage(w.org, w.customer.id, &keys[..2])?;
+            tx.put_usage(w.org, w.customer.id, &[(keys[0].clone(), total), (keys[1].clone(), one)])
+        });
+        let stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys[..1]));
+        assert_eq!(stored, [(keys[0].clone(), total)]);
+        assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
+        assert_eq!(write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..1])), stored);
+    }
+}
+
+pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let largest = Decimal::from_str_exact("9999999999999999999.999999999").expect("a decimal");
+    let latest = LatestUsage {
+        occurred_at: later(5).plus_seconds(-1),
+        event_ref: EventRef::from_uuid(Uuid::now_v7()),
+        quantity: quantity("1.500"),
+    };
+    let rows = [
+        UsageTotal {
+            sum: QuantitySum::new(largest).expect("a sum"),
+            events: 9_000_000_000,
+            max: Some(quantity("999999999999999.999999999")),
+            latest: Some(latest),
+        },
+        UsageTotal { sum: QuantitySum::ZERO, events: 1, max: Some(quantity("0")), latest: Some(latest) },
+        UsageTotal { latest: None, max: None, events: 3, sum: QuantitySum::new(Decimal::new(150, 2)).expect("a sum") },
+    ];
+    let totals: Vec<(UsageKey, UsageTotal)> = keys.iter().cloned().zip(rows).collect();
+    write(store, |tx| {
+        tx.lock_usage(w.org, w.customer.id, &keys)?;
+        tx.put_usage(w.org, w.customer.id, &totals)
+    });
+    for (key, total) in totals {
+        let stored = read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key)));
+        assert_eq!(stored, [(key, total)]);
+    }
+}

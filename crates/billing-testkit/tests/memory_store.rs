@@ -1,0 +1,174 @@
+//! The contract suite of the ports on the in-memory store, and what that store does on top.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::DocumentKind;
+use billing_domain::ports::{Access, Lock, Store, StoreError, StoreResult, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
+use billing_testkit::{CountingIds, MemoryStore, fixtures};
+
+mod as_it_is {
+    billing_testkit::store_contract!(billing_testkit::MemoryStore::new());
+}
+
+mod running_everything_twice {
+    fn store() -> billing_testkit::MemoryStore {
+        let store = billing_testkit::MemoryStore::new();
+        store.run_in_vain(1);
+        store
+    }
+
+    billing_testkit::store_contract!(store());
+}
+
+#[test]
+fn the_suites_every_function_is_a_test() {
+    let macros = include_str!("../src/suite/mod.rs");
+    let files = [
+        include_str!("../src/suite/access.rs"),
+        include_str!("../src/suite/catalog.rs"),
+        include_str!("../src/suite/contracts.rs"),
+        include_str!("../src/suite/documents.rs"),
+        include_str!("../src/suite/filters.rs"),
+        include_str!("../src/suite/isolation.rs"),
+        include_str!("../src/suite/keeping.rs"),
+        include_str!("../src/suite/locks.rs"),
+        include_str!("../src/suite/numbers.rs"),
+        include_str!("../src/suite/transactions.rs"),
+        include_str!("../src/suite/usage.rs"),
+    ];
+    let declared = macros.lines().filter(|line| line.starts_with("pub mod ")).count();
+    assert_eq!(declared, files.len());
+    let functions = files.iter().flat_map(|file| file.lines()).filter_map(|line| line.strip_prefix("pub fn "));
+    let missing: Vec<&str> = functions
+        .filter_map(|line| line.split('(').next())
+        .filter(|name| !macros.lines().any(|line| line.trim() == *name))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+fn write<T>(store: &MemoryStore, work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> StoreResult<T> {
+    transact(store, Access::Write, work)
+}
+
+fn is_corrupt<T>(answer: StoreResult<T>) -> bool {
+    matches!(answer, Err(StoreError::Corrupt(_)))
+}
+
+#[test]
+fn work_run_in_vain_leaves_nothing_and_is_counted_once() {
+    let store = MemoryStore::new();
+    store.run_in_vain(2);
+    let organization = fixtures::organization(&CountingIds::new());
+    let mut runs = 0;
+    let number = write(&store, |tx| {
+        runs += 1;
+        tx.insert_organization(&organization).map(|_| ())?;
+        tx.next_contract_number(organization.id)
+    });
+    assert_eq!((number.expect("committed"), runs), (1, 3));
+}
+
+#[test]
+fn an_unavailable_store_runs_nothing() {
+    let store = MemoryStore::new();
+    store.set_unavailable(true);
+    assert!(matches!(store.ready(), Err(StoreError::Unavailable(_))));
+    assert!(matches!(write(&store, |_| -> StoreResult<()> { panic!("it has run") }), Err(StoreError::Unavailable(_))));
+    store.set_unavailable(false);
+    assert!(write(&store, |tx| tx.count_organizations()).is_ok());
+}
+
+#[test]
+fn a_panic_in_the_work_leaves_the_store_as_it_was() {
+    let store = MemoryStore::new();
+    let organization = fixtures::organization(&CountingIds::new());
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        write(&store, |tx| -> StoreResult<()> {
+            tx.insert_organization(&organization).map(|_| ())?;
+            panic!("in the middle")
+        })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(write(&store, |tx| tx.count_organizations()).expect("works"), 0);
+}
+
+#[test]
+fn who_opened_a_transaction_to_read_can_neither_write_nor_hold() {
+    let store = MemoryStore::new();
+    let organization = fixtures::organization(&CountingIds::new());
+    let written = transact::<_, StoreError>(&store, Access::Read, |tx| tx.insert_organization(&organization).map(|_| ()));
+    assert!(is_corrupt(written));
+    let held = transact::<_, StoreError>(&store, Access::Read, |tx| tx.next_contract_number(organization.id));
+    assert!(is_corrupt(held));
+    assert_eq!(write(&store, |tx| tx.count_organizations()).expect("works"), 0);
+}
+
+/// An organization's contract, stored, and an event's total in it.
+struct Held {
+    org: OrganizationId,
+    customer: CustomerId,
+    contract: ContractRef,
+    head: billing_domain::document::DocumentHead,
+    key: billing_domain::usage::UsageKey,
+    at: Timestamp,
+}
+
+fn stored_contract(store: &MemoryStore) -> Held {
+    let ids = CountingIds::new();
+    let (organization, entity, customer) =
+        (fixtures::organization(&ids), fixtures::entity("main"), fixtures::customer(&ids, "acme"));
+    let pricing = fixtures::pricing("api", vec![fixtures::per_unit("calls", "1")]);
+    let contract = fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
+    write(store, |tx| tx.insert_contract(organization.id, &contract, None)).expect("stored");
+    let period = fixtures::period("2026-01-01", "2026-01-31");
+    Held {
+        org: organization.id,
+        customer: customer.id,
+        contract: contract.contract_ref,
+        head: fixtures::document_head(&ids, &contract, &entity, period),
+        key: fixtures::usage_key(&contract, 0, "2026-01-01", &fixtures::usage_product_ref("calls")),
+        at: fixtures::at("2026-02-01T00:00:00Z"),
+    }
+}
+
+#[test]
+fn what_must_be_held_is_refused_without_being_held() {
+    let store = MemoryStore::new();
+    let held = stored_contract(&store);
+    let shared = |tx: &mut dyn Tx| tx.lock_contract(held.org, held.customer, held.contract, Lock::Shared);
+    assert!(is_corrupt(write(&store, |tx| tx.open_document(held.org, &held.head))));
+    assert!(is_corrupt(write(&store, |tx| {
+        shared(tx)?;
+        tx.open_document(held.org, &held.head)
+    })));
+    assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.org, held.customer, held.contract))));
+    let total = (held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
+    assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total)))));
+    let forgiving = MemoryStore::without_lock_checks();
+    assert!(write(&forgiving, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total))).is_ok());
+    assert!(write(&forgiving, |tx| tx.open_document(held.org, &held.head)).is_ok());
+}
+
+#[test]
+fn a_contract_is_held_before_anything_else() {
+    let store = MemoryStore::new();
+    let held = stored_contract(&store);
+    let late = |tx: &mut dyn Tx| tx.lock_contract(held.org, held.customer, held.contract, Lock::Exclusive);
+    assert!(is_corrupt(write(&store, |tx| {
+        tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
+        late(tx)
+    })));
+    assert!(is_corrupt(write(&store, |tx| {
+        tx.lock_usage(held.org, held.customer, std::slice::from_ref(&held.key))?;
+        late(tx)
+    })));
+    // Holding it once more is nothing new.
+    let in_order = write(&store, |tx| {
+        late(tx)?;
+        tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
+        late(tx)?;
+        tx.open_document(held.org, &held.head)?;
+        tx.void_draft(held.org, held.customer, held.head.document_ref, held.at)
+    });
+    assert!(matches!(in_order, Ok(true)));
+}

@@ -1,0 +1,6 @@
+DROP TABLE number_series;
+DROP TABLE payments;
+DROP TABLE issued_documents;
+DROP TABLE document_lines;
+DROP TABLE document_parts;
+DROP TABLE documents;

@@ -1,0 +1,139 @@
+//! The binary itself: where it is, and commands that end.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Database;
+
+/// How long a command may take. Far more than it needs, so that only one that hangs is cut.
+const COMMAND_SECONDS: u64 = 60;
+const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// The binary under test: the one that was built beside this test.
+///
+/// # Panics
+/// When it isn't built.
+pub fn path() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let profile = test.parent().and_then(Path::parent).expect("tests are built in <profile>/deps");
+    let binary = profile.join("usage-billing");
+    assert!(binary.exists(), "{} is missing: run `cargo build -p billing-server` first", binary.display());
+    binary
+}
+
+/// A command of the binary that gets no setting from our own environment, in a directory of its own.
+pub fn command(directory: &Path) -> Command {
+    let mut command = Command::new(path());
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    for name in inherited.filter(|name| name.to_string_lossy().starts_with("USAGE_BILLING_") || name == "RUST_LOG") {
+        command.env_remove(name);
+    }
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended; `None` by a signal.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said on the side.
+    pub stderr: String,
+    /// Where it ran.
+    pub directory: TempDir,
+}
+
+impl Finished {
+    /// Names of the files and directories it made where it ran.
+    pub fn made(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).expect("the directory is there");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// Runs a command to its end, in an empty directory.
+///
+/// # Panics
+/// When it doesn't end.
+pub fn run<S: AsRef<OsStr>>(arguments: &[S], environment: &[(&str, &str)]) -> Finished {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let outside = tempfile::tempdir().expect("a temporary directory");
+    let mut command = command(directory.path());
+    command.args(arguments).envs(environment.iter().copied());
+    let mut child = Output::to(&mut command, outside.path()).spawn(&mut command);
+    let status = wait(&mut child, Duration::from_secs(COMMAND_SECONDS));
+    let output = Output::of(outside.path());
+    let Some(status) = status else {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("the command doesn't end; it said:\n{}{}", output.stdout(), output.stderr());
+    };
+    Finished { code: status.code(), stdout: output.stdout(), stderr: output.stderr(), directory }
+}
+
+/// Runs a command on a database and answers what it printed.
+///
+/// # Panics
+/// When it fails.
+pub fn succeed(database: &Database, arguments: &[&str]) -> String {
+    let finished = run(arguments, &[("USAGE_BILLING_DATABASE_URL", database.url())]);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+/// Waits for a process, not for ever.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            return Some(status);
+        }
+        if started.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(POLL_EVERY);
+    }
+}
+
+/// Where a process writes: files, so that nobody has to read along.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Output {
+    pub(crate) fn of(directory: &Path) -> Self {
+        Self { stdout: directory.join("stdout"), stderr: directory.join("stderr") }
+    }
+
+    pub(crate) fn to(command: &mut Command, directory: &Path) -> Self {
+        let output = Self::of(directory);
+        command.stdout(File::create(&output.stdout).expect("a file for stdout"));
+        command.stderr(File::create(&output.stderr).expect("a file for stderr"));
+        output
+    }
+
+    fn spawn(&self, command: &mut Command) -> Child {
+        command.spawn().expect("the binary starts")
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        read(&self.stdout)
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        read(&self.stderr)
+    }
+}
+
+fn read(file: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(file).expect("the file is there")).into_owned()
+}

@@ -1,0 +1,143 @@
+//! A small catalog, made by HTTP: the API plan of billing rules 6 and customers who have it.
+
+use serde_json::{Value, json};
+
+use crate::Client;
+use crate::when::Day;
+
+/// The usage product of the API plan.
+pub const API_CALLS: &str = "api-calls";
+/// The pricing: 49.00 EUR for the platform, and API calls in the graduated tiers of billing rules 6.
+pub const API_PLAN: &str = "api-plan";
+/// A customer who pays 19 % tax.
+pub const ACME: &str = "acme";
+
+/// Makes the API plan and its customer.
+pub fn make(client: &Client) {
+    make_plan(client);
+    make_customer(client, ACME);
+}
+
+/// Makes the API plan.
+///
+/// # Panics
+/// When anything of it is refused.
+pub fn make_plan(client: &Client) {
+    let usage_product = json!({"usage_product_ref": API_CALLS, "name": "API calls", "unit": "call"});
+    client.post("/api/usage/products/", &usage_product).ok();
+    client.post("/api/pricings/", &plan(API_PLAN, API_CALLS)).ok();
+}
+
+/// The body of a pricing as the API plan's.
+pub fn plan(pricing: &str, usage_product: &str) -> Value {
+    json!({
+        "product_pricing_ref": pricing,
+        "name": "API plan",
+        "currency": "EUR",
+        "line_items": [
+            {"line_item_id": "platform-fee", "name": "Platform fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49.00"}},
+            {"line_item_id": "calls", "name": "API calls", "kind": "USAGE", "usage_product_ref": usage_product, "price": {
+                "model": "GRADUATED",
+                "tiers": [{"up_to": 100, "unit_price": "0.10"}, {"up_to": 1000, "unit_price": "0.05"}, {"unit_price": "0.01"}],
+            }},
+        ],
+    })
+}
+
+/// Makes a customer who pays 19 % tax.
+///
+/// # Panics
+/// When it is refused.
+pub fn make_customer(client: &Client, customer: &str) {
+    client.post("/api/customers/", &json!({"customer_ref": customer, "name": format!("{customer} Ltd"), "tax": 19})).ok();
+}
+
+/// The body of a contract of the API plan over a year of whole months, the first of which began ten days ago.
+pub fn contract(customer: &str) -> Value {
+    let start = Day::today().plus_days(-10);
+    json!({"customer_ref": customer, "products": [{
+        "product_pricing_ref": API_PLAN,
+        "billing_start_date": start.to_string(),
+        "billing_end_date": start.plus_months(12).plus_days(-1).to_string(),
+        "issue_day": start.to_string(),
+    }]})
+}
+
+/// The body of a contract of the API plan in one period that ended ten days ago.
+pub fn past_contract(customer: &str) -> Value {
+    let today = Day::today();
+    json!({"customer_ref": customer, "products": [{
+        "product_pricing_ref": API_PLAN,
+        "billing_start_date": today.plus_days(-40).to_string(),
+        "billing_end_date": today.plus_days(-10).to_string(),
+        "billing_cycle": {"unit": "ONE_TIME", "cycle": 1},
+    }]})
+}
+
+/// Makes a contract and answers its reference.
+///
+/// # Panics
+/// When it is refused.
+pub fn make_contract(client: &Client, body: &Value) -> String {
+    let answer = client.post("/api/contracts/", body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.text_of("contract_ref")
+}
+
+/// The body of an event of API calls that happens now.
+pub fn event(customer: &str, quantity: impl Into<Value>) -> Value {
+    json!({"timestamp": crate::when::now(), "customer_ref": customer, "usage_product_ref": API_CALLS, "quantity": quantity.into()})
+}
+
+/// The one document a contract has in its current period.
+///
+/// # Panics
+/// When there isn't exactly one.
+#[track_caller]
+pub fn current_invoice(client: &Client, contract_ref: &str) -> Value {
+    only(client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok())
+}
+
+/// Every document of the organization.
+///
+/// # Panics
+/// When they aren't listed.
+pub fn documents(client: &Client) -> Vec<Value> {
+    let mut documents = Vec::new();
+    for page in 0.. {
+        let answer = client.get(&format!("/api/documents/filter?pageSize=1000&pageNumber={page}")).ok();
+        let of_page = answer.as_array().expect("a list");
+        documents.extend_from_slice(of_page);
+        if of_page.is_empty() {
+            break;
+        }
+    }
+    documents
+}
+
+/// The numbers of documents, as whole numbers, smallest first.
+///
+/// # Panics
+/// When a document has none that begins so.
+pub fn numbers(documents: &[Value], series: &str) -> Vec<u64> {
+    let number = |document: &Value| {
+        let text = document["document_number"].as_str().unwrap_or_default();
+        let counted = text.strip_prefix(series).and_then(|rest| rest.strip_prefix('-'));
+        counted.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("{text:?} is no number of {series}"))
+    };
+    let mut numbers: Vec<u64> = documents.iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The only element of a list.
+///
+/// # Panics
+/// When there isn't exactly one.
+#[track_caller]
+pub fn only(list: Value) -> Value {
+    match list {
+        Value::Array(mut elements) if elements.len() == 1 => elements.remove(0),
+        other => panic!("one element is expected, not {other}"),
+    }
+}

@@ -1,0 +1,295 @@
+//! A client of the interface: one credential, plain answers, no status is an error.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use ureq::http::HeaderMap;
+use ureq::{Agent, http};
+
+use crate::Server;
+use crate::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+
+/// How long an answer may take. Far more than it needs, so that only one that hangs is cut.
+const ANSWER_SECONDS: u64 = 60;
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body as it came.
+    pub text: String,
+    /// The body as JSON; `null` when it is none.
+    pub body: Value,
+}
+
+impl Answer {
+    /// A header, empty when it isn't there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+
+    /// The body of a success.
+    ///
+    /// # Panics
+    /// When the status is another than 200.
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self.body
+    }
+
+    /// A text in the body.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn text_of(&self, field: &str) -> String {
+        self.body[field].as_str().unwrap_or_else(|| panic!("no text {field} in {} {}", self.status, self.text)).to_owned()
+    }
+}
+
+/// A request in full, for those that are meant to be wrong.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// GET, POST, …
+    pub method: &'a str,
+    /// Path and query.
+    pub path: &'a str,
+    /// Set in addition to the client's own, or in their place.
+    pub headers: Vec<(&'a str, &'a str)>,
+    /// As it is sent; `None` for none.
+    pub body: Option<Vec<u8>>,
+}
+
+impl<'a> Request<'a> {
+    /// A request without a body.
+    pub const fn get(path: &'a str) -> Self {
+        Self { method: "GET", path, headers: Vec::new(), body: None }
+    }
+
+    /// A JSON body, whether it is JSON or not.
+    pub fn post(path: &'a str, body: impl Into<Vec<u8>>) -> Self {
+        Self { method: "POST", path, headers: vec![("Content-Type", "application/json")], body: Some(body.into()) }
+    }
+
+    /// With a header more, or another value of one.
+    #[must_use]
+    pub fn with(mut self, name: &'a str, value: &'a str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Without a header of its own.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self
+    }
+}
+
+/// An API key and its password.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Reference of the record.
+    pub api_key_ref: String,
+    /// The log-in name.
+    pub api_key: String,
+    /// The password.
+    pub password: String,
+}
+
+/// A caller with one credential, or with none. Its clones share connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    agent: Agent,
+    base_url: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Client {
+    /// Without a credential.
+    pub fn anonymous(server: &Server) -> Self {
+        let headers = vec![("Version".to_owned(), "V0".to_owned())];
+        Self { agent: new_agent(), base_url: server.base_url().to_owned(), headers }
+    }
+
+    /// The first administrator, logged in.
+    pub fn admin(server: &Server) -> Self {
+        Self::log_in_admin(server, ADMIN_EMAIL, ADMIN_PASSWORD)
+    }
+
+    /// An administrator, logged in.
+    ///
+    /// # Panics
+    /// When the log-in is refused or sets no cookie.
+    pub fn log_in_admin(server: &Server, email: &str, password: &str) -> Self {
+        let client = Self::anonymous(server);
+        let answer = client.post("/auth/login", &json!({"email": email, "password": password}));
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let cookie = answer.header("Set-Cookie").split(';').next().unwrap_or_default();
+        assert!(cookie.starts_with("session="), "a session cookie, not {cookie:?}");
+        client.with_header("Cookie", cookie)
+    }
+
+    /// An API key, logged in.
+    ///
+    /// # Panics
+    /// When the log-in is refused.
+    pub fn key(server: &Server, key: &Key) -> Self {
+        let client = Self::anonymous(server);
+        let answer = client.post("/auth/login", &json!({"api_key": key.api_key, "password": key.password}));
+        let token = answer.clone().ok();
+        let token = token.as_str().unwrap_or_else(|| panic!("the token is a JSON string, not {}", answer.text));
+        client.with_header("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// A new API key with every scope, made by an administrator and logged in.
+    pub fn new_key(server: &Server) -> Self {
+        Self::key(server, &Self::admin(server).generate_key(&json!({})))
+    }
+
+    /// Makes an API key; this client is an administrator's.
+    ///
+    /// # Panics
+    /// When that is refused.
+    pub fn generate_key(&self, request: &Value) -> Key {
+        let answer = self.post("/auth/keys/generate", request);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let (api_key, password) = (answer.text_of("api_key"), answer.text_of("password"));
+        let list = self.get("/auth/keys/list?pageSize=1000").ok();
+        let keys = list.as_array().expect("a list of keys");
+        let record = keys.iter().find(|record| record["api_key"] == *api_key).expect("the new key is listed");
+        Key { api_key_ref: record["api_key_ref"].as_str().expect("a reference").to_owned(), api_key, password }
+    }
+
+    /// The same caller with a header more, or another value of one.
+    #[must_use]
+    pub fn with_header(&self, name: &str, value: &str) -> Self {
+        let mut client = self.clone();
+        client.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        client.headers.push((name.to_owned(), value.to_owned()));
+        client
+    }
+
+    /// The same caller without a header.
+    #[must_use]
+    pub fn without_header(&self, name: &str) -> Self {
+        let mut client = self.clone();
+        client.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        client
+    }
+
+    /// The same credential at another server, or at this one after its restart.
+    #[must_use]
+    pub fn at(&self, server: &Server) -> Self {
+        Self { headers: self.headers.clone(), ..Self::anonymous(server) }
+    }
+
+    /// The same caller on connections of its own, for a thread.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        Self { agent: new_agent(), ..self.clone() }
+    }
+
+    /// The value of one of its headers.
+    ///
+    /// # Panics
+    /// When it has no such header.
+    pub fn header(&self, name: &str) -> &str {
+        let header = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        header.map(|(_, value)| value.as_str()).expect("the client sends that header")
+    }
+
+    /// GET.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub fn get(&self, path: &str) -> Answer {
+        self.try_get(path).unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// POST with a JSON body.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.try_post(path, body).unwrap_or_else(|error| panic!("POST {path}: {error}"))
+    }
+
+    /// POST without a body.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub fn post_nothing(&self, path: &str) -> Answer {
+        self.send(&Request::post(path, "").without("Content-Type"))
+    }
+
+    /// DELETE.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub fn delete(&self, path: &str) -> Answer {
+        self.send(&Request { method: "DELETE", ..Request::get(path) })
+    }
+
+    /// Any request.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub fn send(&self, request: &Request<'_>) -> Answer {
+        self.try_send(request).unwrap_or_else(|error| panic!("{} {}: {error}", request.method, request.path))
+    }
+
+    /// GET from a server that may be gone.
+    ///
+    /// # Errors
+    /// Without an answer.
+    pub fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
+        self.try_send(&Request::get(path))
+    }
+
+    /// POST to a server that may be gone.
+    ///
+    /// # Errors
+    /// Without an answer, or with half of one.
+    pub fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
+        self.try_send(&Request::post(path, body.to_string()))
+    }
+
+    /// Any request to a server that may be gone.
+    ///
+    /// # Errors
+    /// Without an answer, or with half of one.
+    pub fn try_send(&self, request: &Request<'_>) -> Result<Answer, ureq::Error> {
+        let mut head = http::Request::builder().method(request.method).uri(format!("{}{}", self.base_url, request.path));
+        let replaced = |name: &str| request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        for (name, value) in self.headers.iter().filter(|(name, _)| !replaced(name)) {
+            head = head.header(name, value);
+        }
+        for (name, value) in &request.headers {
+            head = head.header(*name, *value);
+        }
+        let mut response = match &request.body {
+            Some(body) => self.agent.run(head.body(body.as_slice())?)?,
+            None => self.agent.run(head.body(())?)?,
+        };
+        let text = response.body_mut().with_config().limit(64 << 20).read_to_string()?;
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), text, body })
+    }
+}
+
+fn new_agent() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .allow_non_standard_methods(true)
+        .timeout_global(Some(Duration::from_secs(ANSWER_SECONDS)))
+        // Shorter than the server keeps a connection that nobody uses, so that none ends under a request.
+        .max_idle_age(Duration::from_secs(2))
+        .max_redirects(0);
+    config.build().into()
+}

@@ -1,0 +1,75 @@
+//! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+const SERVER: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
+
+/// An empty database, removed at the end.
+#[derive(Debug)]
+pub struct Database {
+    url: String,
+    /// Where a file is, for as long as it is needed.
+    _directory: Option<TempDir>,
+    on_server: Option<OnServer>,
+}
+
+#[derive(Debug)]
+struct OnServer {
+    server: String,
+    name: String,
+}
+
+impl Database {
+    /// A file that isn't there yet.
+    ///
+    /// # Panics
+    /// When no temporary directory can be made.
+    pub fn sqlite() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let url = format!("sqlite://{}", directory.path().join("usage-billing.sqlite3").display());
+        Self { url, _directory: Some(directory), on_server: None }
+    }
+
+    /// A new database of the server that the environment names.
+    ///
+    /// # Panics
+    /// Without a server.
+    pub fn postgres() -> Self {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let server = std::env::var(SERVER).unwrap_or_else(|_| {
+            panic!("{SERVER} names no PostgreSQL server: run the tests with `make test`, or under scripts/with-postgres")
+        });
+        let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+        psql(&server, &format!("CREATE DATABASE {name}")).expect("a new database");
+        let (address, query) = server.split_once('?').map_or((server.as_str(), None), |(address, query)| (address, Some(query)));
+        let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
+        let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
+        Self { url, _directory: None, on_server: Some(OnServer { server, name }) }
+    }
+
+    /// Its address, as the binary takes it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Some(OnServer { server, name }) = &self.on_server else { return };
+        if let Err(reason) = psql(server, &format!("DROP DATABASE {name} WITH (FORCE)")) {
+            eprintln!("{} stays behind: {reason}", self.url);
+        }
+    }
+}
+
+fn psql(server: &str, statement: &str) -> Result<(), String> {
+    let output = Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", server, "--command", statement])
+        .env("PGOPTIONS", "--client-min-messages=warning")
+        .output()
+        .map_err(|error| format!("psql doesn't start: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}

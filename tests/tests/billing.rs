@@ -1,0 +1,152 @@
+//! Issuing: what is due becomes final, once, by request and by itself.
+
+use std::time::{Duration, Instant};
+
+use acceptance::when::Day;
+use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    a_dry_run_shows_what_is_due_and_stores_nothing,
+    a_period_that_is_over_is_issued_once,
+    usage_dated_in_an_issued_period_is_refused_and_changes_nothing,
+    every_period_of_the_past_is_issued_in_its_order,
+    the_server_issues_what_is_due_by_itself,
+);
+
+/// A server with a contract whose only period is over.
+fn over(database: &Database) -> (Server, Client, String) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let mut contract = catalog::past_contract("acme");
+    contract["products"][0]["net_terms"] = json!(14);
+    contract["po_number"] = json!("PO-1");
+    let contract_ref = catalog::make_contract(&client, &contract);
+    (server, client, contract_ref)
+}
+
+fn run(client: &Client, dry_run: bool) -> Value {
+    let report = client.post("/api/billing/run", &json!({"dry_run": dry_run})).ok();
+    assert_eq!(report["dry_run"], dry_run);
+    assert_eq!((&report["voided"], &report["failed"]), (&json!([]), &json!([])));
+    report["issued"].clone()
+}
+
+fn past_event(quantity: u32) -> Value {
+    let mut event = catalog::event("acme", quantity);
+    event["timestamp"] = json!(Day::today().plus_days(-20).noon());
+    event
+}
+
+fn a_dry_run_shows_what_is_due_and_stores_nothing(database: &Database) {
+    let (_server, client, contract_ref) = over(database);
+
+    for _ in 0..2 {
+        let due = catalog::only(run(&client, true));
+        assert_eq!((&due["document_ref"], &due["document_number"]), (&Value::Null, &Value::Null));
+        assert_eq!((due["kind"].as_str(), due["currency"].as_str()), (Some("INVOICE"), Some("EUR")));
+        // 49.00 and 19 % of it.
+        assert_eq!(due["total"].to_string(), "58.31");
+        assert_eq!(catalog::documents(&client), Vec::<Value>::new());
+    }
+
+    let opened = client.post("/api/usage/event", &past_event(1500)).ok();
+    assert_eq!(opened["related_document_numbers"], "UB-INV-1", "no number was spent");
+    let due = catalog::only(run(&client, true));
+    assert_eq!(due["document_number"], "UB-INV-1");
+    assert_eq!(due["document_ref"], opened["related_document_ref"]);
+    let draft = catalog::only(Value::Array(catalog::documents(&client)));
+    assert_eq!((draft["state"].as_str(), &draft["issue_date"]), (Some("DRAFT"), &Value::Null));
+    assert_eq!(draft["contract_ref"], json!(contract_ref));
+}
+
+fn a_period_that_is_over_is_issued_once(database: &Database) {
+    let (_server, client, contract_ref) = over(database);
+    let event = client.post("/api/usage/event", &past_event(1500)).ok();
+    let before = Day::today();
+
+    let issued = catalog::only(run(&client, false));
+
+    let after = Day::today();
+    assert_eq!(issued["document_ref"], event["related_document_ref"]);
+    assert_eq!(issued["document_number"], "UB-INV-1");
+    let document_ref = issued["document_ref"].as_str().expect("a reference");
+    let document = client.get(&format!("/api/documents/{document_ref}")).ok();
+    assert_eq!((document["state"].as_str(), document["document_number"].as_str()), (Some("ISSUED"), Some("UB-INV-1")));
+    // 49.00 + 60.00, and 19 % of it.
+    assert_eq!((document["total"].to_string(), issued["total"].to_string()), ("129.71".to_owned(), "129.71".to_owned()));
+    let issue_date = Day::parse(document["issue_date"].as_str().expect("a date"));
+    assert!((before..=after).contains(&issue_date), "issued on {issue_date}");
+    assert_eq!(document["due_date"], issue_date.plus_days(14).to_string());
+    assert_eq!((&document["overdue"], &document["paid_date"]), (&json!(false), &Value::Null));
+    assert_eq!(document["po_number"], "PO-1");
+
+    assert_eq!(run(&client, false), json!([]), "a second run finds nothing");
+    assert_eq!(run(&client, true), json!([]));
+    assert_eq!(client.get(&format!("/api/documents/{document_ref}")).ok(), document);
+    assert_eq!(client.get(&format!("/api/contracts/{contract_ref}")).ok()["state"], "COMPLETED");
+    for which in ["current", "next"] {
+        assert_eq!(client.get(&format!("/api/contracts/invoices/{which}/{contract_ref}")).ok(), json!([]), "{which}: over");
+    }
+}
+
+fn usage_dated_in_an_issued_period_is_refused_and_changes_nothing(database: &Database) {
+    let (server, client, _) = over(database);
+    client.post("/api/usage/event", &past_event(1500)).ok();
+    run(&client, false);
+    let documents = catalog::documents(&client);
+
+    let refused = client.post("/api/usage/event", &past_event(1));
+
+    assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "not_supported_yet"));
+    assert_eq!(catalog::documents(&client), documents);
+    server.kill_9();
+    let server = Server::start(database);
+    assert_eq!(catalog::documents(&client.at(&server)), documents, "to the byte");
+}
+
+fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    // Four whole months, three of which are over, and the fourth is going on.
+    let start = Day::today().plus_days(-10).plus_months(-3);
+    let mut contract = catalog::contract("acme");
+    contract["products"][0]["billing_start_date"] = json!(start.to_string());
+    contract["products"][0]["issue_day"] = json!(start.to_string());
+    let contract_ref = catalog::make_contract(&client, &contract);
+
+    let issued = run(&client, false);
+
+    let listed = catalog::documents(&client);
+    let numbers = |list: &[Value]| -> Vec<Value> { list.iter().map(|document| document["document_number"].clone()).collect() };
+    assert_eq!(numbers(issued.as_array().expect("a list")), ["UB-INV-1", "UB-INV-2", "UB-INV-3"]);
+    assert_eq!(numbers(&listed), ["UB-INV-1", "UB-INV-2", "UB-INV-3"]);
+    for (months, document) in (0..).zip(&listed) {
+        assert_eq!(document["period_start"], start.plus_months(months).to_string());
+        assert_eq!(document["period_end"], start.plus_months(months + 1).plus_days(-1).to_string());
+        assert_eq!(document["number_in_contract"], json!(months + 1));
+    }
+    let current = catalog::current_invoice(&client, &contract_ref);
+    assert_eq!(
+        (&current["document_number"], current["period_start"].as_str()),
+        (&Value::Null, Some(&*start.plus_months(3).to_string()))
+    );
+}
+
+fn the_server_issues_what_is_due_by_itself(database: &Database) {
+    let (server, client, _) = over(database);
+    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "this server was told not to");
+    drop(server);
+
+    let server = Server::start_with(database, &["--run-every-seconds", "1"]);
+    let client = client.at(&server);
+    let started = Instant::now();
+    while catalog::documents(&client).is_empty() && started.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    let document = catalog::only(Value::Array(catalog::documents(&client)));
+    assert_eq!((document["document_number"].as_str(), document["state"].as_str()), (Some("UB-INV-1"), Some("ISSUED")));
+}

@@ -1,0 +1,310 @@
+//! The command line: wrong settings, the commands beside `serve`, and what a first start prints.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use acceptance::when::Day;
+use acceptance::{Client, Database, Server, binary, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    a_schema_is_brought_up_to_date_once,
+    a_port_in_use_ends_the_start_before_anything_is_made,
+    an_organization_or_an_administrator_is_made_once,
+);
+
+type Arguments<'a> = &'a [&'a str];
+type Environment<'a> = &'a [(&'a str, &'a str)];
+
+/// One sentence, with nothing around it but the way to the help.
+fn is_one_sentence(stderr: &str) -> bool {
+    let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.retain(|line| !line.starts_with("For more information, try"));
+    lines.len() == 1 && !stderr.contains("panicked") && !stderr.contains("RUST_BACKTRACE")
+}
+
+#[test]
+fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
+    let database = Database::sqlite();
+    let url = database.url();
+    let rows: [(Arguments<'_>, Environment<'_>); 23] = [
+        (&["serve", "--listen", "nonsense"], &[]),
+        (&["serve", "--listen", "127.0.0.1"], &[]),
+        (&["serve", "--listen", "127.0.0.1:99999"], &[]),
+        (&["serve", "--listen", "192.0.2.1:8080"], &[]),
+        (&["serve"], &[("USAGE_BILLING_LISTEN", "localhost:8080")]),
+        (&["serve", "--run-every-seconds", "-1"], &[]),
+        (&["serve", "--run-every-seconds", "often"], &[]),
+        (&["serve", "--token-lifetime-seconds", "299"], &[]),
+        (&["serve", "--token-lifetime-seconds", "86401"], &[]),
+        (&["serve", "--workers", "0"], &[]),
+        (&["serve", "--database-connections", "1"], &[]),
+        (&["serve", "--trusted-proxies", "proxy.example.com"], &[]),
+        (&["serve", "--public-url", "billing.example.com"], &[]),
+        (&["serve", "--public-url", "https://billing.example.com/path"], &[]),
+        (&["serve", "--jwt-secrets", "topsecret"], &[]),
+        (&["serve"], &[("USAGE_BILLING_JWT_SECRETS", "long enough to be taken as a secret,topsecret")]),
+        (&["serve"], &[("USAGE_BILLING_ADMIN_PASSWORD", "topsecret")]),
+        (&["serve", "--admin-password", &"topsecret".repeat(9)], &[]),
+        (&["serve", "--admin-email", ""], &[]),
+        (&["serve"], &[("USAGE_BILLING_RUN_EVERY_SECONDS", "")]),
+        (&["admin", "create", "--email", "a@example.com", "--organization", "nobody"], &[]),
+        (&["admin", "create", "--email", "a\nb", "--organization", "default"], &[]),
+        (&["organization", "create", ""], &[]),
+    ];
+    let mut wrong = Vec::new();
+    for (arguments, environment) in rows {
+        let environment: Vec<(&str, &str)> = [("USAGE_BILLING_DATABASE_URL", url), ("RUST_LOG", "error")].iter().chain(environment).copied().collect();
+        let finished = binary::run(arguments, &environment);
+        let silent = finished.stdout.is_empty() && finished.made().is_empty() && !finished.stderr.contains("topsecret");
+        if finished.code != Some(2) || !is_one_sentence(&finished.stderr) || !silent {
+            wrong.push(format!("{arguments:?} {environment:?}: {finished:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let server = Server::start(&database);
+    assert!(server.stdout().contains("Made organization"), "no refused start made anything: {}", server.stdout());
+}
+
+#[test]
+fn what_is_no_command_or_flag_ends_with_code_2() {
+    let rows: [&[&str]; 6] = [
+        &["bill"],
+        &["serve", "--port", "80"],
+        &["organization"],
+        &["admin", "create"],
+        &["migrate", "twice"],
+        &["serve", "--listen"],
+    ];
+    for arguments in rows {
+        let finished = binary::run(arguments, &[]);
+        assert_eq!((finished.code, finished.made()), (Some(2), Vec::new()), "{arguments:?}: {finished:?}");
+    }
+}
+
+#[test]
+fn a_mistyped_database_address_makes_no_file() {
+    let addresses = [
+        "",
+        "usage.sqlite3",
+        "data/usage.sqlite3",
+        "./usage.sqlite3",
+        ":memory:",
+        "sqlite:/x.sqlite3",
+        "sqlite:x.sqlite3",
+        "sqlite3://x.sqlite3",
+        "SQLITE://x.sqlite3",
+        "sqlite://",
+        "sqlite://x.sqlite3?mode=ro",
+        "file:x.sqlite3",
+        "postgre://topsecret:topsecret@localhost/billing",
+        "postgres:/localhost/billing",
+        "postgres//localhost/billing",
+        "postgres://",
+        "mysql://localhost/billing",
+    ];
+    let commands: [&[&str]; 3] = [&["serve", "--listen", "127.0.0.1:0"], &["migrate"], &["organization", "create", "new"]];
+    let mut wrong = Vec::new();
+    for address in addresses {
+        for command in commands {
+            let arguments: Vec<&str> = command.iter().copied().chain(["--database-url", address]).collect();
+            let finished = binary::run(&arguments, &[]);
+            let quiet = !finished.stderr.contains("topsecret") && is_one_sentence(&finished.stderr);
+            if finished.code != Some(2) || !finished.made().is_empty() || !quiet {
+                wrong.push(format!("{arguments:?}: made {:?}, {finished:?}", finished.made()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_one_sentence_without_its_password() {
+    let url = "postgres://someone:topsecret@127.0.0.1:1/billing";
+    let finished = binary::run(&["migrate", "--database-url", url], &[]);
+    assert!(matches!(finished.code, Some(1 | 2)), "{finished:?}");
+    assert!(!finished.stderr.contains("topsecret") && !finished.stderr.contains("panicked"), "{}", finished.stderr);
+}
+
+#[test]
+fn openapi_prints_a_document_that_has_every_route() {
+    let finished = binary::run(&["openapi"], &[]);
+    assert_eq!((finished.code, finished.made()), (Some(0), Vec::new()), "{}", finished.stderr);
+    let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.")), "{}", document["openapi"]);
+    let routes = [
+        "post /auth/login",
+        "post /auth/logout",
+        "post /auth/keys/generate",
+        "get /auth/keys/list",
+        "delete /auth/user/{}",
+        "post /api/usage/event",
+        "get /api/usage/event/{}",
+        "post /api/contracts",
+        "get /api/contracts/{}",
+        "get /api/contracts/filter",
+        "get /api/contracts/invoices/current/{}",
+        "get /api/contracts/invoices/next/{}",
+        "get /api/documents/{}",
+        "get /api/documents/filter",
+        "post /api/billing/run",
+        "get /health/live",
+        "get /health/ready",
+        "get /openapi.json",
+        "get /api/customers/names",
+        "get /api/entities/names",
+    ];
+    let mut expected: Vec<String> = routes.map(str::to_owned).to_vec();
+    for list in ["customers", "entities", "usage/products", "pricings"] {
+        expected.push(format!("post /api/{list}"));
+        expected.push(format!("post /api/{list}/edit/{{}}"));
+        expected.push(format!("get /api/{list}/{{}}"));
+        expected.push(format!("get /api/{list}/filter"));
+    }
+    let mut found = Vec::new();
+    let mut ids = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let parts = path.trim_end_matches('/').split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        for (method, operation) in methods.as_object().expect("methods") {
+            found.push(format!("{method} {path}"));
+            ids.push(operation["operationId"].to_string());
+            assert!(operation["responses"].as_object().is_some_and(|responses| !responses.is_empty()), "{method} {path}");
+        }
+    }
+    let missing: Vec<&String> = expected.iter().filter(|route| !found.contains(route)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {found:?}");
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "every operation has an id of its own");
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    assert_eq!(Client::anonymous(&server).get("/openapi.json").ok(), document, "served and printed alike");
+}
+
+fn a_schema_is_brought_up_to_date_once(database: &Database) {
+    let first = binary::succeed(database, &["migrate"]);
+    assert!(first.contains("Applied"), "{first}");
+    let second = binary::succeed(database, &["migrate"]);
+    assert!(second.contains("up to date") && !second.contains("Applied"), "{second}");
+    Client::new_key(&Server::start(database));
+}
+
+fn a_port_in_use_ends_the_start_before_anything_is_made(database: &Database) {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let settings = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_LISTEN", &address), ("RUST_LOG", "error")];
+    let finished = binary::run(&["serve"], &settings);
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(is_one_sentence(&finished.stderr) && finished.stderr.contains(&address), "{}", finished.stderr);
+    assert_eq!(finished.stdout, "", "no password was shown");
+    drop(taken);
+
+    let server = Server::start_in(database, &[], &[]);
+    let printed = server.stdout();
+    let password = shown_password(&printed).unwrap_or_else(|| panic!("no password in {printed}"));
+    Client::log_in_admin(&server, "admin@example.com", password);
+    drop(server);
+    let again = Server::start_in(database, &[], &[]);
+    assert_eq!(shown_password(&again.stdout()), None, "shown once");
+    Client::log_in_admin(&again, "admin@example.com", password);
+}
+
+fn shown_password(printed: &str) -> Option<&str> {
+    printed.lines().find_map(|line| line.strip_prefix("Administrator's password, shown this once: "))
+}
+
+fn an_organization_or_an_administrator_is_made_once(database: &Database) {
+    let server = Server::start(database);
+    let second = |arguments: &[&str]| {
+        let finished = binary::run(arguments, &[("USAGE_BILLING_DATABASE_URL", database.url()), ("RUST_LOG", "error")]);
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(is_one_sentence(&finished.stderr) && finished.stdout.is_empty(), "{finished:?}");
+    };
+    binary::succeed(database, &["organization", "create", "other"]);
+    second(&["organization", "create", "other"]);
+    second(&["organization", "create", "default"]);
+    let create = ["admin", "create", "--organization", "other", "--email", "me@other.example"];
+    let printed = binary::succeed(database, &create);
+    second(&create);
+    second(&["admin", "create", "--organization", "default", "--email", "ME@other.example"]);
+    let password =
+        printed.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a generated password");
+    Client::log_in_admin(&server, "me@other.example", password);
+}
+
+#[test]
+fn the_calls_that_a_first_start_with_a_sample_prints_report_a_first_event() {
+    let database = Database::sqlite();
+    let server = Server::start_in(&database, &["--sample"], &[]);
+    let printed = server.stdout();
+    let script: Vec<&str> = printed.lines().filter(|line| line.starts_with("  ")).collect();
+    assert!(script.iter().any(|line| line.contains("curl")), "{printed}");
+    let output = Command::new("bash").args(["-euc", &script.join("\n")]).output().expect("bash starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&said).into_iter().map(|value| value.expect("JSON")).collect();
+    let [event, invoices] = answers.as_slice() else { panic!("two answers are expected: {said}") };
+    assert_eq!(event["related_document_numbers"], "UB-INV-1", "{said}");
+    let invoice = catalog::only(invoices.clone());
+    // 49.00 + 60.00, and 19 % of it.
+    assert_eq!(invoice["total"].to_string(), "129.71");
+}
+
+#[test]
+fn the_demo_bills_last_month_to_the_cent() {
+    let finished = binary::run(&["demo"], &[]);
+    assert_eq!((finished.code, finished.made()), (Some(0), Vec::new()), "{finished:?}");
+    let this_month = Day::today().first_of_month();
+    let days = this_month.plus_months(-1).days_until(this_month);
+    let sum = |of_day: fn(i64) -> i64| (0..days).map(of_day).sum::<i64>();
+    // 49.00 and the calls, taxed; storage at 0.0235 and calls, less 10 %; storage up to the minimum fee of 10.00, taxed.
+    let acme = with_tax(4900 + graduated(sum(|day| 40 + 7 * (day % 5))));
+    let globex = rounded(sum(|day| 10_025 + 300 * day) * 235, 10_000) + graduated(sum(|day| day % 3 * 200));
+    let globex = globex - rounded(globex, 10);
+    let initech = with_tax(1000);
+    let expected = [
+        ("UB-INV-1", "Acme Ltd", acme, "EUR"),
+        ("UB-INV-2", "Globex Inc", globex, "USD"),
+        ("UB-INV-3", "Initech GmbH", initech, "EUR"),
+    ];
+
+    let documents: Vec<&str> = finished.stdout.split("\n\n").filter(|part| part.contains("Total")).collect();
+    assert_eq!(documents.len(), 3, "{}", finished.stdout);
+    for ((number, customer, total, currency), document) in expected.into_iter().zip(documents) {
+        let head = document.lines().find(|line| line.contains(number)).unwrap_or_else(|| panic!("{number} in {document}"));
+        assert!(head.contains(customer) && head.contains("Issued"), "{head}");
+        let shown = document.lines().find_map(|line| line.trim().strip_prefix("Total")).map(str::trim);
+        assert_eq!(shown, Some(&*format!("{}.{:02} {currency}", total / 100, total % 100)), "{document}");
+    }
+}
+
+/// The price of API calls, in cents.
+fn graduated(quantity: i64) -> i64 {
+    quantity.min(100) * 10 + (quantity.min(1000) - 100).max(0) * 5 + (quantity - 1000).max(0)
+}
+
+fn with_tax(net: i64) -> i64 {
+    net + rounded(net * 19, 100)
+}
+
+/// Divides, and rounds half up.
+fn rounded(numerator: i64, denominator: i64) -> i64 {
+    (2 * numerator + denominator).div_euclid(2 * denominator)
+}
+
+#[test]
+fn the_demo_keeps_its_database_in_a_new_file_only() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("demo.sqlite3");
+    let keep = ["demo", "--keep", file.to_str().expect("UTF-8")];
+    assert_eq!(binary::run(&keep, &[]).code, Some(0));
+    let kept = std::fs::metadata(&file).expect("the file is kept").len();
+    let again = binary::run(&keep, &[]);
+    assert!(again.code == Some(2) && is_one_sentence(&again.stderr), "{again:?}");
+    assert_eq!(std::fs::metadata(&file).expect("the file is kept").len(), kept);
+    let serve = json!([format!("sqlite://{}", file.display())]);
+    let served = binary::run(&["migrate", "--database-url", serve[0].as_str().expect("a text")], &[]);
+    assert!(served.stdout.contains("up to date"), "{served:?}");
+}

@@ -1,0 +1,118 @@
+//! Many at once: document numbers without gap or repeat, sums without loss, on one server and on two.
+
+use std::collections::HashMap;
+use std::sync::Barrier;
+use std::thread;
+
+use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(first_events_of_many_contracts_at_once_are_numbered_without_gap);
+
+const THREADS: usize = 8;
+const CONTRACTS: usize = 40;
+
+fn customer(index: usize) -> String {
+    format!("customer-{index}")
+}
+
+/// Makes the plan and customers with a contract each; answers the contracts' references.
+fn make_contracts(client: &Client, contract: impl Fn(&str) -> Value) -> Vec<String> {
+    catalog::make_plan(client);
+    let make = |index| {
+        catalog::make_customer(client, &customer(index));
+        catalog::make_contract(client, &contract(&customer(index)))
+    };
+    (0..CONTRACTS).map(make).collect()
+}
+
+/// Reports one event of every customer from every client's thread at the same time, so that the first events of each
+/// contract race. Answers every (customer, result).
+fn race(clients: &[Client]) -> Vec<(String, Value)> {
+    let barrier = Barrier::new(clients.len());
+    thread::scope(|scope| {
+        let report = |client: &Client| -> Vec<(String, Value)> {
+            let client = client.with_own_connections();
+            barrier.wait();
+            let customers = (0..CONTRACTS).map(customer);
+            customers
+                .map(|customer| (customer.clone(), client.post("/api/usage/event", &catalog::event(&customer, 1)).ok()))
+                .collect()
+        };
+        let threads: Vec<_> = clients.iter().map(|client| scope.spawn(move || report(client))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("the thread")).collect()
+    })
+}
+
+/// One document for each contract, numbered from 1, with every event on it.
+fn check(client: &Client, contracts: &[String], results: &[(String, Value)], events_of_each: usize) {
+    let mut of_customer: HashMap<&str, &Value> = HashMap::new();
+    for (customer, result) in results {
+        let first = of_customer.entry(customer).or_insert(result);
+        assert_eq!(first["related_document_numbers"], result["related_document_numbers"], "{customer}: one document");
+        assert_eq!(first["related_document_ref"], result["related_document_ref"], "{customer}: one document");
+    }
+    let documents = catalog::documents(client);
+    let numbers: Vec<u64> = (1..).take(contracts.len()).collect();
+    assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "no gap, no repeat");
+    for contract_ref in contracts {
+        let line = catalog::current_invoice(client, contract_ref)["products"][0]["line_items"][1].clone();
+        assert_eq!(line["quantity"], json!(events_of_each), "{contract_ref}");
+    }
+}
+
+fn first_events_of_many_contracts_at_once_are_numbered_without_gap(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let contracts = make_contracts(&client, catalog::contract);
+
+    let results = race(&vec![client.clone(); THREADS]);
+
+    check(&client, &contracts, &results, THREADS);
+}
+
+#[test]
+fn two_servers_on_one_postgres_report_together() {
+    let database = Database::postgres();
+    let (one, other) = thread::scope(|scope| {
+        let start = || Server::start(&database);
+        let (one, other) = (scope.spawn(start), scope.spawn(start));
+        (one.join().expect("a server"), other.join().expect("a server"))
+    });
+    let firsts = [&one, &other].into_iter().filter(|server| server.stdout().contains("Made organization")).count();
+    assert_eq!(firsts, 1, "of two that start together, one makes the first administrator");
+    let client = Client::new_key(&one);
+    let contracts = make_contracts(&client, catalog::contract);
+    let clients: Vec<Client> = [&one, &other].into_iter().cycle().take(4).map(|server| client.at(server)).collect();
+
+    let results = race(&clients);
+
+    check(&client.at(&other), &contracts, &results, clients.len());
+}
+
+#[test]
+fn two_servers_on_one_postgres_issue_everything_once() {
+    let database = Database::postgres();
+    let (one, other) = (Server::start(&database), Server::start(&database));
+    let client = Client::new_key(&one);
+    make_contracts(&client, catalog::past_contract);
+
+    let barrier = Barrier::new(2);
+    let reports: Vec<Value> = thread::scope(|scope| {
+        let run = |server: &Server| {
+            let client = client.at(server);
+            barrier.wait();
+            client.post("/api/billing/run", &json!({})).ok()
+        };
+        let threads = [&one, &other].map(|server| scope.spawn(move || run(server)));
+        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+    });
+
+    let issued: Vec<Value> = reports.iter().flat_map(|report| report["issued"].as_array().expect("a list").clone()).collect();
+    let numbers: Vec<u64> = (1..).take(CONTRACTS).collect();
+    assert_eq!(catalog::numbers(&issued, "UB-INV"), numbers, "each is issued by one of them");
+    assert_eq!(reports.iter().map(|report| &report["failed"]).collect::<Vec<_>>(), [&json!([]), &json!([])]);
+    let documents = catalog::documents(&client);
+    assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers);
+    assert!(documents.iter().all(|document| document["state"] == "ISSUED"));
+}

@@ -1,0 +1,231 @@
+//! Requests that are wrong in their form: unknown routes, wrong methods, bad JSON, sizes, types and versions. And what
+//! doesn't matter: trailing slashes, unknown fields, a credential on a route that doesn't exist.
+
+use acceptance::problem::{Refusal, Table, invalid, refused};
+use acceptance::{Client, Database, Request, Server, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(a_refused_form_leaves_nothing);
+
+fn stage(database: &Database) -> (Server, Client) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    catalog::make_contract(&client, &catalog::contract("acme"));
+    (server, client)
+}
+
+fn event() -> Request<'static> {
+    Request::post("/api/usage/event", catalog::event("acme", 1).to_string())
+}
+
+fn a_refused_form_leaves_nothing(database: &Database) {
+    let (_server, client) = stage(database);
+    let mut table = Table::default();
+    let good = || catalog::event("acme", 1).to_string();
+    let body = |bytes: Vec<u8>| Request::post("/api/usage/event", bytes);
+    let nested = |levels: usize| good().replace('}', &format!(r#","deep":{}1{}}}"#, "[".repeat(levels), "]".repeat(levels)));
+    let twice = good().replace('}', r#","quantity":1}"#);
+    let twice_below = good().replace('}', r#","additional_report_data":{"a":1,"\u0061":1}}"#);
+
+    for text in [
+        "",
+        " ",
+        "{",
+        "{} {}",
+        "[1",
+        "{\"a\":1,}",
+        "{'a':1}",
+        "NaN",
+        "nul",
+        "\"\\ud800\"",
+        "\"\\x\"",
+        "{\"quantity\":01}",
+        "\u{feff}{}",
+    ] {
+        table.row(&client, text, &body(text.into()), refused(400, "malformed_json"));
+    }
+    table.row(&client, "invalid UTF-8", &body(b"{\"a\":\"\xff\"}".to_vec()), refused(400, "malformed_json"));
+    table.row(&client, "a raw NUL", &body(b"{\"a\":\"\x00\"}".to_vec()), refused(400, "malformed_json"));
+    table.row(&client, &twice, &body(twice.clone().into()), refused(400, "duplicate_json_key"));
+    table.row(&client, &twice_below, &body(twice_below.clone().into()), refused(400, "duplicate_json_key"));
+    table.row(&client, "32 levels in the object", &body(nested(32).into()), refused(400, "json_too_deep"));
+    table.row(&client, "100,000 levels", &body(nested(100_000).into()), refused(400, "json_too_deep"));
+    let large = good().replace('}', &format!(r#","a":"{}"}}"#, "x".repeat(1 << 20)));
+    table.row(&client, "more than 1 MiB", &body(large.into()), refused(413, "body_too_large"));
+
+    for content_type in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/json; charset=latin1",
+        "application/x-ndjson",
+        "json",
+        "",
+    ] {
+        let what = format!("Content-Type: {content_type}");
+        table.row(&client, &what, &event().with("Content-Type", content_type), refused(415, "unsupported_media_type"));
+    }
+    table.row(&client, "no Content-Type", &event().without("Content-Type"), refused(415, "unsupported_media_type"));
+    table.row(&client, "gzip", &event().with("Content-Encoding", "gzip"), refused(415, "unsupported_media_type"));
+    for version in ["V1", "v0", "0", "", "V0, V1"] {
+        table.row(&client, version, &event().with("Version", version), refused(400, "unsupported_version"));
+    }
+    table.finish();
+
+    assert_eq!(catalog::documents(&client), Vec::<Value>::new());
+    let first = client.send(&body(nested(31).into())).ok();
+    assert_eq!(
+        first["related_document_numbers"], "UB-INV-1",
+        "31 levels in the object are allowed, and no number was spent before"
+    );
+}
+
+#[test]
+fn what_there_is_nothing_at_is_not_found_whoever_asks() {
+    let (server, client) = stage(&Database::sqlite());
+    let mut table = Table::default();
+    for caller in [&client, &Client::admin(&server), &Client::anonymous(&server)] {
+        for path in [
+            "/",
+            "/nothing",
+            "/api",
+            "/api/",
+            "/api/nothing",
+            "/auth/",
+            "/api/usage/",
+            "/api/contracts/a/b/c",
+            "/api//contracts/filter",
+            "/API/contracts/filter",
+            "/health",
+            "/%2e%2e/etc/passwd",
+        ] {
+            table.row(caller, "", &Request::get(path), refused(404, "route_not_found"));
+            table.row(caller, "", &Request::post(path, "{}"), refused(404, "route_not_found"));
+        }
+    }
+    table.finish();
+}
+
+#[test]
+fn a_method_a_path_does_not_take_is_refused_with_those_it_takes_whoever_asks() {
+    let (server, client) = stage(&Database::sqlite());
+    let mut table = Table::default();
+    let rows = [
+        ("PUT", "/api/usage/event", "POST"),
+        ("GET", "/api/usage/event", "POST"),
+        ("DELETE", "/api/contracts/filter", "GET"),
+        ("POST", "/api/contracts/filter", "GET"),
+        ("PATCH", "/api/customers/edit/acme", "POST"),
+        ("GET", "/auth/login", "POST"),
+        ("POST", "/auth/keys/list", "GET"),
+        ("GET", "/auth/user/0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "DELETE"),
+        ("POST", "/openapi.json", "GET"),
+        ("POST", "/health/live", "GET"),
+        ("PROPFIND", "/api/documents/filter", "GET"),
+    ];
+    for caller in [&client, &Client::anonymous(&server)] {
+        for (method, path, takes) in rows {
+            let request = Request { method, ..Request::get(path) };
+            let answer = caller.send(&request);
+            let allowed = answer.header("Allow").split(',').any(|allowed| allowed.trim() == takes);
+            let outcome = refused(405, "method_not_allowed").check(&answer);
+            table.note(
+                "",
+                &request,
+                outcome.and(if allowed { Ok(()) } else { Err(format!("Allow: {}", answer.header("Allow"))) }),
+            );
+        }
+    }
+    table.finish();
+}
+
+#[test]
+fn checks_run_in_their_order() {
+    let (server, client) = stage(&Database::sqlite());
+    let anonymous = Client::anonymous(&server);
+    let mut table = Table::default();
+    let all_wrong = || Request::post("/api/usage/event", "{").with("Version", "V1");
+    table.row(&anonymous, "credential before version", &all_wrong(), refused(401, "unauthenticated"));
+    table.row(&client, "version before syntax", &all_wrong(), refused(400, "unsupported_version"));
+    table.row(
+        &client,
+        "syntax before fields",
+        &Request::post("/api/usage/event", r#"{"quantity": -1"#),
+        refused(400, "malformed_json"),
+    );
+    let mut event = catalog::event("nobody", -1);
+    table.post(&client, "/api/usage/event", &event, invalid("/quantity out_of_range"));
+    event["quantity"] = json!(1);
+    event["timestamp"] = json!("1999-01-01T00:00:00Z");
+    table.post(&client, "/api/usage/event", &event, invalid("/customer_ref unknown_reference"));
+    event["customer_ref"] = json!("acme");
+    table.post(&client, "/api/usage/event", &event, refused(422, "no_matching_contract"));
+    table.finish();
+}
+
+#[test]
+fn an_unsupported_version_names_the_supported_ones() {
+    let (_server, client) = stage(&Database::sqlite());
+    let answer = client.send(&event().with("Version", "V1"));
+    assert_eq!(answer.body["supported"], json!(["V0"]));
+}
+
+#[test]
+fn the_version_is_only_asked_for_where_there_are_versions() {
+    let (server, client) = stage(&Database::sqlite());
+    let answer = client.without_header("Version").send(&event());
+    assert_eq!((answer.status, answer.header("Version")), (200, "V0"), "{}", answer.text);
+    for path in ["/health/live", "/health/ready", "/openapi.json"] {
+        assert_eq!(Client::anonymous(&server).with_header("Version", "V9").get(path).status, 200, "{path}");
+    }
+    assert_eq!(Client::admin(&server).with_header("Version", "V9").get("/auth/keys/list").status, 200);
+}
+
+#[test]
+fn a_trailing_slash_makes_no_difference() {
+    let (_server, client) = stage(&Database::sqlite());
+    for path in ["/api/contracts", "/api/contracts/"] {
+        assert_eq!(client.post(path, &catalog::contract("acme")).status, 200, "{path}");
+    }
+    for path in ["/api/usage/event", "/api/usage/event/"] {
+        assert_eq!(client.post(path, &catalog::event("acme", 1)).status, 200, "{path}");
+    }
+    for (with, without) in [
+        ("/api/customers/filter/?pageSize=5", "/api/customers/filter?pageSize=5"),
+        ("/api/customers/acme/", "/api/customers/acme"),
+        ("/api/customers/names/", "/api/customers/names"),
+    ] {
+        assert_eq!(client.get(with).ok(), client.get(without).ok(), "{with}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_ignored_where_a_misspelling_bills_nothing_wrong() {
+    let (_server, client) = stage(&Database::sqlite());
+    let mut event = catalog::event("acme", 1);
+    event["somthing"] = json!({"deep": [1, 2, 3]});
+    client.post("/api/usage/event", &event).ok();
+    let mut contract = catalog::contract("acme");
+    contract["products"][0]["color"] = json!("red");
+    contract["include_current_invoice"] = json!(true);
+    assert_eq!(client.post("/api/contracts/", &contract).status, 200);
+}
+
+#[test]
+fn every_answer_names_its_request_and_hides_the_inside() {
+    let (_server, client) = stage(&Database::sqlite());
+    let theirs = client.with_header("X-Request-Id", "mine-42").get("/api/contracts/nothing");
+    assert_eq!((theirs.text_of("request_id").as_str(), theirs.header("X-Request-Id")), ("mine-42", "mine-42"));
+    assert_eq!(theirs.text_of("instance"), "/api/contracts/nothing");
+    assert_eq!(theirs.header("X-Content-Type-Options"), "nosniff");
+    let mut table = Table::default();
+    for evil in ["'; DROP TABLE usage_events; --", "{{7*7}}", "<script>alert(1)</script>", "%s%n%x"] {
+        let body =
+            json!({"timestamp": acceptance::when::now(), "customer_ref": evil, "usage_product_ref": evil, "quantity": evil});
+        let errors = "/customer_ref invalid_format, /usage_product_ref invalid_format, /quantity invalid_format";
+        table.post(&client, "/api/usage/event", &body, Refusal { errors, ..invalid("") });
+        let answer = client.post("/api/usage/event", &body);
+        assert!(!answer.text.contains(evil), "what was submitted is not repeated: {}", answer.text);
+    }
+    table.finish();
+}

@@ -1,0 +1,223 @@
+//! Two organizations see nothing of each other: every reference of one, used by the other in any place that takes one,
+//! is answered exactly like a reference that names nothing.
+
+use std::collections::BTreeSet;
+
+use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases, when};
+use serde_json::{Value, json};
+
+on_both_databases!(a_foreign_reference_is_answered_like_an_unknown_one, two_organizations_use_the_same_references_and_prefixes,);
+
+const UNKNOWN_UUID: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+const UNKNOWN_NAME: &str = "names-nothing";
+const PASSWORD: &str = "another long pass phrase";
+
+/// Makes a second organization on the command line and answers its administrator.
+fn second_organization(database: &Database, server: &Server) -> Client {
+    binary::succeed(database, &["organization", "create", "second"]);
+    let email = "Admin@Second.example";
+    let arguments = ["admin", "create", "--email", email, "--organization", "second", "--password", PASSWORD];
+    binary::succeed(database, &arguments);
+    Client::log_in_admin(server, email, PASSWORD)
+}
+
+/// An entity, a customer, a usage product, a pricing, a contract and an event, all named with a prefix.
+struct Things {
+    api_key_ref: String,
+    contract_ref: String,
+    event_ref: String,
+    document_ref: String,
+}
+
+fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) {
+    let key = admin.generate_key(&json!({}));
+    let client = Client::key(server, &key);
+    client
+        .post(
+            "/api/entities/",
+            &json!({"entity_ref": format!("{name}-entity"), "name": name, "number_prefix": name.to_uppercase()}),
+        )
+        .ok();
+    client.post("/api/customers/", &json!({"customer_ref": format!("{name}-customer"), "name": format!("{name} Ltd")})).ok();
+    client
+        .post("/api/usage/products/", &json!({"usage_product_ref": format!("{name}-product"), "name": format!("{name} calls")}))
+        .ok();
+    client.post("/api/pricings/", &catalog::plan(&format!("{name}-plan"), &format!("{name}-product"))).ok();
+    let contract_ref = catalog::make_contract(
+        &client,
+        &contract(&format!("{name}-customer"), &format!("{name}-plan"), &format!("{name}-entity")),
+    );
+    let result = client.post("/api/usage/event", &event(&format!("{name}-customer"), &format!("{name}-product"))).ok();
+    let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
+    let things = Things {
+        api_key_ref: key.api_key_ref,
+        contract_ref,
+        event_ref: text("event_ref"),
+        document_ref: text("related_document_ref"),
+    };
+    (client, things)
+}
+
+fn contract(customer: &str, pricing: &str, entity: &str) -> Value {
+    let mut contract = catalog::contract(customer);
+    contract["products"][0]["product_pricing_ref"] = json!(pricing);
+    contract["products"][0]["entity_ref"] = json!(entity);
+    contract
+}
+
+fn event(customer: &str, product: &str) -> Value {
+    json!({"timestamp": when::now(), "customer_ref": customer, "usage_product_ref": product, "quantity": 1})
+}
+
+/// A place that takes a reference: the operation, a request with `{}` in that place, the foreign and an unknown value.
+struct Place<'a> {
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+    foreign: &'a str,
+    unknown: &'static str,
+}
+
+/// Every place that takes a reference. `theirs` is what the other organization has; the rest of a body is our own, so
+/// that nothing but the reference is wrong with it.
+fn places(theirs: &Things) -> Vec<Place<'_>> {
+    let mut places = Vec::new();
+    let mut add = |method, path: &str, body: Option<Value>, foreign, unknown| {
+        places.push(Place { method, path: path.to_owned(), body, foreign, unknown });
+    };
+    let (customer, entity, product, pricing) = ("theirs-customer", "theirs-entity", "theirs-product", "theirs-plan");
+    add("DELETE", "/auth/user/{}", None, &theirs.api_key_ref, UNKNOWN_UUID);
+    add("GET", "/api/usage/event/{}", None, &theirs.event_ref, UNKNOWN_UUID);
+    for path in ["/api/contracts/{}", "/api/contracts/invoices/current/{}", "/api/contracts/invoices/next/{}"] {
+        add("GET", path, None, &theirs.contract_ref, UNKNOWN_UUID);
+    }
+    add("GET", "/api/documents/{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    for (list, foreign) in [("customers", customer), ("entities", entity), ("usage/products", product), ("pricings", pricing)] {
+        add("GET", &format!("/api/{list}/{{}}"), None, foreign, UNKNOWN_NAME);
+        add("POST", &format!("/api/{list}/edit/{{}}"), Some(json!({"name": "Taken over"})), foreign, UNKNOWN_NAME);
+    }
+    add("GET", "/api/contracts/filter?customer_ref={}&pageSize=20&pageNumber=0", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/documents/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/documents/filter?contract_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
+    add("GET", "/api/documents/filter?entity_ref={}", None, entity, UNKNOWN_NAME);
+    add("POST", "/api/customers/", Some(json!({"name": "New", "entity_ref": "{}"})), entity, UNKNOWN_NAME);
+    add("POST", "/api/customers/edit/ours-customer", Some(json!({"entity_ref": "{}"})), entity, UNKNOWN_NAME);
+    add("POST", "/api/pricings/", Some(catalog::plan("new-plan", "{}")), product, UNKNOWN_NAME);
+    let line_items = catalog::plan("ours-plan", "{}")["line_items"].clone();
+    add("POST", "/api/pricings/edit/ours-plan", Some(json!({"line_items": line_items})), product, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("{}", "ours-plan", "ours-entity")), customer, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("ours-customer", "{}", "ours-entity")), pricing, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("ours-customer", "ours-plan", "{}")), entity, UNKNOWN_NAME);
+    add("POST", "/api/usage/event", Some(event("{}", "ours-product")), customer, UNKNOWN_NAME);
+    add("POST", "/api/usage/event", Some(event("ours-customer", "{}")), product, UNKNOWN_NAME);
+    let mut by_name = event("x", "ours-product");
+    by_name["customer_ref"] = Value::Null;
+    by_name["customer_name"] = json!("{}");
+    add("POST", "/api/usage/event", Some(by_name), "theirs Ltd", "unknown Ltd");
+    let mut by_name = event("ours-customer", "x");
+    by_name["usage_product_ref"] = Value::Null;
+    by_name["usage_product_name"] = json!("{}");
+    add("POST", "/api/usage/event", Some(by_name), "theirs calls", "unknown calls");
+    let mut validated = event("ours-customer", "ours-product");
+    validated["validations"] = json!({"entity_ref": "{}"});
+    add("POST", "/api/usage/event", Some(validated), entity, UNKNOWN_NAME);
+    places
+}
+
+/// What an answer says, but for the reference itself and the request's own id.
+fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, String) {
+    let path = place.path.replace("{}", reference);
+    let body = place.body.as_ref().map(|body| body.to_string().replace("{}", reference));
+    let request = match body {
+        Some(body) => Request { method: place.method, ..Request::post(&path, body) },
+        None => Request { method: place.method, ..Request::get(&path) },
+    };
+    let Answer { status, headers, mut body, .. } = client.send(&request);
+    if let Some(object) = body.as_object_mut() {
+        object.remove("request_id");
+    }
+    let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
+    shown.retain(|header| !header.starts_with("x-request-id") && !header.starts_with("date"));
+    shown.sort();
+    let hide = |text: &str| text.replace(reference, "<reference>");
+    // The length tells the length of the reference, which the asker knows.
+    shown.retain(|header| !header.starts_with("content-length"));
+    (status, hide(&body.to_string()), hide(&shown.join("\n")))
+}
+
+fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
+    let server = Server::start(database);
+    let their_admin = Client::admin(&server);
+    let our_admin = second_organization(database, &server);
+    let (their_client, theirs) = make_things(&their_admin, &server, "theirs");
+    let (our_client, _) = make_things(&our_admin, &server, "ours");
+    let before = everything(&their_client, &their_admin);
+    let places = places(&theirs);
+
+    for place in &places {
+        for caller in [&our_client, &our_admin] {
+            let (status, foreign, headers) = said(caller, place, place.foreign);
+            let what = format!("{} {}", place.method, place.path);
+            assert_eq!((status, foreign, headers), said(caller, place, place.unknown), "{what}");
+            let found_nothing = status == 200 && place.path.contains('?');
+            assert!(found_nothing || matches!(status, 403 | 404 | 422), "{what}: {status}");
+        }
+    }
+
+    assert_eq!(everything(&their_client, &their_admin), before, "nothing of theirs was changed");
+    for (ours, theirs) in everything(&our_client, &our_admin).iter().zip(&before) {
+        assert!(!ours.contains("theirs") && !theirs.contains("ours"), "{ours}\n{theirs}");
+    }
+    covers_every_operation(&our_client, &places);
+}
+
+/// The operations come from the OpenAPI document, so that a new one without a place above fails.
+fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
+    let document = client.get("/openapi.json").ok();
+    let paths = document["paths"].as_object().expect("paths");
+    let with_reference = paths.iter().filter(|(path, _)| path.contains('{'));
+    let operations: BTreeSet<String> = with_reference
+        .flat_map(|(path, methods)| {
+            let parts: Vec<&str> = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
+            let methods =
+                methods.as_object().expect("methods").keys().filter(|key| ["get", "post", "delete"].contains(&key.as_str()));
+            methods.map(move |method| format!("{} {}", method.to_uppercase(), parts.join("/"))).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(!operations.is_empty());
+    let tried: BTreeSet<String> = places.iter().map(|place| format!("{} {}", place.method, place.path)).collect();
+    let missing: Vec<&String> = operations.difference(&tried).collect();
+    assert!(missing.is_empty(), "no place tries {missing:?}");
+}
+
+/// Every list an organization has.
+fn everything(client: &Client, admin: &Client) -> Vec<String> {
+    let lists = ["documents", "customers", "entities", "usage/products", "pricings"]
+        .map(|list| format!("/api/{list}/filter?pageSize=1000"));
+    let names = ["/api/customers/names".to_owned(), "/api/entities/names".to_owned()];
+    let mut all: Vec<String> = lists.iter().chain(&names).map(|path| client.get(path).ok().to_string()).collect();
+    let keys = admin.get("/auth/keys/list").ok();
+    let key_refs: Vec<&Value> = keys.as_array().expect("a list").iter().map(|key| &key["api_key_ref"]).collect();
+    all.push(json!(key_refs).to_string());
+    all
+}
+
+fn two_organizations_use_the_same_references_and_prefixes(database: &Database) {
+    let server = Server::start(database);
+    let first = Client::admin(&server);
+    let second = second_organization(database, &server);
+    let refused = second.post("/api/contracts/", &json!({"customer_ref": "acme", "products": []}));
+    assert_eq!(refused.status, 422, "the first organization's things aren't there");
+    let entity = json!({"name": "Own", "number_prefix": "UB", "timezone": "Europe/Berlin"});
+    second.post("/api/entities/", &entity).ok();
+
+    for (admin, quantity) in [(&first, 1500), (&second, 100)] {
+        catalog::make(admin);
+        let contract_ref = catalog::make_contract(admin, &catalog::contract("acme"));
+        let result = admin.post("/api/usage/event", &catalog::event("acme", quantity)).ok();
+        assert_eq!(result["related_document_numbers"], "UB-INV-1", "each counts for itself");
+        let invoice = catalog::current_invoice(admin, &contract_ref);
+        assert_eq!(invoice["products"][0]["line_items"][1]["quantity"], json!(quantity));
+        assert_eq!(catalog::documents(admin).len(), 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! `kill -9` under load: what was acknowledged is there, exactly once, and the numbers have no gap.
+
+use std::collections::{HashMap, HashSet};
+
+use acceptance::load::{Load, Told};
+use acceptance::{Client, Database, Server, catalog};
+use serde_json::{Value, json};
+
+const THREADS: usize = 4;
+/// New contracts of a thread in a round: their first events open documents while the server dies.
+const NEW_CONTRACTS: usize = 6;
+/// Every thread reports its own quantity to the one shared document, so that the sum says how often each did.
+const QUANTITY_STEP: u64 = 1000;
+
+#[test]
+fn sqlite_keeps_every_acknowledged_event_once_through_kill_9() {
+    kill_and_restart(&Database::sqlite(), 5);
+}
+
+#[test]
+fn postgres_keeps_every_acknowledged_event_once_through_kill_9() {
+    kill_and_restart(&Database::postgres(), 3);
+}
+
+fn kill_and_restart(database: &Database, rounds: usize) {
+    let mut server = Server::start(database);
+    let mut client = Client::new_key(&server);
+    catalog::make(&client);
+    let shared = catalog::make_contract(&client, &catalog::contract("acme"));
+    let mut books = Books::default();
+    for round in 0..rounds {
+        for new in 0..THREADS * NEW_CONTRACTS {
+            let customer = format!("new-{round}-{new}");
+            catalog::make_customer(&client, &customer);
+            catalog::make_contract(&client, &catalog::contract(&customer));
+        }
+        let load = Load::start(&client, THREADS, move |thread, index| event(round, thread, index));
+        load.wait_for(20 + 17 * round);
+        server.kill_9();
+        let told = load.join();
+        server = Server::start(database);
+        client = client.at(&server);
+        books.check(round, &client, &shared, &told);
+    }
+}
+
+/// Every third event is the first of a new contract, while there are some.
+fn event(round: usize, thread: usize, index: usize) -> Value {
+    if index % 3 == 2 && index / 3 < NEW_CONTRACTS {
+        catalog::event(&format!("new-{round}-{}", thread * NEW_CONTRACTS + index / 3), 1)
+    } else {
+        catalog::event("acme", QUANTITY_STEP.pow(u32::try_from(thread).expect("few threads")))
+    }
+}
+
+/// What must be in the database, from what was acknowledged.
+#[derive(Default)]
+struct Books {
+    event_refs: HashSet<String>,
+    /// How often each thread's quantity is on the shared document.
+    counted: [u64; THREADS],
+}
+
+impl Books {
+    fn check(&mut self, round: usize, client: &Client, shared: &str, told: &[Told]) {
+        let documents = catalog::documents(client);
+        let numbers: Vec<u64> = (1..).take(documents.len()).collect();
+        assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "round {round}: no gap, no repeat");
+        let by_customer: HashMap<&str, &Value> = documents
+            .iter()
+            .map(|document| (document["customer"]["customer_ref"].as_str().expect("a customer"), document))
+            .collect();
+        assert_eq!(by_customer.len(), documents.len(), "round {round}: one document for each contract");
+
+        let invoice = catalog::current_invoice(client, shared);
+        let quantity: u64 = invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity");
+        for (thread, told) in told.iter().enumerate() {
+            assert_eq!(told.refused, [], "round {round}");
+            for (event, result) in &told.acknowledged {
+                let event_ref = result["event_ref"].as_str().expect("a reference").to_owned();
+                let stored = client.get(&format!("/api/usage/event/{event_ref}")).ok();
+                assert_eq!((&stored["quantity"], &stored["customer_ref"]), (&event["quantity"], &event["customer_ref"]));
+                assert!(self.event_refs.insert(event_ref), "an event reference came twice");
+                let document = by_customer[event["customer_ref"].as_str().expect("a customer")];
+                assert_eq!(document["document_ref"], result["related_document_ref"]);
+                assert_eq!(document["document_number"], result["related_document_numbers"]);
+            }
+            self.check_shared(round, thread, quantity, told);
+        }
+        for (customer, document) in by_customer.iter().filter(|(customer, _)| customer.starts_with("new-")) {
+            let quantity = &document["products"][0]["line_items"][1]["quantity"];
+            assert_eq!(*quantity, json!(1), "round {round}: the document of {customer} carries its one event");
+        }
+    }
+
+    /// A thread's events on the shared document: those acknowledged, and perhaps the one whose answer never came.
+    fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, told: &Told) {
+        let on_shared = |event: &Value| event["customer_ref"] == "acme";
+        let acknowledged = told.acknowledged.iter().filter(|(event, _)| on_shared(event)).count();
+        let in_doubt = told.in_doubt.iter().filter(|event| on_shared(event)).count();
+        let least = self.counted[thread] + u64::try_from(acknowledged).expect("few events");
+        let most = least + u64::try_from(in_doubt).expect("one at most");
+        let place = QUANTITY_STEP.pow(u32::try_from(thread).expect("few threads"));
+        let stored = quantity / place % QUANTITY_STEP;
+        assert!(
+            (least..=most).contains(&stored),
+            "round {round}, thread {thread}: {stored} of {least} to {most} events are counted"
+        );
+        self.counted[thread] = stored;
+    }
+}

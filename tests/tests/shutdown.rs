@@ -1,0 +1,57 @@
+//! SIGTERM: what was accepted is finished, and the process ends by itself.
+
+use std::time::Duration;
+
+use acceptance::load::Load;
+use acceptance::{Client, Database, Server, catalog, on_both_databases};
+
+on_both_databases!(a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends);
+
+/// The limit operators are promised: it is written into unit files and orchestrators.
+const EXIT_WITHIN: Duration = Duration::from_secs(10);
+
+fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database: &Database) {
+    let mut server = Server::start_with(database, &["--run-every-seconds", "1"]);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let contract_ref = catalog::make_contract(&client, &catalog::contract("acme"));
+    let load = Load::start(&client, 4, |_, _| catalog::event("acme", 1));
+    load.wait_for(40);
+
+    server.terminate();
+
+    let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+    assert_eq!(status.code(), Some(0), "{}", server.stderr());
+    let told = load.join();
+    let restarted = Server::start(database);
+    let client = client.at(&restarted);
+    let mut acknowledged = 0;
+    let mut in_doubt = 0;
+    for told in &told {
+        // Refusing is fair, failing isn't.
+        assert!(told.refused.iter().all(|(status, _)| *status == 503), "{:?}", told.refused);
+        for (_, result) in &told.acknowledged {
+            let event_ref = result["event_ref"].as_str().expect("a reference");
+            assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "{event_ref}");
+        }
+        acknowledged += told.acknowledged.len();
+        in_doubt += usize::from(told.in_doubt.is_some());
+    }
+    let invoice = catalog::current_invoice(&client, &contract_ref);
+    let quantity: usize = invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity");
+    assert!((acknowledged..=acknowledged + in_doubt).contains(&quantity), "{quantity} of {acknowledged} and perhaps {in_doubt}");
+}
+
+#[test]
+fn an_idle_server_told_to_stop_ends_at_once_with_connections_open() {
+    let database = Database::sqlite();
+    let mut server = Server::start(&database);
+    let client = Client::admin(&server);
+    assert_eq!(client.get("/api/customers/filter").status, 200, "its connection stays open");
+
+    server.terminate();
+
+    let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+    assert_eq!(status.code(), Some(0), "{}", server.stderr());
+    assert!(!server.stderr().contains("panicked"), "{}", server.stderr());
+}
