@@ -35,7 +35,9 @@ pub fn plan(pricing: &str, usage_product: &str) -> Value {
         "name": "API plan",
         "currency": "EUR",
         "line_items": [
-            {"line_item_id": "platform-fee", "name": "Platform fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49.00"}},
+            {"line_item_id": "platform-fee", "name": "Platform fee", "kind": "FIXED", "price": {
+                "model": "FLAT", "amount": "49.00",
+            }},
             {"line_item_id": "calls", "name": "API calls", "kind": "USAGE", "usage_product_ref": usage_product, "price": {
                 "model": "GRADUATED",
                 "tiers": [{"up_to": 100, "unit_price": "0.10"}, {"up_to": 1000, "unit_price": "0.05"}, {"unit_price": "0.01"}],
@@ -86,7 +88,8 @@ pub fn make_contract(client: &Client, body: &Value) -> String {
 
 /// The body of an event of API calls that happens now.
 pub fn event(customer: &str, quantity: impl Into<Value>) -> Value {
-    json!({"timestamp": crate::when::now(), "customer_ref": customer, "usage_product_ref": API_CALLS, "quantity": quantity.into()})
+    let (now, quantity) = (crate::when::now(), quantity.into());
+    json!({"timestamp": now, "customer_ref": customer, "usage_product_ref": API_CALLS, "quantity": quantity})
 }
 
 /// The one document a contract has in its current period.

@@ -33,7 +33,7 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
         (&["serve", "--listen", "127.0.0.1:99999"], &[]),
         (&["serve", "--listen", "192.0.2.1:8080"], &[]),
         (&["serve"], &[("USAGE_BILLING_LISTEN", "localhost:8080")]),
-        (&["serve", "--run-every-seconds", "-1"], &[]),
+        (&["serve", "--run-every-seconds=-1"], &[]),
         (&["serve", "--run-every-seconds", "often"], &[]),
         (&["serve", "--token-lifetime-seconds", "299"], &[]),
         (&["serve", "--token-lifetime-seconds", "86401"], &[]),
@@ -54,7 +54,8 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     ];
     let mut wrong = Vec::new();
     for (arguments, environment) in rows {
-        let environment: Vec<(&str, &str)> = [("USAGE_BILLING_DATABASE_URL", url), ("RUST_LOG", "error")].iter().chain(environment).copied().collect();
+        let environment: Vec<(&str, &str)> =
+            [("USAGE_BILLING_DATABASE_URL", url), ("RUST_LOG", "error")].iter().chain(environment).copied().collect();
         let finished = binary::run(arguments, &environment);
         let silent = finished.stdout.is_empty() && finished.made().is_empty() && !finished.stderr.contains("topsecret");
         if finished.code != Some(2) || !is_one_sentence(&finished.stderr) || !silent {

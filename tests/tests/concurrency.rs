@@ -4,10 +4,16 @@ use std::collections::HashMap;
 use std::sync::Barrier;
 use std::thread;
 
+use acceptance::load::Load;
+use acceptance::when::Day;
 use acceptance::{Client, Database, Server, catalog, on_both_databases};
 use serde_json::{Value, json};
 
-on_both_databases!(first_events_of_many_contracts_at_once_are_numbered_without_gap);
+on_both_databases!(
+    first_events_of_many_contracts_at_once_are_numbered_without_gap,
+    every_read_between_writes_is_of_one_moment,
+    usage_that_races_its_invoices_issue_is_on_it_or_refused,
+);
 
 const THREADS: usize = 8;
 const CONTRACTS: usize = 40;
@@ -69,6 +75,62 @@ fn first_events_of_many_contracts_at_once_are_numbered_without_gap(database: &Da
     let results = race(&vec![client.clone(); THREADS]);
 
     check(&client, &contracts, &results, THREADS);
+}
+
+fn every_read_between_writes_is_of_one_moment(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let contract_ref = catalog::make_contract(&client, &catalog::contract("acme"));
+    let load = Load::start(&client, 4, |_, _| catalog::event("acme", 7));
+    let mut last = 0;
+    for reads in 0..40 {
+        load.wait_for(3 * reads);
+        let invoice = catalog::current_invoice(&client, &contract_ref);
+        let quantity = quantity(&invoice);
+        assert!(
+            quantity >= last && quantity >= 7 * 3 * reads && quantity.is_multiple_of(7),
+            "{last} to {quantity} after {reads} reads"
+        );
+        last = quantity;
+        // The graduated tiers of the API plan, in cents.
+        let usage = quantity.min(100) * 10 + quantity.clamp(100, 1000).saturating_sub(100) * 5 + quantity.saturating_sub(1000);
+        assert_eq!(invoice["sub_total"].to_string(), format!("{}.{:02}", (4900 + usage) / 100, (4900 + usage) % 100));
+    }
+    let told = load.end();
+    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    assert_eq!(quantity(&catalog::current_invoice(&client, &contract_ref)), 7 * acknowledged);
+    assert!(told.iter().all(|told| told.refused.is_empty() && told.in_doubt.is_none()), "{told:?}");
+}
+
+fn quantity(invoice: &Value) -> usize {
+    invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity")
+}
+
+fn usage_that_races_its_invoices_issue_is_on_it_or_refused(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    catalog::make_contract(&client, &catalog::past_contract("acme"));
+    let load = Load::start(&client, 4, |_, _| {
+        let mut event = catalog::event("acme", 1);
+        event["timestamp"] = json!(Day::today().plus_days(-20).noon());
+        event
+    });
+    load.wait_for(30);
+
+    let report = client.post("/api/billing/run", &json!({})).ok();
+
+    let told = load.end();
+    assert_eq!((report["issued"].as_array().map(Vec::len), &report["failed"]), (Some(1), &json!([])), "{report}");
+    let invoice = catalog::only(Value::Array(catalog::documents(&client)));
+    assert_eq!(invoice["state"], "ISSUED");
+    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    assert_eq!(quantity(&invoice), acknowledged, "what was acknowledged is billed, and nothing else");
+    let refused = told.iter().flat_map(|told| &told.refused);
+    for (status, text) in refused {
+        assert!(*status == 422 && text.contains("not_supported_yet"), "{status} {text}");
+    }
 }
 
 #[test]

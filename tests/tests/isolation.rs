@@ -101,24 +101,24 @@ fn places(theirs: &Things) -> Vec<Place<'_>> {
     add("GET", "/api/documents/filter?contract_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
     add("GET", "/api/documents/filter?entity_ref={}", None, entity, UNKNOWN_NAME);
     add("POST", "/api/customers/", Some(json!({"name": "New", "entity_ref": "{}"})), entity, UNKNOWN_NAME);
-    add("POST", "/api/customers/edit/ours-customer", Some(json!({"entity_ref": "{}"})), entity, UNKNOWN_NAME);
+    add("POST", "/api/customers/edit/mine-customer", Some(json!({"entity_ref": "{}"})), entity, UNKNOWN_NAME);
     add("POST", "/api/pricings/", Some(catalog::plan("new-plan", "{}")), product, UNKNOWN_NAME);
-    let line_items = catalog::plan("ours-plan", "{}")["line_items"].clone();
-    add("POST", "/api/pricings/edit/ours-plan", Some(json!({"line_items": line_items})), product, UNKNOWN_NAME);
-    add("POST", "/api/contracts/", Some(contract("{}", "ours-plan", "ours-entity")), customer, UNKNOWN_NAME);
-    add("POST", "/api/contracts/", Some(contract("ours-customer", "{}", "ours-entity")), pricing, UNKNOWN_NAME);
-    add("POST", "/api/contracts/", Some(contract("ours-customer", "ours-plan", "{}")), entity, UNKNOWN_NAME);
-    add("POST", "/api/usage/event", Some(event("{}", "ours-product")), customer, UNKNOWN_NAME);
-    add("POST", "/api/usage/event", Some(event("ours-customer", "{}")), product, UNKNOWN_NAME);
-    let mut by_name = event("x", "ours-product");
+    let line_items = catalog::plan("mine-plan", "{}")["line_items"].clone();
+    add("POST", "/api/pricings/edit/mine-plan", Some(json!({"line_items": line_items})), product, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("{}", "mine-plan", "mine-entity")), customer, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("mine-customer", "{}", "mine-entity")), pricing, UNKNOWN_NAME);
+    add("POST", "/api/contracts/", Some(contract("mine-customer", "mine-plan", "{}")), entity, UNKNOWN_NAME);
+    add("POST", "/api/usage/event", Some(event("{}", "mine-product")), customer, UNKNOWN_NAME);
+    add("POST", "/api/usage/event", Some(event("mine-customer", "{}")), product, UNKNOWN_NAME);
+    let mut by_name = event("x", "mine-product");
     by_name["customer_ref"] = Value::Null;
     by_name["customer_name"] = json!("{}");
     add("POST", "/api/usage/event", Some(by_name), "theirs Ltd", "unknown Ltd");
-    let mut by_name = event("ours-customer", "x");
+    let mut by_name = event("mine-customer", "x");
     by_name["usage_product_ref"] = Value::Null;
     by_name["usage_product_name"] = json!("{}");
     add("POST", "/api/usage/event", Some(by_name), "theirs calls", "unknown calls");
-    let mut validated = event("ours-customer", "ours-product");
+    let mut validated = event("mine-customer", "mine-product");
     validated["validations"] = json!({"entity_ref": "{}"});
     add("POST", "/api/usage/event", Some(validated), entity, UNKNOWN_NAME);
     places
@@ -150,7 +150,7 @@ fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
     let their_admin = Client::admin(&server);
     let our_admin = second_organization(database, &server);
     let (their_client, theirs) = make_things(&their_admin, &server, "theirs");
-    let (our_client, _) = make_things(&our_admin, &server, "ours");
+    let (our_client, _) = make_things(&our_admin, &server, "mine");
     let before = everything(&their_client, &their_admin);
     let places = places(&theirs);
 
@@ -166,7 +166,7 @@ fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
 
     assert_eq!(everything(&their_client, &their_admin), before, "nothing of theirs was changed");
     for (ours, theirs) in everything(&our_client, &our_admin).iter().zip(&before) {
-        assert!(!ours.contains("theirs") && !theirs.contains("ours"), "{ours}\n{theirs}");
+        assert!(!ours.contains("theirs") && !theirs.contains("mine-"), "{ours}\n{theirs}");
     }
     covers_every_operation(&our_client, &places);
 }

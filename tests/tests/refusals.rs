@@ -180,7 +180,10 @@ fn a_bad_log_in_or_key_is_refused(database: &Database) {
         (json!({"api_key": api_key, "password": "wrong"}), refused(401, "invalid_credentials")),
         (json!({"api_key": "NOBODY0000000000000A", "password": key.password}), refused(401, "invalid_credentials")),
         (json!({"email": email, "password": key.password}), refused(401, "invalid_credentials")),
-        (json!({"email": "nobody@example.com", "password": acceptance::server::ADMIN_PASSWORD}), refused(401, "invalid_credentials")),
+        (
+            json!({"email": "nobody@example.com", "password": acceptance::server::ADMIN_PASSWORD}),
+            refused(401, "invalid_credentials"),
+        ),
         (json!({"email": email, "password": "x".repeat(1000)}), refused(401, "invalid_credentials")),
         (json!({"api_key": api_key}), invalid("/password required")),
         (json!({"api_key": api_key, "password": 7}), invalid("/password wrong_type")),

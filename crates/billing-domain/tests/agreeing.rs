@@ -3,7 +3,7 @@
 use billing_domain::catalog::{Aggregation, LineItem, Pricing};
 use billing_domain::contract::check_products;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedProduct};
-use billing_domain::party::{NetTerms, OnlinePaymentDetails, PaymentDetails};
+use billing_domain::party::{CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::refs::LineItemId;
 use billing_domain::violation::Violations;
 use billing_testkit::{CountingIds, fixtures};
@@ -198,7 +198,7 @@ fn each_kind_of_payment_details_comes_from_the_first_that_states_it() {
     let terms = agreed_with(&pricing("api", vec![]), "2026-01-01", "2026-12-31", |request| request.payment = of_product);
     let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
     customer.profile.payment = of_customer;
-    entity.profile.payment = PaymentDetails { crypto: None, ..full.clone() };
+    entity.profile.payment = PaymentDetails { crypto: Some(CryptoDetails::default()), ..full.clone() };
     let resolved = terms.resolve(&customer, &entity).payment;
     assert_eq!(resolved, PaymentDetails { online: Some(automatic), crypto: full.crypto, bank_transfer: full.bank_transfer });
 }

@@ -10,7 +10,7 @@ use billing_testkit::fixtures::{at, date, zone};
 
 /// A zone, a day, the first instant whose service date it is, and the service date just before.
 #[rustfmt::skip]
-const DAYS: [(&str, &str, &str, &str); 71] = [
+const DAYS: [(&str, &str, &str, &str); 74] = [
     ("Europe/Berlin", "2024-02-29", "2024-02-28T23:00:00Z", "2024-02-28"),
     ("Europe/Berlin", "2026-01-01", "2025-12-31T23:00:00Z", "2025-12-31"),
     ("Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-28"),
@@ -35,6 +35,7 @@ const DAYS: [(&str, &str, &str, &str); 71] = [
     ("Australia/Lord_Howe", "2026-08-31", "2026-08-30T13:30:00Z", "2026-08-30"),
     ("Australia/Lord_Howe", "2026-10-04", "2026-10-03T13:30:00Z", "2026-10-03"),
     ("Australia/Lord_Howe", "2026-10-05", "2026-10-04T13:00:00Z", "2026-10-04"),
+    ("Australia/Lord_Howe", "1981-03-01", "1981-02-28T14:00:00Z", "1981-02-28"),
     ("America/Sao_Paulo", "2018-02-17", "2018-02-17T02:00:00Z", "2018-02-16"),
     ("America/Sao_Paulo", "2018-02-18", "2018-02-18T03:00:00Z", "2018-02-17"),
     ("America/Sao_Paulo", "2018-11-03", "2018-11-03T03:00:00Z", "2018-11-02"),
@@ -75,6 +76,8 @@ const DAYS: [(&str, &str, &str, &str); 71] = [
     ("Etc/GMT-14", "2026-01-01", "2025-12-31T10:00:00Z", "2025-12-31"),
     ("Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00Z", "2025-12-31"),
     ("Asia/Kathmandu", "2024-02-29", "2024-02-28T18:15:00Z", "2024-02-28"),
+    ("Asia/Kathmandu", "1986-01-01", "1985-12-31T18:30:00Z", "1985-12-31"),
+    ("America/Guyana", "1975-08-01", "1975-08-01T03:45:00Z", "1975-07-31"),
     ("Pacific/Chatham", "2026-04-05", "2026-04-04T10:15:00Z", "2026-04-04"),
     ("Pacific/Chatham", "2026-09-27", "2026-09-26T11:15:00Z", "2026-09-26"),
     ("UTC", "0001-01-03", "0001-01-03T00:00:00Z", "0001-01-02"),

@@ -112,6 +112,14 @@ fn the_rules_of_section_4_row_by_row() {
 }
 
 #[test]
+fn the_older_contract_goes_before_the_smaller_reference() {
+    let mut made = contracts(vec![vec![calls("2026-01-01", "2026-12-31")]; 2]);
+    made[1].created_at = made[0].created_at.plus_seconds(-1);
+    assert!(made[0].contract_ref < made[1].contract_ref);
+    assert_eq!(landed(&made, "calls", NOON, None), Ok("2.0 from 2026-03-01".to_owned()));
+}
+
+#[test]
 fn of_contracts_made_at_once_the_smaller_reference_is_the_older() {
     let mut made = contracts(vec![vec![calls("2026-01-01", "2026-12-31")]; 2]);
     made[0].created_at = made[1].created_at;

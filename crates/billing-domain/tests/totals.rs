@@ -6,7 +6,7 @@ use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, ContractProduct, ProductPeriod, Segment};
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::linking::{Share, share_for_usage, shares_of_period};
-use billing_domain::document::totals::{DocumentContent, RatedShare, UsageFacts, bill, usage_keys};
+use billing_domain::document::totals::{DocumentContent, RatedShare, UsageFacts, bill, total_up, usage_keys};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
 use billing_domain::usage::UsageTotal;
@@ -283,6 +283,16 @@ fn a_document_without_shares_is_zero() {
     let content = billed(eur(), &[], "0");
     assert_eq!((sums(&content), content.taxes.len()), (["0.00", "0.00", "0.00", "0.00"].map(str::to_owned), 0));
     assert!(content.adds_up());
+}
+
+#[test]
+fn a_wrong_net_does_not_add_up_though_everything_after_it_does() {
+    let product = product(0, agreed(&pricing("api", vec![fixed("base", "12.34")]), "2026-01-01", "2026-12-31"));
+    let content = billed(eur(), &[rated(invoice(&product, "2026-01-01"), "10", "0")], "0");
+    let mut products = content.products.clone();
+    products[0].net = Money::from_minor(products[0].net.minor() + 1, eur());
+    let wrong = total_up(eur(), products).expect("in range");
+    assert_eq!((content.adds_up(), wrong.adds_up()), (true, false));
 }
 
 /// A product with any price models, a fixed item and perhaps a minimum fee.

@@ -11,7 +11,9 @@ use actix_session::storage::{LoadError, SaveError, UpdateError};
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
-use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::{
+    CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse};
 use billing_domain::access::Principal;
@@ -162,4 +164,31 @@ fn request_id(request: &HttpRequest, state: &HttpState) -> String {
     };
     let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(sane);
     theirs.map_or_else(|| state.services().ids.new_id().to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon(millis: u64) -> tokio::time::Instant {
+        tokio::time::Instant::now() + std::time::Duration::from_millis(millis)
+    }
+
+    #[actix_web::test]
+    async fn a_panic_becomes_an_answer() {
+        let at_once = bounded(soon(1000), async { panic!("as the test wants it") }).await;
+        assert_eq!(at_once.map(|()| "").map_err(|problem| problem.code()), Err("internal_error"));
+        let later = bounded(soon(1000), async {
+            tokio::task::yield_now().await;
+            panic!("as the test wants it")
+        });
+        assert_eq!(later.await.map(|()| "").map_err(|problem| problem.code()), Err("internal_error"));
+    }
+
+    #[actix_web::test]
+    async fn what_takes_too_long_is_given_up() {
+        assert_eq!(bounded(soon(1000), async { 7 }).await.ok(), Some(7));
+        let endless = bounded(soon(5), std::future::pending::<()>()).await;
+        assert_eq!(endless.map_err(|problem| problem.code()), Err("timed_out"));
+    }
 }

@@ -91,7 +91,7 @@ pub(crate) struct PageParams {
     #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
     page_size: u32,
     /// Which page, from 0.
-    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
     page_number: u32,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct KeyParams {
     #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 1000)]
     page_size: u32,
     /// Which page, from 0.
-    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
     page_number: u32,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct ContractParams {
     #[param(rename = "pageSize", minimum = 1, maximum = 1000)]
     page_size: u32,
     /// Which page, from 0.
-    #[param(rename = "pageNumber", minimum = 0)]
+    #[param(rename = "pageNumber", minimum = 0, maximum = 2147483647)]
     page_number: u32,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct DocumentParams {
     #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
     page_size: u32,
     /// Which page, from 0.
-    #[param(rename = "pageNumber", required = false, minimum = 0, default = 0)]
+    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
     page_number: u32,
 }
 
@@ -197,23 +197,22 @@ fn describe(operation: &Operation, described: &mut Described) {
     described.security = Some(security(operation.needs));
     let parameters = described.parameters.get_or_insert_default();
     let is_list = parameters.iter().any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == PAGE_NUMBER));
-    let has_query = is_list;
     if operation.is_versioned() {
         let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
-        parameters.push(header("Version", "The version of the interface; the newest when left out.", version).build().into());
+        parameters.push(header("Version", "The version of the interface; V0 when left out.", version).build().into());
     }
     let request_id = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
-    parameters.push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
-    for success in described.responses.responses.values_mut() {
-        if let RefOr::T(success) = success {
-            add_headers(success, is_list);
-        }
+    parameters
+        .push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
+    for (status, description) in refusals(operation, described.request_body.is_some(), is_list) {
+        let problem = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
+        let refusal = ResponseBuilder::new().description(description).content(PROBLEM_JSON, problem);
+        described.responses.responses.insert(status.to_owned(), refusal.build().into());
     }
-    for (status, description) in refusals(operation, described.request_body.is_some(), has_query) {
-        let problem = RefOr::Ref(Ref::from_schema_name("Problem"));
-        let mut refusal = ResponseBuilder::new().description(description).content(PROBLEM_JSON, Content::new(Some(problem))).build();
-        add_headers(&mut refusal, false);
-        described.responses.responses.insert(status.to_owned(), refusal.into());
+    for (status, response) in &mut described.responses.responses {
+        if let RefOr::T(response) = response {
+            add_headers(operation, status, response, is_list);
+        }
     }
 }
 
@@ -233,15 +232,18 @@ fn header(name: &str, description: &str, schema: ObjectBuilder) -> ParameterBuil
     parameter.description(Some(description)).schema(Some(schema))
 }
 
-fn add_headers(response: &mut Response, is_list: bool) {
-    let mut add = |name: &str, kind: Type, description: &str| {
+fn add_headers(operation: &Operation, status: &str, response: &mut Response, is_list: bool) {
+    let all = [
+        ("X-Request-Id", true, Type::String, "Names the request in the service's log."),
+        ("Version", operation.is_versioned(), Type::String, "The version of the interface."),
+        ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
+        ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
+        ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
+        ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
+    ];
+    for (name, _, kind, description) in all.into_iter().filter(|(_, applies, ..)| *applies) {
         let header = HeaderBuilder::new().schema(Some(ObjectBuilder::new().schema_type(kind))).description(Some(description));
         response.headers.insert(name.to_owned(), header.build().into());
-    };
-    add("X-Request-Id", Type::String, "Names the request in the service's log.");
-    if is_list {
-        add("X-Total-Count", Type::Integer, "Elements of the whole list.");
-        add("Link", Type::String, "The first, previous, next and last page (RFC 8288).");
     }
 }
 
@@ -251,9 +253,17 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
     let logs_in = operation.id == "log_in";
     let names = operation.id.starts_with("create_") || operation.id.starts_with("edit_");
     let all = [
-        ("400", has_body || has_query || operation.is_versioned(), "The request could not be read, or asks for an unsupported version"),
+        (
+            "400",
+            has_body || has_query || operation.is_versioned(),
+            "The request could not be read, or asks for an unsupported version",
+        ),
         ("401", needs_credential || logs_in, "There is no credential, or one that is not valid"),
-        ("403", needs_credential || operation.needs == Needs::Anything, "The credential is of the wrong kind, or lacks the scope"),
+        (
+            "403",
+            needs_credential || operation.needs == Needs::Anything,
+            "The credential is of the wrong kind, or lacks the scope",
+        ),
         ("404", operation.path.contains('{'), "The reference in the path names nothing"),
         ("408", has_body, "The body did not arrive in time"),
         ("409", names, "The request is in conflict with what there is"),
@@ -295,8 +305,10 @@ mod tests {
             .into_iter()
             .map(|(method, path, operation)| (method, path, operation["operationId"].as_str().expect("an id").to_owned()))
             .collect();
-        let in_table: BTreeSet<(String, String, String)> =
-            OPERATIONS.iter().map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned())).collect();
+        let in_table: BTreeSet<(String, String, String)> = OPERATIONS
+            .iter()
+            .map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned()))
+            .collect();
         assert_eq!(in_document, in_table);
     }
 

@@ -156,7 +156,8 @@ mod tests {
     #[test]
     fn operations_differ_in_name_and_in_method_and_path() {
         let ids: HashSet<_> = OPERATIONS.iter().map(|operation| operation.id).collect();
-        let places: HashSet<_> = OPERATIONS.iter().map(|operation| (&operation.method, operation.path.trim_end_matches('/'))).collect();
+        let places: HashSet<_> =
+            OPERATIONS.iter().map(|operation| (&operation.method, operation.path.trim_end_matches('/'))).collect();
         assert_eq!((ids.len(), places.len()), (OPERATIONS.len(), OPERATIONS.len()));
     }
 

@@ -21,6 +21,8 @@ use crate::problem::Problem;
 
 /// Elements of a page when nobody says how many.
 pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
+/// The last page that can be asked for: what a signed 32-bit number of a caller holds.
+const MAX_PAGE_NUMBER: u32 = i32::MAX.unsigned_abs();
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
 const TOTAL: &str = "x-total-count";
@@ -104,14 +106,15 @@ impl Query {
         let previous = number.checked_sub(1).map(|previous| previous.min(last));
         let next = Some(number + 1).filter(|next| *next <= last);
         let others: String = self.raw.split('&').filter(|pair| is_other(pair)).flat_map(|pair| [pair, "&"]).collect();
-        let link = |relation: &str, number: u64| format!(r#"<{}?{others}{SIZE}={size}&{NUMBER}={number}>; rel="{relation}""#, self.path);
+        let link =
+            |relation: &str, number: u64| format!(r#"<{}?{others}{SIZE}={size}&{NUMBER}={number}>; rel="{relation}""#, self.path);
         let links = [Some(("first", 0)), previous.map(|n| ("prev", n)), next.map(|n| ("next", n)), Some(("last", last))];
         links.into_iter().flatten().map(|(relation, number)| link(relation, number)).collect::<Vec<_>>().join(", ")
     }
 
     fn read_page(&self, usual_size: Option<u32>, found: &mut Violations) -> Option<PageRequest> {
         let size = self.whole(SIZE, 1..=MAX_PAGE_SIZE, usual_size, found);
-        let number = self.whole(NUMBER, 0..=u32::MAX, usual_size.map(|_| 0), found);
+        let number = self.whole(NUMBER, 0..=MAX_PAGE_NUMBER, usual_size.map(|_| 0), found);
         size.zip(number).and_then(|(size, number)| PageRequest::new(size, number).ok())
     }
 
@@ -180,7 +183,9 @@ mod tests {
 
     #[test]
     fn a_page_is_taken_as_it_was_asked_for_or_refused() {
-        for (raw, size, number) in [("", 20, 0), ("pageSize=1&pageNumber=7", 1, 7), ("pageSize=1000&x=y", 1000, 0), ("pageNumber=3", 20, 3)] {
+        for (raw, size, number) in
+            [("", 20, 0), ("pageSize=1&pageNumber=7", 1, 7), ("pageSize=1000&x=y", 1000, 0), ("pageNumber=3", 20, 3)]
+        {
             let page = query(raw).page(DEFAULT_PAGE_SIZE).expect(raw);
             assert_eq!((page.size(), page.number()), (size, number), "{raw}");
         }
@@ -194,7 +199,7 @@ mod tests {
             ("pageSize=2.0", "/pageSize", "invalid_format"),
             ("pageSize=2&pageSize=2", "/pageSize", "duplicate"),
             ("pageNumber=-1", "/pageNumber", "out_of_range"),
-            ("pageNumber=4294967296", "/pageNumber", "out_of_range"),
+            ("pageNumber=2147483648", "/pageNumber", "out_of_range"),
             ("pageNumber=x", "/pageNumber", "invalid_format"),
         ] {
             assert_eq!(codes(query(raw).page(DEFAULT_PAGE_SIZE)), [(pointer.to_owned(), code)], "{raw}");

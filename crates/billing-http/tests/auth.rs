@@ -51,7 +51,13 @@ async fn a_key_gets_as_far_as_its_scopes_go() {
         for operation in OPERATIONS {
             let Needs::Scope(needed) = operation.needs else { continue };
             let expected = if needed == scope { "let in" } else { "insufficient_scope" };
-            assert_eq!(try_out(&server, operation, &[(BEARER, &bearer)]).await, expected, "{} with {}", operation.id, scope.as_str());
+            assert_eq!(
+                try_out(&server, operation, &[(BEARER, &bearer)]).await,
+                expected,
+                "{} with {}",
+                operation.id,
+                scope.as_str()
+            );
         }
     }
 }
@@ -66,7 +72,12 @@ async fn a_bad_credential_is_refused_everywhere_that_one_is_needed() {
         for bad in ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "", cut] {
             assert_eq!(try_out(&server, operation, &[(BEARER, bad)]).await, "unauthenticated", "{} {bad}", operation.id);
             // A header that is there is the credential, whatever cookie comes with it.
-            assert_eq!(try_out(&server, operation, &[(BEARER, bad), (COOKIE, &cookie)]).await, "unauthenticated", "{}", operation.id);
+            assert_eq!(
+                try_out(&server, operation, &[(BEARER, bad), (COOKIE, &cookie)]).await,
+                "unauthenticated",
+                "{}",
+                operation.id
+            );
         }
         assert_eq!(try_out(&server, operation, &[(BEARER, &good), (BEARER, &good)]).await, "unauthenticated", "{}", operation.id);
         assert_eq!(try_out(&server, operation, &[(COOKIE, "session=nonsense")]).await, "unauthenticated", "{}", operation.id);
@@ -183,7 +194,9 @@ async fn a_foreign_page_cannot_use_the_cookie_to_change_anything() {
         ("sec-fetch-site", "cross-site", false),
     ] {
         let expected = if own { "let in" } else { "cross_site_request" };
-        for operation in OPERATIONS.iter().filter(|operation| operation.changes_state() && !operation.path.starts_with("/auth/log")) {
+        for operation in
+            OPERATIONS.iter().filter(|operation| operation.changes_state() && !operation.path.starts_with("/auth/log"))
+        {
             let headers = [(COOKIE, cookie.as_str()), ("host", "localhost:8080"), (name, value)];
             assert_eq!(try_out(&server, operation, &headers).await, expected, "{} {name} {value}", operation.id);
         }
@@ -223,7 +236,8 @@ async fn unknown_and_wrong_are_refused_alike() {
 
 #[actix_web::test]
 async fn a_principal_that_is_guessed_at_is_slowed_down_and_not_locked_out() {
-    let server = Server::with("http://billing.test", |settings| settings.log_in.slow_interval = std::time::Duration::from_millis(300));
+    let server =
+        Server::with("http://billing.test", |settings| settings.log_in.slow_interval = std::time::Duration::from_millis(300));
     let wrong = json!({"email": EMAIL, "password": "not the password"});
     for _ in 0..10 {
         assert_eq!(server.log_in(&wrong).await.problem().0, 401);

@@ -213,3 +213,31 @@ impl r2d2::HandleError<ConnectError> for Report {
         tracing::warn!(%error, "no connection to the database");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_with_a_weaker_pragma_is_refused() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let manager = SqliteManager::new(&directory.path().join("usage.sqlite3"), Duration::from_secs(1), false).expect("a path");
+        let weaker =
+            ["synchronous = NORMAL", "synchronous = OFF", "foreign_keys = OFF", "busy_timeout = 0", "journal_mode = DELETE"];
+        for pragma in weaker {
+            let mut link = manager.connect().expect("a connection");
+            check_pragmas(&mut link.connection).expect("as it was made");
+            link.connection.batch_execute(&format!("PRAGMA {pragma}")).expect(pragma);
+            let refused = check_pragmas(&mut link.connection).expect_err(pragma).to_string();
+            assert!(refused.starts_with("SQLite doesn't keep what it is given"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_readers_connection_does_not_write() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let manager = SqliteManager::new(&directory.path().join("usage.sqlite3"), Duration::from_secs(1), true).expect("a path");
+        let mut link = manager.connect().expect("a connection");
+        assert!(link.connection.batch_execute("CREATE TABLE t (c INTEGER)").is_err());
+    }
+}

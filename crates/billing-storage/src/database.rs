@@ -1,14 +1,16 @@
 //! The store: pools, transactions, and what happens when one meets others.
 
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
 use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection, TransactionManager as _};
 use r2d2::{ManageConnection, Pool};
 use thiserror::Error;
 
-use crate::connect::{ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool};
+use crate::connect::{
+    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
+};
 use crate::failure::{Failure, unavailable};
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
@@ -23,7 +25,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(4);
 pub struct DatabaseOptions {
     /// The most connections at once: to a PostgreSQL server, or that read a SQLite file (one more writes it).
     pub connections: u32,
-    /// How long a transaction waits for a free connection, and on SQLite for another process's lock.
+    /// How long a transaction waits for a free connection, on SQLite for another process's lock, and in all for
+    /// others that it meets again and again.
     pub wait: Duration,
 }
 
@@ -44,11 +47,16 @@ pub struct OpenError {
 /// A database that keeps everything the ports are given.
 pub struct Database {
     pub(crate) pools: Pools,
+    /// After this long, a transaction that met others isn't tried again.
+    patience: Duration,
 }
 
 pub(crate) enum Pools {
     /// One connection writes: SQLite has one writer anyway, and several only wait for each other without order.
-    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Sqlite {
+        writer: SqlitePool,
+        readers: SqlitePool,
+    },
     Postgres(PgPool),
 }
 
@@ -74,7 +82,7 @@ impl Database {
             let manager = PgManager::new(url.clone());
             // A pool would hide the reason behind a time-out.
             manager.connect().map_err(|error| failed(error.0))?;
-            return Ok(Self { pools: Pools::Postgres(pool(manager, connections, options.wait)) });
+            return Ok(Self { pools: Pools::Postgres(pool(manager, connections, options.wait)), patience: options.wait });
         };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         if let Some(directory) = directory {
@@ -83,7 +91,8 @@ impl Database {
         let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
         let (writer, readers) = (manager(false)?, manager(true)?);
         writer.connect().map_err(|error| failed(error.0))?;
-        Ok(Self { pools: Pools::Sqlite { writer: pool(writer, 1, options.wait), readers: pool(readers, connections, options.wait) } })
+        let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
+        Ok(Self { pools: Pools::Sqlite { writer, readers }, patience: options.wait })
     }
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
@@ -103,8 +112,12 @@ impl Database {
 
 impl Store for Database {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        let began = Instant::now();
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
+                if began.elapsed() >= self.patience {
+                    break;
+                }
                 std::thread::sleep(pause(attempt));
             }
             match self.attempt(access, work) {

@@ -103,7 +103,10 @@ mod tests {
 
     #[test]
     fn a_full_disk_and_a_lost_server_are_unavailable() {
-        assert!(matches!(database(DatabaseErrorKind::Unknown, "database or disk is full"), Failure::Unavailable { lost: false, .. }));
+        assert!(matches!(
+            database(DatabaseErrorKind::Unknown, "database or disk is full"),
+            Failure::Unavailable { lost: false, .. }
+        ));
         assert!(database(DatabaseErrorKind::ClosedConnection, "gone").is_lost());
         assert!(database(DatabaseErrorKind::Unknown, "server closed the connection unexpectedly").is_lost());
     }

@@ -14,7 +14,8 @@ use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId, PricingRef, UsageProductRef,
+    ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId, PricingRef,
+    UsageProductRef,
 };
 use billing_domain::text::{Line, Prose};
 use chrono::NaiveDate;
@@ -68,8 +69,8 @@ pub(crate) mod option {
 /// The same for lists.
 pub(crate) mod list {
     use super::{Deserializer, Leaf, Serializer};
-    use serde::de::Error as _;
     use serde::Deserialize as _;
+    use serde::de::Error as _;
 
     pub(crate) fn serialize<T: Leaf, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(values.iter().map(Leaf::show))
@@ -124,7 +125,7 @@ fn shown<T: fmt::Display>(value: &T) -> String {
 leaves! {
     Line, "one line of text", shown, |text| Self::parse(text).ok();
     // Several notes joined may be longer than one may be.
-    Prose, "text", shown, |text| Self::joined(&[text]);
+    Prose, "text", shown, |text| if text.is_empty() { None } else { Self::joined(&[text]) };
     CustomerRef, "a reference", shown, |text| Self::parse(text).ok();
     EntityRef, "a reference", shown, |text| Self::parse(text).ok();
     UsageProductRef, "a reference", shown, |text| Self::parse(text).ok();

@@ -19,16 +19,22 @@ enum Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DatabaseUrlError {
     /// Another scheme, or none.
-    #[error("the database address must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3")]
+    #[error(
+        "the database address must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3"
+    )]
     Scheme,
     /// `sqlite://` without a file.
-    #[error("a database address that begins with sqlite:// must go on with the path of a file, such as sqlite://data/usage-billing.sqlite3")]
+    #[error(
+        "a database address that begins with sqlite:// must go on with the path of a file, such as sqlite://data/usage-billing.sqlite3"
+    )]
     Path,
     /// `sqlite://` with something that isn't part of a path.
     #[error("a database address that begins with sqlite:// takes a path alone, without ? # or control characters")]
     Parameters,
     /// `postgres://` without a server, or with characters no address has.
-    #[error("a database address that begins with postgres:// must go on with a server and a database, such as postgres://user@host/database")]
+    #[error(
+        "a database address that begins with postgres:// must go on with a server and a database, such as postgres://user@host/database"
+    )]
     Server,
 }
 
@@ -43,7 +49,9 @@ impl DatabaseUrl {
             "sqlite" if rest.is_empty() || rest.ends_with('/') => Err(DatabaseUrlError::Path),
             "sqlite" if rest.contains(|c: char| matches!(c, '?' | '#') || c.is_control()) => Err(DatabaseUrlError::Parameters),
             "sqlite" => Ok(Self(Address::Sqlite(PathBuf::from(rest)))),
-            "postgres" | "postgresql" if rest.trim_matches('/').is_empty() || rest.contains(|c: char| c.is_control() || c == ' ') => {
+            "postgres" | "postgresql"
+                if rest.trim_matches('/').is_empty() || rest.contains(|c: char| c.is_control() || c == ' ') =>
+            {
                 Err(DatabaseUrlError::Server)
             }
             "postgres" | "postgresql" => Ok(Self(Address::Postgres(text.to_owned()))),

@@ -38,7 +38,8 @@ impl<'a> KeyColumns<'a> {
     }
 }
 
-/// Whether a running total has one of these keys, within a customer.
+/// Whether a running total has one of these keys, of which there is at least one, within a customer. A list of
+/// rows, because SQLite finds each by its primary key; of conditions joined by OR it makes a scan.
 #[derive(Debug)]
 pub(crate) struct KeyIn<'a>(Vec<KeyColumns<'a>>);
 
@@ -105,17 +106,23 @@ impl QueryId for PutTotal<'_> {
 
 impl<C> diesel::RunQueryDsl<C> for PutTotal<'_> {}
 
+macro_rules! key_columns {
+    () => {
+        "(contract_id, product_no, period_start, usage_product_ref)"
+    };
+}
+
 macro_rules! fragments {
     ($($backend:ty),+) => {$(
         impl QueryFragment<$backend> for KeyColumns<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                out.push_sql("(contract_id = ");
+                out.push_sql("(");
                 out.push_bind_param::<Id, _>(&self.contract_id)?;
-                out.push_sql(" AND product_no = ");
+                out.push_sql(", ");
                 out.push_bind_param::<Integer, _>(&self.product_no)?;
-                out.push_sql(" AND period_start = ");
+                out.push_sql(", ");
                 out.push_bind_param::<Day, _>(&self.period_start)?;
-                out.push_sql(" AND usage_product_ref = ");
+                out.push_sql(", ");
                 out.push_bind_param::<Text, _>(self.usage_product_ref)?;
                 out.push_sql(")");
                 Ok(())
@@ -127,9 +134,11 @@ macro_rules! fragments {
                 if self.0.len() > MAX_PREPARED_KEYS {
                     out.unsafe_to_cache_prepared();
                 }
-                out.push_sql("(1 = 0");
-                for key in &self.0 {
-                    out.push_sql(" OR ");
+                out.push_sql(concat!(key_columns!(), " IN (VALUES "));
+                for (i, key) in self.0.iter().enumerate() {
+                    if i > 0 {
+                        out.push_sql(", ");
+                    }
                     key.walk_ast(out.reborrow())?;
                 }
                 out.push_sql(")");
@@ -155,7 +164,7 @@ macro_rules! fragments {
                 out.push_bind_param::<Id, _>(&self.customer_id)?;
                 out.push_sql(" AND organization_id = ");
                 out.push_bind_param::<Id, _>(&self.organization)?;
-                out.push_sql(" AND ");
+                out.push_sql(concat!(" AND ", key_columns!(), " = "));
                 self.key.walk_ast(out)
             }
         }

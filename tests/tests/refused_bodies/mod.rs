@@ -45,8 +45,9 @@ pub(crate) fn events() -> Vec<(Value, Refusal)> {
             json!({"timestamp": "yesterday", "customer_ref": "a b", "usage_product_ref": "ü", "quantity": "-1",
                 "additional_report_data": {"a/b~c": [1]}, "validations": {"curency": "EUR", "entity_ref": ""}}),
             invalid(
-                "/timestamp invalid_format, /customer_ref invalid_format, /usage_product_ref invalid_format, /quantity out_of_range, \
-                 /additional_report_data/a~1b~0c wrong_type, /validations/curency unknown_field, /validations/entity_ref invalid_format",
+                "/timestamp invalid_format, /customer_ref invalid_format, /usage_product_ref invalid_format, \
+                 /quantity out_of_range, /additional_report_data/a~1b~0c wrong_type, /validations/curency unknown_field, \
+                 /validations/entity_ref invalid_format",
             ),
         ),
         (at("/customer_ref", json!("x".repeat(65))), invalid("/customer_ref invalid_format")),
@@ -124,17 +125,24 @@ pub(crate) fn contracts() -> Vec<(Value, Refusal)> {
         (
             json!({"customer_ref": "acme", "products": [{}]}),
             invalid(
-                "/products/0/product_pricing_ref required, /products/0/billing_start_date required, /products/0/billing_end_date required",
+                "/products/0/product_pricing_ref required, /products/0/billing_start_date required, \
+                 /products/0/billing_end_date required",
             ),
         ),
         (
-            json!({"customer_ref": "acme", "po_number": "a\nb", "products": [with(product.clone(), "/tax", 101), with(product.clone(), "/discount", -1)]}),
+            json!({"customer_ref": "acme", "po_number": "a\nb", "products": [
+                with(product.clone(), "/tax", 101),
+                with(product.clone(), "/discount", -1),
+            ]}),
             invalid("/po_number invalid_format, /products/0/tax out_of_range, /products/1/discount out_of_range"),
         ),
         (
-            json!({"customer_ref": "nobody", "products": [with(with(product.clone(), "/product_pricing_ref", "nothing"), "/entity_ref", "none")]}),
+            json!({"customer_ref": "nobody", "products": [
+                with(with(product.clone(), "/product_pricing_ref", "nothing"), "/entity_ref", "none"),
+            ]}),
             invalid(
-                "/customer_ref unknown_reference, /products/0/product_pricing_ref unknown_reference, /products/0/entity_ref unknown_reference",
+                "/customer_ref unknown_reference, /products/0/product_pricing_ref unknown_reference, \
+                 /products/0/entity_ref unknown_reference",
             ),
         ),
         (json!({"customer_ref": "acme", "products": vec![product.clone(); 101]}), invalid("/products too_many")),
@@ -184,7 +192,8 @@ pub(crate) fn contracts() -> Vec<(Value, Refusal)> {
                 json!({"tokens": "BTC"}),
             ),
             invalid(
-                "/products/0/billing_bank_transfer_details wrong_type, /products/0/billing_online_payment_details/auto_charge wrong_type, \
+                "/products/0/billing_bank_transfer_details wrong_type, \
+                 /products/0/billing_online_payment_details/auto_charge wrong_type, \
                  /products/0/billing_crypto_details/tokens wrong_type",
             ),
         ),
@@ -222,10 +231,11 @@ pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
         ("/api/customers/", json!({"name": "a\u{1b}[31m"}), invalid("/name invalid_format")),
         (
             "/api/customers/",
-            json!({"name": 7, "email": "nobody", "tax": "19 %", "currency": "EURO", "net_terms": 0, "billing_address": [], "entity_ref": 5}),
+            json!({"name": 7, "email": "nobody", "tax": "19 %", "currency": "EURO", "net_terms": 0, "billing_address": [],
+                "entity_ref": 5}),
             invalid(
-                "/name wrong_type, /email invalid_format, /tax invalid_format, /currency invalid_format, /net_terms out_of_range, \
-                 /billing_address wrong_type, /entity_ref wrong_type",
+                "/name wrong_type, /email invalid_format, /tax invalid_format, /currency invalid_format, \
+                 /net_terms out_of_range, /billing_address wrong_type, /entity_ref wrong_type",
             ),
         ),
         ("/api/customers/", json!({"name": "New", "entity_ref": "nobody"}), invalid("/entity_ref unknown_reference")),
@@ -264,7 +274,10 @@ pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
 
 /// Line items of a pricing.
 fn pricings() -> Vec<(Value, Refusal)> {
-    let usage = |price: Value| json!([{"line_item_id": "a", "name": "A", "kind": "USAGE", "usage_product_ref": "api-calls", "price": price}]);
+    let usage = |price: Value| {
+        let item = json!({"line_item_id": "a", "name": "A", "kind": "USAGE", "usage_product_ref": "api-calls", "price": price});
+        json!([item])
+    };
     let fixed = |id: &str| json!({"line_item_id": id, "name": "A", "kind": "FIXED", "price": {"model": "FLAT", "amount": 1}});
     let tiers = |tiers: Value| usage(json!({"model": "GRADUATED", "tiers": tiers}));
     vec![

@@ -30,7 +30,9 @@ pub(crate) fn shown(request: &HttpRequest) -> Shown {
     let mut headers = request.headers().get_all(AUTHORIZATION);
     match (headers.next(), headers.next()) {
         (None, _) => session::id(request).map_or(Shown::Nothing, Shown::Session),
-        (Some(only), None) => only.to_str().ok().and_then(token).map_or(Shown::Unreadable, |token| Shown::Bearer(token.to_owned())),
+        (Some(only), None) => {
+            only.to_str().ok().and_then(token).map_or(Shown::Unreadable, |token| Shown::Bearer(token.to_owned()))
+        }
         (Some(_), Some(_)) => Shown::Unreadable,
     }
 }

@@ -10,6 +10,9 @@ use super::throttle::Throttle;
 use crate::problem::Problem;
 use crate::settings::LogInLimits;
 
+/// More hashes at a time, or waiting for one, than any server has a use for.
+const MOST_TURNS: usize = 100_000;
+
 /// The gate of one server.
 pub(crate) struct LogInGate {
     throttle: Throttle,
@@ -25,11 +28,12 @@ pub(crate) struct HashingTurn {
 
 impl LogInGate {
     pub(crate) fn new(limits: &LogInLimits) -> Self {
-        let concurrent = limits.concurrent_hashes.max(1);
+        let concurrent = limits.concurrent_hashes.clamp(1, MOST_TURNS);
+        let waiting = limits.waiting_hashes.min(MOST_TURNS);
         Self {
             throttle: Throttle::new(limits),
             hashing: Arc::new(Semaphore::new(concurrent)),
-            hashing_or_waiting: Arc::new(Semaphore::new(concurrent.saturating_add(limits.waiting_hashes).min(Semaphore::MAX_PERMITS))),
+            hashing_or_waiting: Arc::new(Semaphore::new(concurrent + waiting)),
         }
     }
 

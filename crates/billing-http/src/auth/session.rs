@@ -48,7 +48,8 @@ pub(crate) fn id(request: &HttpRequest) -> Option<String> {
 /// Starts an administrator's session: always a new one, whatever cookie there was.
 pub(crate) fn begin(session: &Session, organization: OrganizationId, admin_ref: AdminRef) -> Result<(), Problem> {
     session.renew();
-    let stored = session.insert(ORGANIZATION, organization.to_string()).and_then(|()| session.insert(ADMIN, admin_ref.to_string()));
+    let stored =
+        session.insert(ORGANIZATION, organization.to_string()).and_then(|()| session.insert(ADMIN, admin_ref.to_string()));
     stored.map_err(|_| Problem::internal())
 }
 

@@ -204,9 +204,8 @@ mod tests {
     fn the_number_key_of_the_parser_is_no_way_around_the_rules() {
         let spelled = |value: &str| format!(r#"{{"{NUMBER}":{value}}}"#);
         assert_eq!(read(spelled(r#""5""#).as_bytes()).expect("a number").to_string(), "5");
-        for (text, same) in [(spelled(r#""five""#), true), (spelled("[]"), true), (format!(r#"{{"{NUMBER}":"5","a":1}}"#), true)] {
-            let value = read(text.as_bytes()).expect("an object");
-            assert_eq!(value.to_string() == text, same, "{text}");
+        for text in [spelled(r#""five""#), spelled("[]"), spelled("7"), format!(r#"{{"{NUMBER}":"5","a":1}}"#)] {
+            assert!(read(text.as_bytes()).expect("an object").is_object(), "{text}");
         }
         let deep = (0..40).fold("1".to_owned(), |inner, _| spelled(&inner));
         assert!(read(deep.as_bytes()).is_err());

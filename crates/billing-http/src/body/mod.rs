@@ -78,7 +78,8 @@ async fn read(request: &HttpRequest, payload: web::Payload) -> Result<web::Bytes
 
 /// Only JSON: what a form on a foreign page can send without asking is not.
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
-    let (essence, parameters) = header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
+    let (essence, parameters) =
+        header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
     let utf8 = |parameters: &str| {
         let parameters = parameters.trim().to_ascii_lowercase().replace('"', "");
         matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=utf8")

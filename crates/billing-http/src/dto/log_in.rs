@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::input::{self, Fields};
-use super::wire::{AssignedRef, EmailText, LineText, TimestampText};
+use super::wire::{self, AssignedRef, EmailText, LineText, TimestampText};
 
 /// Who logs in: an API client with `api_key` and `password`, or an administrator with `email` and `password`.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
@@ -24,8 +24,8 @@ pub(crate) struct LogInBody {
     /// An administrator's e-mail address.
     email: Option<LineText>,
     /// The password.
-    #[schema(format = Password)]
-    password: LineText,
+    #[schema(schema_with = wire::password_input)]
+    password: String,
 }
 
 /// Who logs in, with the secret to prove it.

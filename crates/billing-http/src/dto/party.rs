@@ -11,7 +11,7 @@ use super::input::{Fields, Node};
 use super::wire::{DUE_UPON_RECEIPT, DUE_UPON_USAGE, LineText, ProseText};
 
 /// The most tokens of a wallet.
-const MAX_TOKENS: usize = 100;
+pub(super) const MAX_TOKENS: usize = 100;
 
 /// A postal address. Every part is optional.
 #[derive(Debug, Serialize, ToSchema)]

@@ -27,7 +27,7 @@ const MAX_NUMERIC_CHARS: usize = 64;
 const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 /// As [`ONE_LINE`], with tabs and line breaks.
 const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
-/// The two words of net terms, the first two alternatives to days.
+/// Net terms without days.
 pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
 pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
 
@@ -182,6 +182,12 @@ pub(super) fn cycle_input() -> RefOr<Schema> {
 /// The hours of grace of an entity, in a request.
 pub(super) fn grace_hours_input() -> RefOr<Schema> {
     whole_or_null(0, MAX_GRACE_HOURS, "Hours between a document's natural day and its issue; 2 when left out.")
+}
+
+/// A password, in a request.
+pub(super) fn password_input() -> RefOr<Schema> {
+    let password = known(KnownFormat::Password).min_length(Some(1)).max_length(Some(MAX_TEXT_BYTES)).pattern(Some(ONE_LINE));
+    password.description(Some("The password.")).into()
 }
 
 /// Net terms of an answer: days, or a word.

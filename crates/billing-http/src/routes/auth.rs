@@ -23,7 +23,8 @@ use crate::state::HttpState;
 ///
 /// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie.
 #[utoipa::path(post, path = "/auth/login", tag = "auth", request_body = LogInBody,
-    responses((status = 200, description = "A bearer token, or the session that the cookie is for", body = crate::openapi::LogInAnswer)))]
+    responses((status = 200, description = "A bearer token, or the session that the cookie is for", body = crate::openapi::LogInAnswer,
+        headers(("Set-Cookie" = String, description = "An administrator's session")))))]
 pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): Body) -> Result<HttpResponse, Problem> {
     let log_in = LogInBody::read(&body)?;
     let state = state_of(&request);
@@ -49,7 +50,12 @@ async fn log_in_key(state: &HttpState, api_key: String, password: String) -> Res
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(state: &HttpState, session: &Session, email: String, password: String) -> Result<HttpResponse, Problem> {
+async fn log_in_administrator(
+    state: &HttpState,
+    session: &Session,
+    email: String,
+    password: String,
+) -> Result<HttpResponse, Problem> {
     let turn = state.log_ins().hashing_turn().await?;
     let checked = blocking(state, move |services| {
         let checked = access::log_in_administrator(services, &email, &password);

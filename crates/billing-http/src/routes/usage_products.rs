@@ -17,7 +17,8 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
     responses((status = 200, description = "The usage product that was made", body = UsageProductJson)))]
 pub(crate) async fn create_usage_product(caller: Caller, Body(body): Body) -> Answer<UsageProductJson> {
     let (reference, wanted) = UsageProductBody::read_new(&body)?;
-    let made = caller.run(move |services, principal| catalog::create_usage_product(services, principal, reference, wanted)).await?;
+    let made =
+        caller.run(move |services, principal| catalog::create_usage_product(services, principal, reference, wanted)).await?;
     Ok(Json(UsageProductJson::from(&made)))
 }
 

@@ -82,7 +82,12 @@ impl Server {
     }
 
     /// On a store that does more than the one beneath it.
-    pub(crate) fn on(used: Arc<dyn Store>, store: Arc<MemoryStore>, public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
+    pub(crate) fn on(
+        used: Arc<dyn Store>,
+        store: Arc<MemoryStore>,
+        public_url: &str,
+        set: impl FnOnce(&mut HttpSettings),
+    ) -> Self {
         let ids = Arc::new(CountingIds::new());
         let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
         let signer = JwtSigner::new(vec![fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");

@@ -3,7 +3,9 @@
 use billing_domain::calendar::Period;
 use billing_domain::catalog::{Aggregation, Recurrence, UsageCharge};
 use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
-use billing_domain::contract::terms::{FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, SelectedCharge, SelectedLineItem};
+use billing_domain::contract::terms::{
+    FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, SelectedCharge, SelectedLineItem,
+};
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
@@ -116,11 +118,12 @@ mod schedule {
     use super::{BillingCycle, BillingSchedule, Deserialize as _, Serialize as _, StoredSchedule};
 
     pub(super) fn serialize<S: Serializer>(schedule: &BillingSchedule, serializer: S) -> Result<S::Ok, S::Error> {
+        let cycle = schedule.cycle();
         let stored = StoredSchedule {
             first_day: schedule.range().start(),
             last_day: schedule.range().last_day(),
-            unit: schedule.cycle().unit(),
-            count: schedule.cycle().count(),
+            unit: cycle.unit(),
+            count: cycle.count(),
             issue_day: schedule.issue_day(),
         };
         stored.serialize(serializer)

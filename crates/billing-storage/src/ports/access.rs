@@ -256,8 +256,10 @@ impl Tokens for Transaction<'_> {
     }
 
     fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool> {
-        with_conn!(self, "revoked_tokens", |conn| diesel::select(diesel::dsl::exists(revoked_tokens::table.find(Bound(token_id))))
-            .get_result(conn))
+        with_conn!(self, "revoked_tokens", |conn| diesel::select(diesel::dsl::exists(
+            revoked_tokens::table.find(Bound(token_id))
+        ))
+        .get_result(conn))
     }
 
     fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()> {

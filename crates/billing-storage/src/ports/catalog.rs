@@ -38,7 +38,11 @@ struct UsageProductColumns<'a> {
 
 impl<'a> UsageProductColumns<'a> {
     fn of(profile: &'a UsageProductProfile) -> Self {
-        Self { name: profile.name.as_str(), unit: profile.unit.as_ref().map(Line::as_str), aggregation: profile.aggregation.show() }
+        Self {
+            name: profile.name.as_str(),
+            unit: profile.unit.as_ref().map(Line::as_str),
+            aggregation: profile.aggregation.show(),
+        }
     }
 }
 
@@ -83,7 +87,11 @@ impl UsageProducts for Transaction<'_> {
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }
 
-    fn usage_products_by_refs(&mut self, organization: OrganizationId, refs: &[UsageProductRef]) -> StoreResult<Vec<UsageProduct>> {
+    fn usage_products_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        refs: &[UsageProductRef],
+    ) -> StoreResult<Vec<UsageProduct>> {
         read_usage_products(with_conn!(self, "usage_products", |conn| usage_products::table
             .filter(usage_products::organization_id.eq(Bound(organization.as_uuid())))
             .filter(one_of_texts(usage_products::usage_product_ref, refs.iter().map(UsageProductRef::as_str)))
@@ -105,10 +113,13 @@ impl UsageProducts for Transaction<'_> {
     fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>> {
         let (limit, offset) = limits(page);
         let (rows, total): (Vec<UsageProductRow>, i64) = with_conn!(self, "usage_products", |conn| {
-            let of_organization = || usage_products::table.filter(usage_products::organization_id.eq(Bound(organization.as_uuid())));
+            let of_organization =
+                || usage_products::table.filter(usage_products::organization_id.eq(Bound(organization.as_uuid())));
             let total = of_organization().count().get_result(conn)?;
-            let ordered =
-                of_organization().order((usage_products::created_at, usage_products::usage_product_ref)).limit(limit).offset(offset);
+            let ordered = of_organization()
+                .order((usage_products::created_at, usage_products::usage_product_ref))
+                .limit(limit)
+                .offset(offset);
             Ok((ordered.select(UsageProductRow::as_select()).load(conn)?, total))
         })?;
         Ok(Page { items: read_usage_products(rows)?, total: counted(total)? })

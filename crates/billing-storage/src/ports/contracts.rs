@@ -157,7 +157,9 @@ impl Transaction<'_> {
         let mut segments = segments.into_iter().peekable();
         while segments.peek().is_some() {
             let rows: Vec<NewSegment> = segments.by_ref().take(MAX_BINDS / SEGMENT_COLUMNS).collect();
-            with_conn!(self, "contract_products", |conn| diesel::insert_into(contract_products::table).values(rows).execute(conn))?;
+            with_conn!(self, "contract_products", |conn| diesel::insert_into(contract_products::table)
+                .values(rows)
+                .execute(conn))?;
         }
         for rows in metered.chunks(MAX_BINDS / METERING_COLUMNS) {
             with_conn!(self, "contract_usage_products", |conn| diesel::insert_into(contract_usage_products::table)
@@ -229,9 +231,11 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<Page<Contract>> {
         let (limit, offset) = limits(page);
         let (found, total): (Vec<Found>, i64) = with_conn!(self, "contracts", |conn| {
-            let of_customer = || contracts::table
-                .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
+            let of_customer = || {
+                contracts::table
+                    .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            };
             let total = of_customer().count().get_result(conn)?;
             let found = of_customer()
                 .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
@@ -242,8 +246,10 @@ impl Contracts for Transaction<'_> {
                 .load(conn)?;
             Ok((found, total))
         })?;
-        let ids: Vec<Uuid> =
-            found.iter().map(|(contract, _)| Row::new("contracts", "").cell("contract_id", contract.contract_id.clone())).collect::<StoreResult<_>>()?;
+        let ids: Vec<Uuid> = found
+            .iter()
+            .map(|(contract, _)| Row::new("contracts", "").cell("contract_id", contract.contract_id.clone()))
+            .collect::<StoreResult<_>>()?;
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::customer_id.eq(Bound(customer_id.as_uuid())))
             .filter(one_of_ids(contract_products::contract_id, ids))
@@ -325,8 +331,9 @@ impl Contracts for Transaction<'_> {
                 query = query.filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
             }
             if let Some(after) = after {
-                let same_instant =
-                    contracts::next_due_at.eq(Bound(after.due_at)).and(contracts::contract_id.gt(Bound(after.contract_ref.as_uuid())));
+                let same_instant = contracts::next_due_at
+                    .eq(Bound(after.due_at))
+                    .and(contracts::contract_id.gt(Bound(after.contract_ref.as_uuid())));
                 query = query.filter(contracts::next_due_at.gt(Bound(after.due_at)).or(same_instant));
             }
             query.load(conn)

@@ -1,191 +1,26 @@
 //! Documents: opening, reading, listing. Issuing them is [`issue`](super::issue)'s.
 
-use std::collections::HashMap;
-
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::linking::Slot;
-use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{Document, DocumentHead, DocumentPart, DocumentState, IssuedDocument, Lifecycle, Purpose};
+use billing_domain::document::{Document, DocumentHead, DocumentState, IssuedDocument, Purpose};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
-use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::document_rows::{
+    ADJUSTMENT, DRAFT, DocumentRow, ISSUED, Issued, NewPart, PartRow, Parts, REGULAR, UNCOLLECTIBLE, USAGE, VOID, slot_of,
+};
 use super::{counted, limits, stored};
-use crate::json::{Frozen, StoredPayment, StoredPaymentRef};
+use crate::json::{Frozen, StoredPaymentRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_parts, documents, issued_documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
-
-pub(super) const DRAFT: &str = "DRAFT";
-pub(super) const ISSUED: &str = "ISSUED";
-pub(super) const VOID: &str = "VOID";
-const UNCOLLECTIBLE: &str = "UNCOLLECTIBLE";
-const REGULAR: &str = "REGULAR";
-const USAGE: &str = "USAGE";
-const ADJUSTMENT: &str = "ADJUSTMENT";
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = documents)]
-struct DocumentRow {
-    document_id: Cell<Uuid>,
-    customer_id: Cell<Uuid>,
-    contract_id: Cell<Uuid>,
-    entity_ref: String,
-    kind: String,
-    number_prefix: String,
-    sequence: i64,
-    purpose: String,
-    slot: Option<String>,
-    number_in_contract: i32,
-    currency: String,
-    period_start: Cell<NaiveDate>,
-    period_end: Cell<NaiveDate>,
-    is_partial_period: bool,
-    net_terms: String,
-    payment: JsonText,
-    parent_document_id: Option<Cell<Uuid>>,
-    replaces_document_id: Option<Cell<Uuid>>,
-    created_at: Cell<Timestamp>,
-    lifecycle: String,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = document_parts)]
-struct PartRow {
-    document_id: Cell<Uuid>,
-    product_no: i32,
-    tax_rate: Cell<Decimal>,
-    discount_rate: Cell<Decimal>,
-}
-
-/// Parts by document.
-type Parts = HashMap<Uuid, Vec<DocumentPart>>;
-/// What was issued, by document.
-type Issued = HashMap<Uuid, Frozen>;
-
-impl PartRow {
-    fn read(self) -> StoreResult<(Uuid, DocumentPart)> {
-        let row = Row::new("document_parts", format!("{}/{}", self.document_id, self.product_no));
-        let rate = |column, cell| {
-            let rate: Decimal = row.cell(column, cell)?;
-            row.leaf(column, &rate.to_string())
-        };
-        let part = DocumentPart {
-            product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
-            tax_rate: rate("tax_rate", self.tax_rate)?,
-            discount_rate: rate("discount_rate", self.discount_rate)?,
-        };
-        Ok((row.cell("document_id", self.document_id)?, part))
-    }
-}
-
-impl DocumentRow {
-    fn id(&self) -> StoreResult<Uuid> {
-        Row::new("documents", "").cell("document_id", self.document_id.clone())
-    }
-
-    fn read(self, parts: &mut Parts, issued: &mut Issued) -> StoreResult<Document> {
-        let id = self.id()?;
-        let row = Row::new("documents", id);
-        let kind = row.leaf("kind", &self.kind)?;
-        let purpose = match (self.purpose.as_str(), self.slot.as_deref()) {
-            (REGULAR, Some(slot)) => Purpose::Regular(row.leaf("slot", slot)?),
-            (USAGE, None) => Purpose::Usage,
-            (ADJUSTMENT, None) => Purpose::Adjustment,
-            (other, slot) => return Err(row.corrupt("purpose", format_args!("{other:?} with slot {slot:?}"))),
-        };
-        let (frozen_head, issued) = issued.remove(&id).map(|frozen| (frozen.document, Box::new(frozen.issued))).unzip();
-        let lifecycle = match (self.lifecycle.as_str(), issued) {
-            (DRAFT, None) => Lifecycle::Draft,
-            (VOID, issued) => Lifecycle::Void(issued),
-            (ISSUED, Some(issued)) => Lifecycle::Issued(issued),
-            (UNCOLLECTIBLE, Some(issued)) => Lifecycle::Uncollectible(issued),
-            (other, issued) => {
-                let content = if issued.is_some() { "with" } else { "without" };
-                return Err(row.corrupt("lifecycle", format_args!("{other:?} {content} issued content")));
-            }
-        };
-        let (start, end) = (row.cell("period_start", self.period_start)?, row.cell("period_end", self.period_end)?);
-        let payment: StoredPayment = row.json("payment", &self.payment)?;
-        let head = DocumentHead {
-            document_ref: DocumentRef::from_uuid(id),
-            number: DocumentNumber {
-                prefix: row.leaf("number_prefix", &self.number_prefix)?,
-                kind,
-                sequence: row.checked("sequence", u64::try_from(self.sequence))?,
-            },
-            kind,
-            purpose,
-            contract_ref: ContractRef::from_uuid(row.cell("contract_id", self.contract_id)?),
-            number_in_contract: row.checked("number_in_contract", u32::try_from(self.number_in_contract))?,
-            customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
-            entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
-            currency: row.leaf("currency", &self.currency)?,
-            period: Period::new(start, end).ok_or_else(|| row.corrupt("period_end", "a period without a day"))?,
-            is_partial_period: self.is_partial_period,
-            parts: parts.remove(&id).unwrap_or_default(),
-            net_terms: row.leaf("net_terms", &self.net_terms)?,
-            payment: payment.0,
-            parent: row.optional("parent_document_id", self.parent_document_id)?.map(DocumentRef::from_uuid),
-            replaces: row.optional("replaces_document_id", self.replaces_document_id)?.map(DocumentRef::from_uuid),
-            created_at: row.cell("created_at", self.created_at)?,
-        };
-        if frozen_head.is_some_and(|frozen| frozen != head) {
-            return Err(row.corrupt("content", "it isn't what was issued"));
-        }
-        Ok(Document { head, lifecycle })
-    }
-}
-
-#[derive(Insertable)]
-#[diesel(table_name = document_parts, treat_none_as_default_value = false)]
-struct NewPart {
-    document_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    product_no: i32,
-    position: i32,
-    contract_id: Bound<Uuid>,
-    period_start: Bound<NaiveDate>,
-    slot: Option<String>,
-    tax_rate: Bound<Decimal>,
-    discount_rate: Bound<Decimal>,
-    active: bool,
-}
-
-impl NewPart {
-    fn of(head: &DocumentHead) -> StoreResult<Vec<Self>> {
-        let slot = slot_of(head.purpose);
-        let of = |(position, part): (usize, &DocumentPart)| {
-            Ok(Self {
-                document_id: Bound(head.document_ref.as_uuid()),
-                customer_id: Bound(head.customer_id.as_uuid()),
-                product_no: i32::from(part.product_no.0),
-                position: stored(position)?,
-                contract_id: Bound(head.contract_ref.as_uuid()),
-                period_start: Bound(head.period.start()),
-                slot: slot.clone(),
-                tax_rate: Bound(part.tax_rate.as_decimal()),
-                discount_rate: Bound(part.discount_rate.as_decimal()),
-                active: true,
-            })
-        };
-        head.parts.iter().enumerate().map(of).collect()
-    }
-}
-
-fn slot_of(purpose: Purpose) -> Option<String> {
-    match purpose {
-        Purpose::Regular(slot) => Some(slot.show()),
-        Purpose::Usage | Purpose::Adjustment => None,
-    }
-}
 
 impl Transaction<'_> {
     /// Reads documents with their parts and what they say, each in one query for all.
@@ -204,7 +39,8 @@ impl Transaction<'_> {
             let (id, part) = part.read()?;
             parts.entry(id).or_default().push(part);
         }
-        let mut issued = self.issued_of(rows.iter().zip(ids).filter(|(row, _)| row.lifecycle != DRAFT).map(|(_, id)| id).collect())?;
+        let mut issued =
+            self.issued_of(rows.iter().zip(ids).filter(|(row, _)| row.lifecycle != DRAFT).map(|(_, id)| id).collect())?;
         rows.into_iter().map(|row| row.read(&mut parts, &mut issued)).collect()
     }
 
@@ -306,7 +142,8 @@ impl Documents for Transaction<'_> {
         let (limit, offset) = limits(page);
         let (rows, total): (Vec<DocumentRow>, i64) = with_conn!(self, "documents", |conn| {
             let narrowed = || {
-                let mut query = documents::table.filter(documents::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
+                let mut query =
+                    documents::table.filter(documents::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
                 if let Some(customer_id) = filter.customer_id {
                     query = query.filter(documents::customer_id.eq(Bound(customer_id.as_uuid())));
                 }
@@ -333,13 +170,17 @@ impl Documents for Transaction<'_> {
                     Some(DocumentState::Draft) => query.filter(lifecycle(DRAFT)),
                     Some(DocumentState::Void) => query.filter(lifecycle(VOID)),
                     Some(DocumentState::Uncollectible) => query.filter(lifecycle(UNCOLLECTIBLE)),
-                    Some(DocumentState::Paid) => query.filter(lifecycle(ISSUED)).filter(documents::total_minor.le(settled.nullable())),
-                    Some(DocumentState::Issued) => {
-                        query.filter(lifecycle(ISSUED)).filter(documents::total_minor.gt(settled.nullable())).filter(settled.eq(0))
+                    Some(DocumentState::Paid) => {
+                        query.filter(lifecycle(ISSUED)).filter(documents::total_minor.le(settled.nullable()))
                     }
-                    Some(DocumentState::PartiallyPaid) => {
-                        query.filter(lifecycle(ISSUED)).filter(documents::total_minor.gt(settled.nullable())).filter(settled.ne(0))
-                    }
+                    Some(DocumentState::Issued) => query
+                        .filter(lifecycle(ISSUED))
+                        .filter(documents::total_minor.gt(settled.nullable()))
+                        .filter(settled.eq(0)),
+                    Some(DocumentState::PartiallyPaid) => query
+                        .filter(lifecycle(ISSUED))
+                        .filter(documents::total_minor.gt(settled.nullable()))
+                        .filter(settled.ne(0)),
                 }
             };
             let total = narrowed().count().get_result(conn)?;
@@ -367,7 +208,8 @@ impl Documents for Transaction<'_> {
             .filter(document_parts::slot.eq(slot.show()))
             // The bare column: an equality with a value hides the partial index from a prepared plan.
             .filter(document_parts::active)
-            .select(document_parts::document_id);
+            .select(document_parts::document_id)
+            .single_value();
         // The state is tested again on the row that was waited for.
         let rows: Vec<DocumentRow> = load_held!(
             self,
@@ -375,7 +217,7 @@ impl Documents for Transaction<'_> {
             lock,
             documents::table
                 .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(documents::document_id.eq_any(in_slot))
+                .filter(documents::document_id.nullable().eq(in_slot))
                 .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(documents::lifecycle.ne(VOID))
                 .select(DocumentRow::as_select())

@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::documents::{DRAFT, ISSUED};
+use super::document_rows::{DRAFT, ISSUED};
 use super::numbers::CHAIN_START;
 use super::{MAX_BINDS, stored};
 use crate::json::FrozenRef;

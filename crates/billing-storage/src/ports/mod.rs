@@ -3,6 +3,7 @@
 mod access;
 mod catalog;
 mod contracts;
+mod document_rows;
 mod documents;
 mod issue;
 mod numbers;

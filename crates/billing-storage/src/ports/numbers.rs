@@ -36,7 +36,12 @@ impl Transaction<'_> {
 }
 
 impl NumberSeries for Transaction<'_> {
-    fn next_document_number(&mut self, organization: OrganizationId, entity_ref: &EntityRef, kind: DocumentKind) -> StoreResult<u64> {
+    fn next_document_number(
+        &mut self,
+        organization: OrganizationId,
+        entity_ref: &EntityRef,
+        kind: DocumentKind,
+    ) -> StoreResult<u64> {
         self.next_in_series(organization, entity_ref.as_str(), &kind.show())
     }
 
@@ -58,7 +63,8 @@ impl NumberSeries for Transaction<'_> {
                 .get_result(conn)
                 .optional()
         })?;
-        let number = number.ok_or_else(|| StoreError::Corrupt(format!("contracts {contract_ref}: not there to number its documents")))?;
+        let number =
+            number.ok_or_else(|| StoreError::Corrupt(format!("contracts {contract_ref}: not there to number its documents")))?;
         stored(number)
     }
 }

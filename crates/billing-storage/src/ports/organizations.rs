@@ -1,8 +1,8 @@
 //! Organizations.
 
-use billing_domain::ports::{Insertion, Organizations, StoreResult};
 use billing_domain::calendar::Timestamp;
 use billing_domain::party::Organization;
+use billing_domain::ports::{Insertion, Organizations, StoreResult};
 use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::text::Line;
 use diesel::prelude::*;

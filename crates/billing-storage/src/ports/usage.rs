@@ -277,7 +277,12 @@ impl UsageEvents for Transaction<'_> {
         row.map(EventRow::read).transpose()
     }
 
-    fn has_events(&mut self, organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef) -> StoreResult<bool> {
+    fn has_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<bool> {
         with_conn!(self, "usage_events", |conn| {
             let live = usage_events::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))

@@ -1,1 +1,130 @@
-//! .
+//! Opening a database: what is made, what is refused, and what is asserted.
+
+use billing_domain::ports::{Store as _, StoreError};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use tempfile::TempDir;
+
+use crate::support::{OPTIONS, empty_postgres, open, postgres, read, sqlite};
+
+#[test]
+fn a_mistyped_address_creates_no_file() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().display();
+    let mistyped = [
+        format!("{path}/usage.sqlite3"),
+        format!("sqlite:{path}/usage.sqlite3"),
+        format!("sqlite3://{path}/usage.sqlite3"),
+        format!("sqlight://{path}/usage.sqlite3"),
+        format!("file:{path}/usage.sqlite3"),
+        format!("sqlite://{path}/usage.sqlite3?mode=rwc"),
+        format!("sqlite://{path}/"),
+        format!("postgres:{path}/usage.sqlite3"),
+    ];
+    for url in mistyped {
+        let error = DatabaseUrl::parse(&url).expect_err(&url).to_string();
+        assert!(
+            !error.contains('\n') && error.starts_with("a database address") || error.starts_with("the database address"),
+            "{error}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 0);
+}
+
+#[test]
+fn a_sqlite_address_makes_the_file_and_its_directory() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.path().join("some/where/file:usage ✓.sqlite3");
+    open(&format!("sqlite://{}", file.display()));
+    assert!(file.is_file());
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.path().join("notes.txt");
+    let notes = "not a database, but somebody's notes\n".repeat(100);
+    std::fs::write(&file, &notes).expect("a file");
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display())).expect("an address");
+    let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
+    assert!(error.contains("notes.txt") && error.contains("not a database"), "{error}");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), notes);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_refused_without_its_password() {
+    let url = DatabaseUrl::parse("postgres://me:s3cret@127.0.0.1:1/usage").expect("an address");
+    let error = Database::open(&url, OPTIONS).expect_err("opened");
+    for shown in [error.to_string(), format!("{error:?}"), format!("{url:?}")] {
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
+
+#[test]
+fn every_sqlite_connection_keeps_what_it_is_given() {
+    let test = sqlite();
+    // Each reader's pragmas are read back when it is made: as many as the pool holds, all at once.
+    let all_in = std::sync::Barrier::new(OPTIONS.connections as usize);
+    std::thread::scope(|threads| {
+        for _ in 0..OPTIONS.connections {
+            threads.spawn(|| {
+                read(&test, |tx| {
+                    all_in.wait();
+                    tx.count_organizations()
+                })
+                .expect("a count");
+            });
+        }
+    });
+    test.ready().expect("ready");
+}
+
+#[test]
+fn a_server_that_does_not_keep_what_it_is_given_is_not_ready() {
+    let test = postgres();
+    test.ready().expect("ready");
+    let name = test.url.rsplit('/').next().and_then(|name| name.split('?').next()).expect("a database").to_owned();
+    test.beside().execute(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).expect("a setting");
+    let fresh = open(&test.url);
+    let answer = fresh.ready();
+    let Err(StoreError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
+    assert_eq!(reason.to_string(), "PostgreSQL doesn't keep what it is given: synchronous_commit is off");
+}
+
+#[test]
+fn a_server_that_went_away_and_came_back_is_used_again() {
+    let test = empty_postgres();
+    test.database.migrate().expect("the tables");
+    let count = || read(&test, |tx| tx.count_organizations());
+    let all_in = std::sync::Barrier::new(3);
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| {
+                read(&test, |tx| {
+                    all_in.wait();
+                    tx.count_organizations()
+                })
+            });
+        }
+    });
+    // All idle connections die, as in a restart; the next transaction doesn't notice.
+    let closed =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    test.beside().execute(closed).expect("closed");
+    assert_eq!(count().expect("a count"), 0);
+    // One that dies in the middle of its work is an error once, and not used again.
+    let interrupted = read(&test, |tx| {
+        tx.count_organizations()?;
+        test.beside().execute(closed).expect("closed");
+        tx.count_organizations()
+    });
+    assert!(matches!(interrupted, Err(StoreError::Unavailable(_))), "{interrupted:?}");
+    assert_eq!(count().expect("a count"), 0);
+}
+
+#[test]
+fn options_have_defaults_that_open() {
+    let directory = TempDir::new().expect("a directory");
+    let url = DatabaseUrl::parse(&format!("sqlite://{}/usage.sqlite3", directory.path().display())).expect("an address");
+    let database = Database::open(&url, DatabaseOptions::default()).expect("opens");
+    database.ready().expect("ready");
+}

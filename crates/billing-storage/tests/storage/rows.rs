@@ -1,1 +1,149 @@
-//! .
+//! A row that can't be is an error with its table, key and column, never a default.
+
+use billing_domain::calendar::Period;
+use billing_domain::contract::Contract;
+use billing_domain::document::{DocumentHead, IssuedDocument};
+use billing_domain::page::PageRequest;
+use billing_domain::party::{Customer, Entity};
+use billing_domain::ports::{Insertion, Lock, Store, StoreError, StoreResult, Tx};
+use billing_domain::refs::OrganizationId;
+use billing_domain::usage::{UsageEvent, UsageKey};
+use billing_testkit::{FreshIds, fixtures};
+
+use crate::support::{TestDatabase, on_both, read, write};
+
+on_both!(a_row_that_cannot_be_is_corrupt_and_named, a_row_without_its_partner_is_corrupt);
+
+/// One organization with a contract.
+pub(crate) struct World {
+    pub(crate) organization: OrganizationId,
+    pub(crate) entity: Entity,
+    pub(crate) customer: Customer,
+    pub(crate) contract: Contract,
+    pub(crate) key: UsageKey,
+}
+
+pub(crate) fn all() -> PageRequest {
+    PageRequest::new(100, 0).expect("a page")
+}
+
+pub(crate) fn world(store: &dyn Store) -> World {
+    let organization = fixtures::organization(&FreshIds);
+    let customer = fixtures::customer(&FreshIds, "acme");
+    let calls = fixtures::usage_product("calls");
+    let pricing = fixtures::pricing("api", vec![fixtures::fixed("base", "10"), fixtures::per_unit("calls", "0.01")]);
+    let contract = fixtures::contract(&FreshIds, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
+    let key = fixtures::usage_key(&contract, 0, "2026-01-01", &calls.usage_product_ref);
+    let world = World { organization: organization.id, entity: fixtures::entity("main"), customer, contract, key };
+    write(store, |tx| {
+        assert_eq!(tx.insert_organization(&organization)?, Insertion::Done);
+        assert_eq!(tx.insert_entity(world.organization, &world.entity)?, Insertion::Done);
+        assert_eq!(tx.insert_customer(world.organization, &world.customer)?, Insertion::Done);
+        assert_eq!(tx.insert_usage_product(world.organization, &calls)?, Insertion::Done);
+        assert_eq!(tx.insert_pricing(world.organization, &pricing)?, Insertion::Done);
+        tx.insert_contract(world.organization, &world.contract, None)
+    });
+    world
+}
+
+impl World {
+    pub(crate) fn head(&self, month: u32) -> DocumentHead {
+        let start = fixtures::date(&format!("2026-{month:02}-01"));
+        let period = Period::new(start, billing_domain::calendar::plus_months(start, 1)).expect("a month");
+        fixtures::document_head(&FreshIds, &self.contract, &self.entity, period)
+    }
+
+    pub(crate) fn open_in(&self, tx: &mut dyn Tx, month: u32) -> StoreResult<DocumentHead> {
+        let mut head = self.head(month);
+        tx.lock_contract(self.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        head.number.sequence = tx.next_document_number(self.organization, &head.entity_ref, head.kind)?;
+        head.number_in_contract = tx.next_number_in_contract(self.organization, head.customer_id, head.contract_ref)?;
+        tx.open_document(self.organization, &head)?;
+        Ok(head)
+    }
+
+    pub(crate) fn open(&self, store: &dyn Store, month: u32) -> DocumentHead {
+        write(store, |tx| self.open_in(tx, month))
+    }
+
+    pub(crate) fn frozen(&self, head: &DocumentHead, minor: i64) -> IssuedDocument {
+        fixtures::frozen(head, &self.contract, &self.customer, &self.entity, fixtures::cents(minor))
+    }
+
+    pub(crate) fn event(&self, head: &DocumentHead) -> UsageEvent {
+        let at = fixtures::at("2026-01-02T00:00:00Z");
+        fixtures::event(&FreshIds, head, &self.key.usage_product_ref, at, fixtures::quantity("1"))
+    }
+}
+
+type Reading = fn(&mut dyn Tx, &World, &UsageEvent) -> StoreResult<()>;
+
+fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    let event = w.event(&head);
+    write(test, |tx| {
+        tx.insert_events(w.organization, std::slice::from_ref(&event))?;
+        tx.lock_usage(w.organization, w.customer.id, std::slice::from_ref(&w.key))
+    });
+    let customers: Reading = |tx, w, _| tx.customers(w.organization, all()).map(drop);
+    let entities: Reading = |tx, w, _| tx.entities(w.organization, all()).map(drop);
+    let pricings: Reading = |tx, w, _| tx.pricings(w.organization, all()).map(drop);
+    let contract: Reading = |tx, w, _| tx.contract(w.organization, w.contract.contract_ref).map(drop);
+    let document: Reading = |tx, w, event| tx.document(w.organization, event.placement.document_ref).map(drop);
+    let the_event: Reading = |tx, w, event| tx.event(w.organization, event.event_ref).map(drop);
+    let usage: Reading = |tx, w, _| tx.usage(w.organization, w.customer.id, std::slice::from_ref(&w.key)).map(drop);
+    let customer = w.customer.id.to_string();
+    let contract_ref = w.contract.contract_ref.to_string();
+    let event_ref = event.event_ref.to_string();
+    let document_ref = head.document_ref.to_string();
+    let rows: [(&str, &str, &str, Reading); 14] = [
+        ("customers SET name = ''", &customer, "name", customers),
+        ("customers SET currency = 'XXX'", &customer, "currency", customers),
+        ("customers SET net_terms = '0'", &customer, "net_terms", customers),
+        ("customers SET payment = '{}'", &customer, "payment", customers),
+        ("customers SET tax = '100.5'", &customer, "tax", customers),
+        ("entities SET time_zone = 'Mars/Base'", "main", "time_zone", entities),
+        ("pricings SET line_items = '[{}]'", "api", "line_items", pricings),
+        ("contracts SET version = -1", &contract_ref, "version", contract),
+        ("contract_products SET terms = '{\"pricing\": 1}'", &contract_ref, "terms", contract),
+        ("document_parts SET tax_rate = '-1'", &document_ref, "tax_rate", document),
+        ("documents SET number_prefix = 'u b'", &document_ref, "number_prefix", document),
+        ("usage_events SET quantity = '-0.5'", &event_ref, "quantity", the_event),
+        ("usage_events SET revised_by = 'nobody'", &event_ref, "revised_by", the_event),
+        ("usage_totals SET sum = '-1'", &contract_ref, "sum", usage),
+    ];
+    let only_on_sqlite: [(&str, &str, &str, Reading); 2] = [
+        ("usage_events SET quantity = '1.0x'", &event_ref, "quantity", the_event),
+        ("usage_events SET service_start = 9223372036854775807", &event_ref, "service_start", the_event),
+    ];
+    let only_on_postgres: [(&str, &str, &str, Reading); 2] = [
+        ("usage_events SET quantity = 'NaN'", &event_ref, "quantity", the_event),
+        ("usage_events SET occurred_at = 'infinity'", &event_ref, "occurred_at", the_event),
+    ];
+    let only_here = if test.is_sqlite() { only_on_sqlite } else { only_on_postgres };
+    // The last change first, so that an earlier one doesn't hide it.
+    for (change, key, column, reading) in rows.into_iter().chain(only_here) {
+        let table = change.split(' ').next().expect("a table");
+        let mut beside = test.beside();
+        beside.execute(&format!("CREATE TABLE kept AS SELECT {column} FROM {table}")).expect("a copy");
+        beside.execute(&format!("UPDATE {change}")).expect(change);
+        let answer = read(test, |tx| reading(tx, &w, &event));
+        let Err(StoreError::Corrupt(what)) = answer else { panic!("{change}: {answer:?}") };
+        assert!(what.starts_with(table) && what.contains(key) && what.contains(column), "{change}: {what}");
+        beside.execute(&format!("UPDATE {table} SET {column} = (SELECT {column} FROM kept)")).expect("put back");
+        beside.execute("DROP TABLE kept").expect("the copy goes");
+        read(test, |tx| reading(tx, &w, &event)).expect(change);
+    }
+}
+
+fn a_row_without_its_partner_is_corrupt(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    // The columns that a state needs are set, but nothing was frozen.
+    let sql = "UPDATE documents SET lifecycle = 'ISSUED', issue_date = period_start, total_minor = 1";
+    test.beside().execute(sql).expect("nobody stops it");
+    let answer = read(test, |tx| tx.document(w.organization, head.document_ref));
+    let Err(StoreError::Corrupt(what)) = answer else { panic!("{answer:?}") };
+    assert!(what.contains(&head.document_ref.to_string()) && what.contains("lifecycle"), "{what}");
+}

@@ -1,5 +1,6 @@
 //! Databases for one test each.
 
+use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ pub(crate) struct TestDatabase {
     _place: Place,
 }
 
+#[expect(dead_code, reason = "held until the test ends")]
 enum Place {
-    Directory(#[expect(dead_code, reason = "held until the test ends")] TempDir),
+    Directory(TempDir),
     Server(OnServer),
 }
 
@@ -90,12 +92,22 @@ pub(crate) fn empty_sqlite() -> TestDatabase {
 
 /// A PostgreSQL database without tables.
 pub(crate) fn empty_postgres() -> TestDatabase {
+    on_server(&admin(), "template1")
+}
+
+fn admin() -> String {
+    std::env::var(SERVER_VARIABLE).unwrap_or_else(|_| {
+        panic!("{SERVER_VARIABLE} is not set: run `make test`, which starts a PostgreSQL cluster for the tests")
+    })
+}
+
+/// A new database, copied from another one.
+fn on_server(admin: &str, template: &str) -> TestDatabase {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let admin = std::env::var(SERVER_VARIABLE)
-        .unwrap_or_else(|_| panic!("{SERVER_VARIABLE} is not set: run `make test`, which starts a PostgreSQL cluster for the tests"));
+    let admin = admin.to_owned();
     let name = format!("storage_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let mut connection = PgConnection::establish(&admin).expect("the test cluster");
-    connection.batch_execute(&format!("CREATE DATABASE {name}")).expect("a database of its own");
+    connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("a database of its own");
     let url = with_database(&admin, &name);
     let place = Place::Server(OnServer { admin, name });
     TestDatabase { database: open(&url), url, _place: place }
@@ -111,16 +123,50 @@ fn with_database(admin: &str, name: &str) -> String {
 }
 
 pub(crate) fn sqlite() -> TestDatabase {
-    migrated(empty_sqlite())
-}
-
-pub(crate) fn postgres() -> TestDatabase {
-    migrated(empty_postgres())
-}
-
-fn migrated(test: TestDatabase) -> TestDatabase {
+    let test = empty_sqlite();
     test.database.migrate().expect("the tables are made");
     test
+}
+
+/// A PostgreSQL database with its tables: copied, because making them takes a second.
+pub(crate) fn postgres() -> TestDatabase {
+    let admin = admin();
+    let template = migrated_template(&admin);
+    on_server(&admin, &template)
+}
+
+/// Names our lock while a template is made.
+const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
+
+/// The migrated database that tests copy; made by the first process that needs it, and left to its cluster.
+fn migrated_template(admin: &str) -> String {
+    let name = format!("storage_template_{:x}", migrations_hash());
+    let mut connection = PgConnection::establish(admin).expect("the test cluster");
+    connection.batch_execute(&format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")).expect("the lock");
+    let exists = diesel::sql_query(format!("SELECT 1 FROM pg_database WHERE datname = '{name}'"));
+    if diesel::RunQueryDsl::execute(exists, &mut connection).expect("the databases") == 0 {
+        // Under another name until it is whole.
+        connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name}_new WITH (FORCE)")).expect("no half-made one");
+        connection.batch_execute(&format!("CREATE DATABASE {name}_new")).expect("a template");
+        open(&with_database(admin, &format!("{name}_new"))).migrate().expect("the tables are made");
+        let closed = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}_new'");
+        connection.batch_execute(&closed).expect("nobody is connected");
+        connection.batch_execute(&format!("ALTER DATABASE {name}_new RENAME TO {name}")).expect("the template is whole");
+    }
+    name
+}
+
+/// Other migrations, another template.
+fn migrations_hash() -> u64 {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
+    let entries = std::fs::read_dir(folder).expect("the migrations");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("a migration").path().join("up.sql")).collect();
+    files.sort();
+    let mut hash = std::hash::DefaultHasher::new();
+    for file in files {
+        hash.write(&std::fs::read(file).expect("a migration"));
+    }
+    hash.finish()
 }
 
 impl Store for TestDatabase {

@@ -1,1 +1,149 @@
-//! .
+//! What a transaction keeps, and what happens when two meet.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use billing_domain::document::DocumentKind;
+use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, transact};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+
+use crate::rows::world;
+use crate::support::{TestDatabase, on_both, postgres, read, sqlite, write};
+
+on_both!(
+    two_threads_counting_lose_no_number_and_leave_no_gap,
+    two_stores_on_one_database_count_together,
+    an_error_the_work_swallows_undoes_everything,
+    a_reader_can_not_write,
+    a_panic_in_the_work_undoes_it_and_the_store_goes_on,
+);
+
+fn numbers(stores: &[&dyn Store], test: &TestDatabase) {
+    const ROUNDS: u64 = 25;
+    let w = world(test);
+    let start = Barrier::new(stores.len());
+    let mut taken: Vec<u64> = std::thread::scope(|threads| {
+        let started: Vec<_> = stores
+            .iter()
+            .map(|store| {
+                threads.spawn(|| {
+                    start.wait();
+                    let mut taken = Vec::new();
+                    for round in 0..ROUNDS {
+                        let number = transact::<u64, StoreError>(*store, Access::Write, |tx| {
+                            let number = tx.next_document_number(w.organization, &w.entity.entity_ref, DocumentKind::Invoice)?;
+                            // Every fifth is given back.
+                            if round % 5 == 0 { Err(StoreError::Corrupt("not this one".to_owned())) } else { Ok(number) }
+                        });
+                        taken.extend(number.ok());
+                    }
+                    taken
+                })
+            })
+            .collect();
+        started.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    });
+    taken.sort_unstable();
+    let threads = u64::try_from(stores.len()).expect("a few");
+    assert_eq!(taken, (1..=threads * ROUNDS * 4 / 5).collect::<Vec<_>>());
+}
+
+fn two_threads_counting_lose_no_number_and_leave_no_gap(test: &TestDatabase) {
+    numbers(&[test, test], test);
+}
+
+fn two_stores_on_one_database_count_together(test: &TestDatabase) {
+    let other = crate::support::open(&test.url);
+    numbers(&[test, &other], test);
+}
+
+fn an_error_the_work_swallows_undoes_everything(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    let event = w.event(&head);
+    write(test, |tx| tx.insert_events(w.organization, std::slice::from_ref(&event)));
+    let fresh = w.event(&head);
+    let answer = test.run(Access::Write, &mut |tx| {
+        assert!(tx.insert_events(w.organization, std::slice::from_ref(&fresh)).is_ok());
+        // The same event again: refused, and the work goes on as if nothing were.
+        assert!(tx.insert_events(w.organization, std::slice::from_ref(&event)).is_err());
+        Ok(())
+    });
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    assert_eq!(read(test, |tx| tx.event(w.organization, fresh.event_ref)).expect("read"), None);
+}
+
+fn a_reader_can_not_write(test: &TestDatabase) {
+    let w = world(test);
+    let answer = read(test, |tx| tx.next_contract_number(w.organization));
+    assert!(answer.is_err(), "{answer:?}");
+    assert_eq!(write(test, |tx| tx.next_contract_number(w.organization)), 1);
+}
+
+fn a_panic_in_the_work_undoes_it_and_the_store_goes_on(test: &TestDatabase) {
+    let w = world(test);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        write(test, |tx| {
+            tx.next_contract_number(w.organization)?;
+            panic!("in the middle of it");
+            #[allow(unreachable_code, reason = "the closure has a type")]
+            Ok(())
+        });
+    }));
+    assert!(outcome.is_err());
+    assert_eq!(write(test, |tx| tx.next_contract_number(w.organization)), 1);
+}
+
+#[test]
+fn a_deadlock_is_run_again_until_both_are_done() {
+    let test = postgres();
+    let w = world(&test);
+    let second = billing_domain::contract::Contract {
+        contract_ref: billing_domain::refs::ContractRef::from_uuid(uuid::Uuid::now_v7()),
+        number: 2,
+        ..w.contract.clone()
+    };
+    write(&test, |tx| tx.insert_contract(w.organization, &second, None));
+    let contracts = [w.contract.contract_ref, second.contract_ref];
+    let (both_hold, runs) = (Barrier::new(2), AtomicU32::new(0));
+    std::thread::scope(|threads| {
+        for first in [0, 1] {
+            let (test, w, both_hold, runs) = (&test, &w, &both_hold, &runs);
+            threads.spawn(move || {
+                let mut attempts = 0;
+                write(test, |tx| {
+                    attempts += 1;
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    tx.lock_contract(w.organization, w.customer.id, contracts[first], Lock::Exclusive)?;
+                    if attempts == 1 {
+                        both_hold.wait();
+                    }
+                    tx.lock_contract(w.organization, w.customer.id, contracts[1 - first], Lock::Exclusive)
+                });
+            });
+        }
+    });
+    assert_eq!(runs.into_inner(), 3, "one of the two ran twice");
+}
+
+#[test]
+fn a_contended_store_gives_up_after_a_bounded_number_of_attempts() {
+    let test = sqlite();
+    let w = world(&test);
+    let url = DatabaseUrl::parse(&test.url).expect("an address");
+    let impatient = DatabaseOptions { wait: std::time::Duration::from_millis(20), ..DatabaseOptions::default() };
+    let other = Database::open(&url, impatient).expect("opens");
+    let mut runs = 0;
+    write(&test, |tx| {
+        tx.next_contract_number(w.organization)?;
+        // The file's write lock is held by another process, as far as this store can tell.
+        let answer = other.run(Access::Write, &mut |_| {
+            runs += 1;
+            Ok::<(), RollBack>(())
+        });
+        assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
+        Ok(())
+    });
+    assert_eq!(runs, 0, "no work runs without the lock");
+    other.run(Access::Write, &mut |_| Ok(())).expect("the lock is free again");
+}

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use billing_domain::access::Scope;
+use billing_domain::catalog::{MAX_LINE_ITEMS, MAX_TIERS};
+use billing_domain::contract::MAX_PRODUCTS;
+use billing_domain::contract::schedule::MAX_CYCLE;
+use billing_domain::party::MAX_GRACE_HOURS;
 use billing_domain::violation::Violations;
 use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::super::billing::BillingRunBody;
-use super::super::contracts::ContractBody;
+use super::super::contracts::{ContractBody, ContractJson};
 use super::super::customers::{CustomerBody, CustomerEditBody};
-use super::super::entities::{EntityBody, EntityEditBody};
+use super::super::entities::{EntityBody, EntityEditBody, EntityJson};
 use super::super::events::EventBody;
 use super::super::keys::KeyBody;
 use super::super::log_in::LogInBody;
+use super::super::party::MAX_TOKENS;
 use super::super::pricings::{PricingBody, PricingEditBody};
 use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
 use super::{json, posted_back, refusals};
@@ -195,4 +201,26 @@ fn closed_objects_are_described_as_closed() {
     for model in price["oneOf"].as_array().expect("models") {
         assert_eq!(model["additionalProperties"], Value::Bool(false), "{model}");
     }
+}
+
+#[test]
+fn the_limits_of_lists_and_numbers_are_the_domains() {
+    let (contract, pricing, entity) =
+        (Described::of::<ContractBody>(), Described::of::<PricingBody>(), Described::of::<EntityBody>());
+    let price = &pricing.named["PriceBody"]["oneOf"];
+    let tiers = price.as_array().into_iter().flatten().filter_map(|model| model["properties"]["tiers"]["maxItems"].as_u64());
+    let rows = [
+        (&contract.root["properties"]["products"]["maxItems"], MAX_PRODUCTS),
+        (&contract.named["ContractProductBody"]["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
+        (&contract.named["CryptoJson"]["properties"]["tokens"]["maxItems"], MAX_TOKENS),
+        (&pricing.root["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
+        (&Described::of::<KeyBody>().root["properties"]["scopes"]["maxItems"], Scope::ALL.len()),
+        (&Described::of::<EntityJson>().root["properties"]["grace_hours"]["maximum"], MAX_GRACE_HOURS.into()),
+        (&entity.root["properties"]["grace_hours"]["oneOf"][0]["maximum"], MAX_GRACE_HOURS.into()),
+        (&Described::of::<ContractJson>().named["BillingCycleJson"]["properties"]["cycle"]["maximum"], MAX_CYCLE.into()),
+    ];
+    for (described, limit) in rows {
+        assert_eq!(*described, Value::from(limit));
+    }
+    assert_eq!(tiers.collect::<Vec<_>>(), [MAX_TIERS as u64; 2]);
 }

@@ -1,17 +1,16 @@
-//! Problem documents (RFC 9457): how every failure looks on the wire, and which status and code it has.
+//! Problem documents (RFC 9457): how every failure looks on the wire. What the use cases refuse is given its status and
+//! code in [`mapping`].
 
-use std::error::Error;
+mod mapping;
+
 use std::fmt;
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::Thing;
 use billing_domain::access::Scope;
-use billing_domain::matching::MatchRefusal;
-use billing_domain::ports::{SecretError, StoreError};
-use billing_domain::violation::{Violation, Violations};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -23,10 +22,6 @@ const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
 const CONTENDED_RETRY_SECONDS: u64 = 1;
 /// When to come back to a store or a server that can't work now.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
-/// Violations of business rules rather than of one field's form: alone, their code is the problem's.
-const RULES: [&str; 6] =
-    ["ambiguous_name", "duplicate_product", "entity_required", "timestamp_in_future", "unknown_line_item", "unknown_usage_product"];
-
 /// A refusal or failure on its way to the caller.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -104,7 +99,7 @@ impl Problem {
 
     /// The reference in the path names nothing.
     pub(crate) fn unknown(thing: Thing) -> Self {
-        Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("there is no such {}", thing.word()))
+        Self::new(StatusCode::NOT_FOUND, mapping::not_found_code(thing), format!("there is no such {}", thing.word()))
     }
 
     pub(crate) fn unsupported_version(supported: &'static [&'static str]) -> Self {
@@ -256,99 +251,6 @@ impl Problem {
         // Nothing in it can fail to be written; an empty body would still carry the status.
         response.body(serde_json::to_vec(&document).unwrap_or_default())
     }
-
-    /// What a use case's error looks like; the one place that decides it.
-    pub(crate) fn of(error: &UseCaseError) -> Self {
-        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
-        match error {
-            UseCaseError::InvalidCredentials => {
-                Self::new(StatusCode::UNAUTHORIZED, "invalid_credentials", error.to_string()).with_header(WWW_AUTHENTICATE, "Bearer")
-            }
-            UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
-            UseCaseError::Unknown(thing) => Self::unknown(*thing),
-            UseCaseError::Invalid(violations) => Self::of_violations(violations),
-            UseCaseError::AlreadyExists { field, .. } => {
-                let detail = "is in use already";
-                Self::new(StatusCode::CONFLICT, "already_exists", error.to_string()).with_error(&[field], "already_exists", detail)
-            }
-            UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
-            UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
-                unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
-            }
-            UseCaseError::NoMatch(MatchRefusal::EntityMismatch { expected, actual }) => {
-                unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
-            }
-            UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
-            UseCaseError::NotSupportedYet(_) => unprocessable("not_supported_yet"),
-            UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
-            UseCaseError::InvariantViolation(_) => {
-                let detail = "the request would break a rule of the books; nothing was stored";
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "invariant_violation", detail)
-            }
-            UseCaseError::Store(StoreError::Contended) => {
-                let detail = "too many requests change the same thing; try again shortly";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
-            }
-            UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
-            UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => Self::internal(),
-        }
-    }
-
-    fn with_mismatch(self, field: &str, error: &UseCaseError, expected: &dyn fmt::Display, actual: &dyn fmt::Display) -> Self {
-        let mut problem = self.with_error(&["validations", field], "validation_mismatch", error.to_string());
-        for found in &mut problem.errors {
-            found.expected = Some(expected.to_string());
-            found.actual = Some(actual.to_string());
-        }
-        problem
-    }
-
-    fn of_violations(violations: &Violations) -> Self {
-        let all: Vec<&Violation> = violations.iter().collect();
-        let (code, detail) = match all.as_slice() {
-            [only] if RULES.contains(&only.code) => (only.code, only.detail.clone()),
-            several => ("validation_failed", format!("{} of the request's fields cannot be taken; see errors", several.len())),
-        };
-        let field = |violation: &&Violation| FieldProblem {
-            pointer: pointer(violation.path.iter().map(String::as_str)),
-            code: violation.code,
-            detail: violation.detail.clone(),
-            expected: None,
-            actual: None,
-        };
-        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
-        Self { errors: all.iter().map(field).collect(), ..problem }
-    }
-}
-
-impl From<UseCaseError> for Problem {
-    /// Notes in the log what only operators should see.
-    fn from(error: UseCaseError) -> Self {
-        match &error {
-            UseCaseError::InvariantViolation(_) | UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => {
-                tracing::error!(error = %Chain(&error), "a request failed");
-            }
-            UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_)) => {
-                tracing::warn!(error = %Chain(&error), "a request could not be carried out");
-            }
-            UseCaseError::InvalidCredentials
-            | UseCaseError::Unauthenticated
-            | UseCaseError::Unknown(_)
-            | UseCaseError::Invalid(_)
-            | UseCaseError::AlreadyExists { .. }
-            | UseCaseError::NoMatch(_)
-            | UseCaseError::AmountOutOfRange(_)
-            | UseCaseError::NotSupportedYet(_)
-            | UseCaseError::Secret(_) => {}
-        }
-        Self::of(&error)
-    }
-}
-
-impl From<Violations> for Problem {
-    fn from(violations: Violations) -> Self {
-        Self::of_violations(&violations)
-    }
 }
 
 impl fmt::Display for Problem {
@@ -365,35 +267,6 @@ impl ResponseError for Problem {
     /// Path and request id are filled in on the way out, by [`answer`](crate::middleware::answer).
     fn error_response(&self) -> HttpResponse<BoxBody> {
         self.answer("", "")
-    }
-}
-
-/// An error with its causes, on one line.
-pub(crate) struct Chain<'a>(pub(crate) &'a dyn Error);
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
-    }
-}
-
-fn not_found_code(thing: Thing) -> &'static str {
-    match thing {
-        Thing::ApiKey => "api_key_not_found",
-        Thing::Contract => "contract_not_found",
-        Thing::Customer => "customer_not_found",
-        Thing::Document => "document_not_found",
-        Thing::Entity => "entity_not_found",
-        Thing::Event => "event_not_found",
-        Thing::Organization => "organization_not_found",
-        Thing::Pricing => "pricing_not_found",
-        Thing::UsageProduct => "usage_product_not_found",
     }
 }
 

@@ -1,0 +1,248 @@
+//! Which status and code each error of a use case has: one exhaustive match.
+
+use std::error::Error;
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::WWW_AUTHENTICATE;
+use billing_application::error::{Thing, UseCaseError};
+use billing_domain::matching::MatchRefusal;
+use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::violation::{Violation, Violations};
+
+use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
+
+/// Violations of business rules rather than of one field's form: alone, their code is the problem's.
+const RULES: [&str; 6] = [
+    "ambiguous_name",
+    "duplicate_product",
+    "entity_required",
+    "timestamp_in_future",
+    "unknown_line_item",
+    "unknown_usage_product",
+];
+
+impl Problem {
+    /// What a use case's error looks like; the one place that decides it.
+    pub(crate) fn of(error: &UseCaseError) -> Self {
+        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
+        match error {
+            UseCaseError::InvalidCredentials => Self::new(StatusCode::UNAUTHORIZED, "invalid_credentials", error.to_string())
+                .with_header(WWW_AUTHENTICATE, "Bearer"),
+            UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
+            UseCaseError::Unknown(thing) => Self::unknown(*thing),
+            UseCaseError::Invalid(violations) => Self::of_violations(violations),
+            UseCaseError::AlreadyExists { field, .. } => {
+                let detail = "is in use already";
+                Self::new(StatusCode::CONFLICT, "already_exists", error.to_string()).with_error(
+                    &[field],
+                    "already_exists",
+                    detail,
+                )
+            }
+            UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
+            UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
+                unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
+            }
+            UseCaseError::NoMatch(MatchRefusal::EntityMismatch { expected, actual }) => {
+                unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
+            }
+            UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
+            UseCaseError::NotSupportedYet(_) => unprocessable("not_supported_yet"),
+            UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
+            UseCaseError::InvariantViolation(_) => {
+                let detail = "the request would break a rule of the books; nothing was stored";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "invariant_violation", detail)
+            }
+            UseCaseError::Store(StoreError::Contended) => {
+                let detail = "too many requests change the same thing; try again shortly";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
+            }
+            UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
+            UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => Self::internal(),
+        }
+    }
+
+    fn with_mismatch(self, field: &str, error: &UseCaseError, expected: &dyn fmt::Display, actual: &dyn fmt::Display) -> Self {
+        let mut problem = self.with_error(&["validations", field], "validation_mismatch", error.to_string());
+        for found in &mut problem.errors {
+            found.expected = Some(expected.to_string());
+            found.actual = Some(actual.to_string());
+        }
+        problem
+    }
+
+    fn of_violations(violations: &Violations) -> Self {
+        let all: Vec<&Violation> = violations.iter().collect();
+        let (code, detail) = match all.as_slice() {
+            [only] if RULES.contains(&only.code) => (only.code, only.detail.clone()),
+            several => ("validation_failed", format!("{} of the request's fields cannot be taken; see errors", several.len())),
+        };
+        let field = |violation: &&Violation| FieldProblem {
+            pointer: pointer(violation.path.iter().map(String::as_str)),
+            code: violation.code,
+            detail: violation.detail.clone(),
+            expected: None,
+            actual: None,
+        };
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
+        Self { errors: all.iter().map(field).collect(), ..problem }
+    }
+}
+
+impl From<UseCaseError> for Problem {
+    /// Notes in the log what only operators should see.
+    fn from(error: UseCaseError) -> Self {
+        match &error {
+            UseCaseError::InvariantViolation(_)
+            | UseCaseError::Store(StoreError::Corrupt(_))
+            | UseCaseError::Secret(SecretError::Failed(_)) => {
+                tracing::error!(error = %Chain(&error), "a request failed");
+            }
+            UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_)) => {
+                tracing::warn!(error = %Chain(&error), "a request could not be carried out");
+            }
+            UseCaseError::InvalidCredentials
+            | UseCaseError::Unauthenticated
+            | UseCaseError::Unknown(_)
+            | UseCaseError::Invalid(_)
+            | UseCaseError::AlreadyExists { .. }
+            | UseCaseError::NoMatch(_)
+            | UseCaseError::AmountOutOfRange(_)
+            | UseCaseError::NotSupportedYet(_)
+            | UseCaseError::Secret(_) => {}
+        }
+        Self::of(&error)
+    }
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        Self::of_violations(&violations)
+    }
+}
+
+/// An error with its causes, on one line.
+struct Chain<'a>(&'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn not_found_code(thing: Thing) -> &'static str {
+    match thing {
+        Thing::ApiKey => "api_key_not_found",
+        Thing::Contract => "contract_not_found",
+        Thing::Customer => "customer_not_found",
+        Thing::Document => "document_not_found",
+        Thing::Entity => "entity_not_found",
+        Thing::Event => "event_not_found",
+        Thing::Organization => "organization_not_found",
+        Thing::Pricing => "pricing_not_found",
+        Thing::UsageProduct => "usage_product_not_found",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::MessageBody as _;
+    use billing_domain::money::{AmountOutOfRange, Currency};
+    use billing_domain::refs::EntityRef;
+
+    use super::*;
+
+    fn shown(error: UseCaseError) -> serde_json::Value {
+        let response = Problem::from(error).answer("/here", "id");
+        let bytes = response.into_body().try_into_bytes().expect("a body");
+        serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    fn currency(code: &str) -> Currency {
+        Currency::from_code(code).expect(code)
+    }
+
+    #[test]
+    fn every_error_of_a_use_case_has_its_status_and_code() {
+        let unavailable = StoreError::Unavailable("disk full".into());
+        for (error, status, code) in [
+            (UseCaseError::InvalidCredentials, 401, "invalid_credentials"),
+            (UseCaseError::Unauthenticated, 401, "unauthenticated"),
+            (UseCaseError::Unknown(Thing::Contract), 404, "contract_not_found"),
+            (UseCaseError::Unknown(Thing::UsageProduct), 404, "usage_product_not_found"),
+            (UseCaseError::Invalid(Violations::one(&["a"], "required", "must be given")), 422, "validation_failed"),
+            (UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }, 409, "already_exists"),
+            (UseCaseError::NoMatch(MatchRefusal::NoMatchingContract), 422, "no_matching_contract"),
+            (UseCaseError::AmountOutOfRange(AmountOutOfRange), 422, "amount_out_of_range"),
+            (UseCaseError::NotSupportedYet("payment_time BEFORE_USE"), 422, "not_supported_yet"),
+            (UseCaseError::InvariantViolation("a secret sum"), 500, "invariant_violation"),
+            (UseCaseError::Secret(SecretError::PasswordLength), 422, "password_refused"),
+            (UseCaseError::Secret(SecretError::CommonPassword), 422, "password_refused"),
+            (UseCaseError::Secret(SecretError::InvalidToken), 401, "unauthenticated"),
+            (UseCaseError::Secret(SecretError::Failed("a secret cause".to_owned())), 500, "internal_error"),
+            (UseCaseError::Store(StoreError::Contended), 503, "contended"),
+            (UseCaseError::Store(unavailable), 503, "unavailable"),
+            (UseCaseError::Store(StoreError::Corrupt("a secret row".to_owned())), 500, "internal_error"),
+        ] {
+            let problem = shown(error);
+            assert_eq!((problem["status"].as_u64(), problem["code"].as_str()), (Some(status), Some(code)));
+            assert!(!problem.to_string().contains("secret") && !problem.to_string().contains("disk"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_problem_says_what_kind_it_is_and_where_it_happened() {
+        let problem = shown(UseCaseError::AlreadyExists { thing: Thing::Customer, field: "customer_ref" });
+        let expected = serde_json::json!({
+            "type": "urn:problem-type:usage-billing:already_exists",
+            "title": "Already exists",
+            "status": 409,
+            "detail": "another customer has this customer_ref already",
+            "instance": "/here",
+            "code": "already_exists",
+            "request_id": "id",
+            "errors": [{"pointer": "/customer_ref", "code": "already_exists", "detail": "is in use already"}],
+        });
+        assert_eq!(problem, expected);
+    }
+
+    #[test]
+    fn all_fields_are_named_and_a_lone_business_rule_gives_its_code() {
+        let mut two = Violations::one(&["products", "0", "entity_ref"], "entity_required", "must be given");
+        let alone = shown(UseCaseError::Invalid(two.clone()));
+        assert_eq!((alone["code"].as_str(), alone["detail"].as_str()), (Some("entity_required"), Some("must be given")));
+        assert_eq!(alone["errors"][0]["pointer"], "/products/0/entity_ref");
+        two.add(&["a/b~c"], "too_long", "must be shorter");
+        let both = shown(UseCaseError::Invalid(two));
+        assert_eq!(both["code"], "validation_failed");
+        assert_eq!(both["errors"][1]["pointer"], "/a~1b~0c");
+    }
+
+    #[test]
+    fn a_mismatch_says_what_was_expected_and_what_is() {
+        let refusal = MatchRefusal::CurrencyMismatch { expected: currency("USD"), actual: currency("EUR") };
+        let problem = shown(UseCaseError::NoMatch(refusal));
+        assert_eq!(problem["code"], "validation_mismatch");
+        let error = &problem["errors"][0];
+        assert_eq!(
+            [&error["pointer"], &error["expected"], &error["actual"]],
+            [&serde_json::json!("/validations/currency"), &serde_json::json!("USD"), &serde_json::json!("EUR")]
+        );
+        let entity = |text: &str| EntityRef::parse(text).expect(text);
+        let refusal = MatchRefusal::EntityMismatch { expected: entity("a"), actual: entity("b") };
+        assert_eq!(shown(UseCaseError::NoMatch(refusal))["errors"][0]["pointer"], "/validations/entity_ref");
+    }
+
+    #[test]
+    fn causes_are_for_the_log() {
+        let error = UseCaseError::Store(StoreError::Unavailable("disk full".into()));
+        assert_eq!(Chain(&error).to_string(), "the store is unavailable: disk full");
+    }
+}

@@ -1,0 +1,298 @@
+//! Prices, from the posted catalog to the invoice: every model, every way to make one quantity of many, currencies, time
+//! zones, and which contract an event lands on.
+
+use acceptance::when::{self, Day};
+use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    every_price_model_bills_what_the_rules_say,
+    quantities_become_one_as_the_usage_product_says,
+    a_pricing_is_rounded_to_its_currency_and_raised_to_its_minimum_fee,
+    products_that_are_billed_alike_share_a_document_and_others_do_not,
+    a_contract_keeps_the_prices_it_was_made_with,
+    a_day_begins_at_midnight_of_the_entity,
+    of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise,
+    what_was_neither_used_nor_costs_anything_is_not_billed,
+);
+
+fn stage(database: &Database) -> (Server, Client) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make_customer(&client, "acme");
+    (server, client)
+}
+
+fn usage_product(client: &Client, reference: &str, aggregation: &str) {
+    let body = json!({"usage_product_ref": reference, "name": reference, "unit": "piece", "aggregation": aggregation});
+    client.post("/api/usage/products/", &body).ok();
+}
+
+fn usage_item(id: &str, usage_product: &str, price: Value) -> Value {
+    json!({"line_item_id": id, "name": id, "kind": "USAGE", "usage_product_ref": usage_product, "price": price})
+}
+
+fn fixed_item(id: &str, recurrence: &str, amount: &str) -> Value {
+    let price = json!({"model": "FLAT", "amount": amount});
+    json!({"line_item_id": id, "name": id, "kind": "FIXED", "recurrence": recurrence, "price": price})
+}
+
+fn pricing(client: &Client, reference: &str, currency: &str, line_items: &[Value]) {
+    let body = json!({"product_pricing_ref": reference, "name": reference, "currency": currency, "line_items": line_items});
+    client.post("/api/pricings/", &body).ok();
+}
+
+/// The body of a contract of some pricings, over a year from ten days ago on, without tax.
+fn contract(pricings: &[&str]) -> Value {
+    let product = catalog::contract("acme")["products"][0].clone();
+    let products = pricings.iter().map(|pricing| {
+        let mut product = product.clone();
+        product["product_pricing_ref"] = json!(pricing);
+        product["tax"] = json!(0);
+        product
+    });
+    json!({"customer_ref": "acme", "products": products.collect::<Vec<_>>()})
+}
+
+fn report(client: &Client, usage_product: &str, quantity: &str) -> Value {
+    report_at(client, usage_product, quantity, &when::now())
+}
+
+fn report_at(client: &Client, usage_product: &str, quantity: &str, timestamp: &str) -> Value {
+    let event = json!({"timestamp": timestamp, "customer_ref": "acme", "usage_product_ref": usage_product, "quantity": quantity});
+    client.post("/api/usage/event", &event).ok()
+}
+
+/// The lines of a document as `id quantity amount`.
+fn lines(document: &Value) -> Vec<String> {
+    let products = document["products"].as_array().expect("products").iter();
+    let lines = products.flat_map(|product| product["line_items"].as_array().expect("lines").clone());
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    lines.map(|line| format!("{} {} {}", text(&line["line_item_id"]), line["quantity"], line["amount"])).collect()
+}
+
+fn every_price_model_bills_what_the_rules_say(database: &Database) {
+    let (_server, client) = stage(database);
+    let tiers = json!([
+        {"up_to": 100, "unit_price": "0.10"},
+        {"up_to": 1000, "unit_price": "0.05", "flat_amount": 2},
+        {"unit_price": "0.01"},
+    ]);
+    let with = |mut item: Value, field: &str, value: Value| {
+        item[field] = value;
+        item
+    };
+    let per_unit = json!({"model": "PER_UNIT", "unit_price": "0.0025"});
+    let percentage = json!({"model": "PERCENTAGE", "rate": "2.5", "fixed_amount": "0.30"});
+    let items = [
+        fixed_item("flat", "EACH_PERIOD", "9.99"),
+        fixed_item("once", "ONCE", "100"),
+        usage_item("graduated", "used", json!({"model": "GRADUATED", "tiers": tiers})),
+        usage_item("volume", "used", json!({"model": "VOLUME", "tiers": tiers})),
+        usage_item("package", "used", json!({"model": "PACKAGE", "package_size": 1000, "package_price": 5})),
+        usage_item("per-unit", "used", per_unit.clone()),
+        usage_item("percentage", "used", percentage),
+        with(usage_item("included", "used", per_unit.clone()), "included_quantity", json!(1000)),
+        with(usage_item("at-least", "used", per_unit.clone()), "minimum_amount", json!("5.00")),
+        with(usage_item("at-most", "used", per_unit), "maximum_amount", json!("3.00")),
+    ];
+    usage_product(&client, "used", "SUM");
+    pricing(&client, "all", "EUR", &items);
+    let contract_ref = catalog::make_contract(&client, &contract(&["all"]));
+    report(&client, "used", "1499");
+    report(&client, "used", "0.5");
+    report(&client, "used", "0.5");
+
+    let invoice = catalog::current_invoice(&client, &contract_ref);
+
+    let expected = [
+        "flat null 9.99",
+        "once null 100.00",
+        // 10.00 + 45.00 + 2.00 + 5.00.
+        "graduated 1500 62.00",
+        "volume 1500 15.00",
+        "package 1500 10.00",
+        // 1500 x 0.0025.
+        "per-unit 1500 3.75",
+        // 2.5 % of 1500, and three events.
+        "percentage 1500 38.40",
+        // 500 x 0.0025, half a cent rounded up.
+        "included 1500 1.25",
+        "at-least 1500 5.00",
+        "at-most 1500 3.00",
+    ];
+    let shown: Vec<String> = lines(&invoice).iter().map(|line| line.replace(".0 ", " ")).collect();
+    assert_eq!(shown, expected);
+    assert_eq!(invoice["total"].to_string(), "248.39");
+    let next = catalog::only(client.get(&format!("/api/contracts/invoices/next/{contract_ref}")).ok());
+    assert!(!lines(&next).iter().any(|line| line.starts_with("once") && !line.ends_with(" 0.00")), "{next}");
+}
+
+fn quantities_become_one_as_the_usage_product_says(database: &Database) {
+    let (_server, client) = stage(database);
+    let one = json!({"model": "PER_UNIT", "unit_price": 1});
+    let aggregations = ["SUM", "COUNT", "MAX", "LATEST"];
+    for aggregation in aggregations {
+        usage_product(&client, &aggregation.to_lowercase(), aggregation);
+    }
+    let items = aggregations.map(|aggregation| usage_item(aggregation, &aggregation.to_lowercase(), one.clone()));
+    pricing(&client, "all", "EUR", &items);
+    let contract_ref = catalog::make_contract(&client, &contract(&["all"]));
+    // The third is the latest by its timestamp; of two at one instant the one that arrived last counts.
+    let quantities = [("7", -50), ("9", -40), ("5", -10), ("3", -10), ("8", -20)];
+    for (quantity, ago) in quantities {
+        for aggregation in aggregations {
+            report_at(&client, &aggregation.to_lowercase(), quantity, &when::in_seconds(ago));
+        }
+    }
+
+    let invoice = catalog::current_invoice(&client, &contract_ref);
+
+    assert_eq!(lines(&invoice), ["SUM 32 32.00", "COUNT 5 5.00", "MAX 9 9.00", "LATEST 3 3.00"]);
+}
+
+fn a_pricing_is_rounded_to_its_currency_and_raised_to_its_minimum_fee(database: &Database) {
+    let (_server, client) = stage(database);
+    usage_product(&client, "used", "SUM");
+    let rows = [("JPY", "21", "21"), ("KWD", "20.741", "20.741"), ("EUR", "20.74", "20.74"), ("USD", "25.00", "25.00")];
+    for (currency, _, total) in rows {
+        let price = json!({"model": "PER_UNIT", "unit_price": "0.123456"});
+        pricing(&client, currency, currency, &[usage_item("used", "used", price)]);
+        if currency == "USD" {
+            client.post("/api/pricings/edit/USD", &json!({"minimum_fee": 25})).ok();
+        }
+        let contract_ref = catalog::make_contract(&client, &contract(&[currency]));
+        let mut event = json!({"timestamp": when::now(), "customer_ref": "acme", "usage_product_ref": "used", "quantity": 168});
+        event["validations"] = json!({"currency": currency});
+        client.post("/api/usage/event", &event).ok();
+
+        let invoice = catalog::current_invoice(&client, &contract_ref);
+        assert_eq!((invoice["total"].to_string().as_str(), invoice["currency"].as_str()), (total, Some(currency)));
+        if currency == "USD" {
+            assert_eq!(lines(&invoice), ["used 168 20.74", "null null 4.26"]);
+        }
+    }
+}
+
+fn products_that_are_billed_alike_share_a_document_and_others_do_not(database: &Database) {
+    let (_server, client) = stage(database);
+    client.post("/api/entities/", &json!({"entity_ref": "second", "name": "Second", "number_prefix": "SEC"})).ok();
+    for (name, currency) in [("a", "EUR"), ("b", "EUR"), ("c", "EUR"), ("d", "USD"), ("e", "EUR")] {
+        usage_product(&client, name, "SUM");
+        pricing(&client, name, currency, &[usage_item(name, name, json!({"model": "PER_UNIT", "unit_price": "0.11"}))]);
+    }
+    let mut body = contract(&["a", "b", "c", "d", "e"]);
+    body["products"][1]["discount"] = json!(50);
+    body["products"][1]["tax"] = json!(19);
+    body["products"][2]["entity_ref"] = json!("second");
+    body["products"][4]["net_terms"] = json!(30);
+    let contract_ref = catalog::make_contract(&client, &body);
+
+    let numbers = ["a", "b", "c", "d", "e"].map(|name| report(&client, name, "100")["related_document_numbers"].clone());
+
+    assert_eq!(numbers, ["UB-INV-1", "UB-INV-1", "SEC-INV-1", "UB-INV-2", "UB-INV-3"]);
+    let documents = client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok();
+    assert_eq!(documents.as_array().map(Vec::len), Some(4));
+    let shared = &documents[0];
+    assert_eq!(lines(shared), ["a 100 11.00", "b 100 11.00"]);
+    // 11.00 untaxed; 11.00 less 5.50, and 19 % of the rest: 1.045 rounded half up.
+    let sums = ["sub_total", "total_discount", "total_tax", "total"].map(|field| shared[field].to_string());
+    assert_eq!(sums, ["22.00", "5.50", "1.05", "17.55"]);
+    assert_eq!(shared["taxes"].as_array().map(Vec::len), Some(2), "{}", shared["taxes"]);
+}
+
+fn a_contract_keeps_the_prices_it_was_made_with(database: &Database) {
+    let (_server, client) = stage(database);
+    catalog::make_plan(&client);
+    let kept = catalog::make_contract(&client, &contract(&[catalog::API_PLAN]));
+    report(&client, catalog::API_CALLS, "1500");
+    let before = catalog::current_invoice(&client, &kept);
+    let mut plan = catalog::plan(catalog::API_PLAN, catalog::API_CALLS);
+    plan["name"] = json!("Dearer");
+    plan["line_items"][0]["price"]["amount"] = json!("99.00");
+    plan["line_items"][1]["line_item_id"] = json!("calls-2");
+
+    client.post("/api/pricings/edit/api-plan", &plan).ok();
+    client.post("/api/usage/products/edit/api-calls", &json!({"unit": "request", "aggregation": "MAX"})).ok();
+
+    assert_eq!(catalog::current_invoice(&client, &kept), before);
+    report(&client, catalog::API_CALLS, "500");
+    assert_eq!(lines(&catalog::current_invoice(&client, &kept)), ["platform-fee null 49.00", "calls 2000 65.00"]);
+    let new = catalog::make_contract(&client, &contract(&[catalog::API_PLAN]));
+    assert_eq!(lines(&catalog::current_invoice(&client, &new)), ["platform-fee null 99.00", "calls-2 0 0.00"]);
+}
+
+fn a_day_begins_at_midnight_of_the_entity(database: &Database) {
+    let (_server, client) = stage(database);
+    catalog::make_plan(&client);
+    // Fourteen hours ahead of UTC, all year.
+    let entity =
+        json!({"entity_ref": "first-of-all", "name": "Kiritimati", "number_prefix": "KIR", "timezone": "Pacific/Kiritimati"});
+    client.post("/api/entities/", &entity).ok();
+    let mut body = contract(&[catalog::API_PLAN]);
+    body["products"][0]["entity_ref"] = json!("first-of-all");
+    catalog::make_contract(&client, &body);
+    let start = Day::parse(body["products"][0]["billing_start_date"].as_str().expect("a date"));
+    let day_before = start.plus_days(-1);
+
+    let event = |timestamp: String| {
+        let mut event = catalog::event("acme", 1);
+        event["timestamp"] = json!(timestamp);
+        client.post("/api/usage/event", &event)
+    };
+    let too_early = event(format!("{day_before}T09:59:59.999999Z"));
+    assert_eq!((too_early.status, too_early.text_of("code").as_str()), (422, "no_matching_contract"));
+    assert_eq!(event(format!("{day_before}T10:00:00Z")).ok()["related_document_numbers"], "KIR-INV-1");
+    assert_eq!(event(format!("{start}T00:00:00+14:00")).ok()["related_document_numbers"], "KIR-INV-1");
+}
+
+fn of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise(database: &Database) {
+    let (_server, client) = stage(database);
+    usage_product(&client, "used", "SUM");
+    for currency in ["EUR", "USD", "GBP"] {
+        pricing(&client, currency, currency, &[usage_item("used", "used", json!({"model": "PER_UNIT", "unit_price": 1}))]);
+    }
+    let starting = |currency: &str, days: i64| {
+        let mut body = contract(&[currency]);
+        let start = Day::today().plus_days(-days);
+        body["products"][0]["billing_start_date"] = json!(start.to_string());
+        body["products"][0]["issue_day"] = json!(start.to_string());
+        catalog::make_contract(&client, &body)
+    };
+    let (latest, earliest, twin) = (starting("USD", 5), starting("EUR", 9), starting("GBP", 5));
+    let document = |validations: Option<Value>| {
+        let mut event = json!({"timestamp": when::now(), "customer_ref": "acme", "usage_product_ref": "used", "quantity": 1});
+        event["validations"] = validations.unwrap_or(Value::Null);
+        let document_ref = client.post("/api/usage/event", &event).ok()["related_document_ref"].clone();
+        client.get(&format!("/api/documents/{}", document_ref.as_str().expect("a reference"))).ok()["contract_ref"].clone()
+    };
+
+    assert_eq!(document(None), json!(latest), "of two with the same start, the oldest contract");
+    assert_eq!(document(Some(json!({"currency": "EUR"}))), json!(earliest));
+    assert_eq!(document(Some(json!({"currency": "GBP"}))), json!(twin));
+    assert_eq!(document(Some(json!({}))), json!(latest));
+}
+
+fn what_was_neither_used_nor_costs_anything_is_not_billed(database: &Database) {
+    let (_server, client) = stage(database);
+    catalog::make_plan(&client);
+    catalog::make_customer(&client, "idle");
+    let usage_only = |customer: &str| {
+        let mut body = catalog::past_contract(customer);
+        body["products"][0]["line_items"] = json!([{"line_item_id": "calls"}]);
+        catalog::make_contract(&client, &body)
+    };
+    let (used, idle) = (usage_only("acme"), usage_only("idle"));
+    report_at(&client, catalog::API_CALLS, "0", &Day::today().plus_days(-20).noon());
+
+    let issued = client.post("/api/billing/run", &json!({})).ok()["issued"].clone();
+
+    let issued = catalog::only(issued);
+    assert_eq!((issued["document_number"].as_str(), issued["total"].to_string().as_str()), (Some("UB-INV-1"), "0.00"));
+    let document = catalog::only(Value::Array(catalog::documents(&client)));
+    assert_eq!((&document["contract_ref"], document["state"].as_str()), (&json!(used), Some("PAID")), "nothing is left to pay");
+    let empty = catalog::make_contract(&client, &json!({"customer_ref": "idle", "products": []}));
+    for contract_ref in [idle, empty] {
+        assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok(), json!([]));
+    }
+}
