@@ -15,8 +15,8 @@ test: ## everything, on both databases, with all set-up
 ci: ## what continuous integration runs
 	@.ci/run
 
-bench: ## the table of measurements
-	@cargo run --release --bin usage-billing -- bench $(ARGS)
+bench: ## single events per second over HTTP, on both databases
+	@scripts/bench $(ARGS)
 
 soak: ## the random tests on new seeds, for MINUTES
 	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)

@@ -1,7 +1,8 @@
 //! Log-ins, sessions, bearer tokens and API keys.
 
 use billing_domain::access::{
-    Actor, AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret, TokenClaims,
+    Actor, AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret,
+    TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
@@ -136,7 +137,12 @@ pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
 ///
 /// # Errors
 /// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
-pub fn shared_secrets(store: &dyn Store, keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
+pub fn shared_secrets(
+    store: &dyn Store,
+    keys: &dyn KeyMaker,
+    now: Timestamp,
+    purpose: SecretPurpose,
+) -> UseCaseResult<Vec<SigningSecret>> {
     transact(store, Access::Write, |tx| {
         let present = tx.signing_secrets(purpose)?;
         if !present.is_empty() {

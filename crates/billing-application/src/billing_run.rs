@@ -6,9 +6,9 @@
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::linking::{Share, shares_of_period};
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{Document, DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose, due_date};
-use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
@@ -134,7 +134,14 @@ fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: 
 }
 
 /// Issues a contract's documents that are due between two instants, oldest first.
-fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, from: Timestamp, now: Timestamp, dry_run: bool) -> UseCaseResult<Billed> {
+fn issue_due(
+    services: &Services,
+    tx: &mut dyn Tx,
+    due: DueContract,
+    from: Timestamp,
+    now: Timestamp,
+    dry_run: bool,
+) -> UseCaseResult<Billed> {
     let mut billed = Billed::default();
     if tx.lock_contract(due.organization, due.customer_id, due.contract_ref, Lock::Exclusive)?.is_none() {
         return Ok(billed);
@@ -186,9 +193,16 @@ fn due_shares<'c>(account: &'c Account, from: Timestamp, now: Timestamp) -> UseC
 }
 
 /// Issues a draft, or puts it out of force when it has neither event nor amount.
-fn settle_draft(tx: &mut dyn Tx, account: &Account, head: &DocumentHead, now: Timestamp, billed: &mut Billed) -> UseCaseResult<()> {
+fn settle_draft(
+    tx: &mut dyn Tx,
+    account: &Account,
+    head: &DocumentHead,
+    now: Timestamp,
+    billed: &mut Billed,
+) -> UseCaseResult<()> {
     let content = account.draft_content(tx, head)?;
-    let document = BilledDocument { opened: Some((head.document_ref, head.number.clone())), kind: head.kind, total: content.total };
+    let document =
+        BilledDocument { opened: Some((head.document_ref, head.number.clone())), kind: head.kind, total: content.total };
     let stays = has_amount(&content) || tx.has_events(account.organization, head.customer_id, head.document_ref)?;
     if stays {
         issue(tx, account, head, content, now)?;

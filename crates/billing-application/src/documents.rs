@@ -5,9 +5,7 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::linking::Share;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{
-    Document, DocumentHead, DocumentKind, DocumentState, Lifecycle, Parties, Purpose, Settlement,
-};
+use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, Lifecycle, Parties, Purpose, Settlement};
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -124,7 +122,12 @@ pub fn get_document(services: &Services, principal: &Principal, document_ref: Do
 ///
 /// # Errors
 /// [`UseCaseError::Store`].
-pub fn list_documents(services: &Services, principal: &Principal, query: &DocumentQuery, page: PageRequest) -> UseCaseResult<Page<DocumentView>> {
+pub fn list_documents(
+    services: &Services,
+    principal: &Principal,
+    query: &DocumentQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<DocumentView>> {
     let now = services.now();
     let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {

@@ -9,6 +9,8 @@ use thiserror::Error;
 /// What a reference in a path or a body stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thing {
+    /// An administrator.
+    Administrator,
     /// An API key.
     ApiKey,
     /// A contract.
@@ -33,6 +35,7 @@ impl Thing {
     /// Its word in the interface.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Administrator => "administrator",
             Self::ApiKey => "API key",
             Self::Contract => "contract",
             Self::Customer => "customer",

@@ -69,7 +69,12 @@ impl Account {
     }
 
     /// Reads the entities of a contract whose customer is at hand.
-    pub(crate) fn of(tx: &mut dyn Tx, organization: OrganizationId, contract: Contract, customer: Customer) -> UseCaseResult<Self> {
+    pub(crate) fn of(
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        contract: Contract,
+        customer: Customer,
+    ) -> UseCaseResult<Self> {
         let entities = entities_of(tx, organization, std::slice::from_ref(&contract))?;
         Ok(Self { organization, contract, customer, entities })
     }
@@ -216,7 +221,10 @@ impl Account {
         let mut next: Option<Timestamp> = None;
         for product in &self.contract.products {
             for period in product.periods() {
-                let dues = shares_of_period(product, period).iter().map(|share| self.due_at(share)).collect::<UseCaseResult<Vec<_>>>()?;
+                let dues = shares_of_period(product, period)
+                    .iter()
+                    .map(|share| self.due_at(share))
+                    .collect::<UseCaseResult<Vec<_>>>()?;
                 if let Some(due) = dues.into_iter().filter(|due| *due > now).min() {
                     next = Some(next.map_or(due, |next| next.min(due)));
                     break;

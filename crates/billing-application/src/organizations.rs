@@ -1,10 +1,8 @@
 //! Organizations and administrators: what the binary's command line makes, and the first start.
 
 use billing_domain::access::Administrator;
-use billing_domain::party::{
-    DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails,
-};
 use billing_domain::calendar::TimeZone;
+use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails};
 use billing_domain::ports::{Access, Insertion, Tx, transact};
 use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
 use billing_domain::text::Line;
@@ -33,11 +31,15 @@ pub fn create_organization(services: &Services, name: &Line) -> UseCaseResult<Or
 /// # Errors
 /// [`UseCaseError::Unknown`] organization, [`UseCaseError::AlreadyExists`] for an e-mail in use,
 /// [`UseCaseError::Secret`] for a password that is too short, too long or common.
-pub fn create_administrator(services: &Services, organization: &Line, email: &Line, password: &str) -> UseCaseResult<Administrator> {
+pub fn create_administrator(
+    services: &Services,
+    organization: &Line,
+    email: &Line,
+    password: &str,
+) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
     transact(&*services.store, Access::Write, |tx| {
-        let organization =
-            tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
+        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
         insert_administrator(services, tx, organization.id, email, password_hash.clone())
     })
 }
@@ -112,13 +114,13 @@ fn insert_administrator(
     };
     match tx.insert_administrator(&administrator)? {
         Insertion::Done => Ok(administrator),
-        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Organization, field }),
+        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Administrator, field }),
     }
 }
 
 fn first_entity(services: &Services) -> UseCaseResult<Entity> {
-    let number_prefix = NumberPrefix::parse(FIRST_PREFIX)
-        .map_err(|reason| Violations::one(&["number_prefix"], "invalid", reason.to_string()))?;
+    let number_prefix =
+        NumberPrefix::parse(FIRST_PREFIX).map_err(|reason| Violations::one(&["number_prefix"], "invalid", reason.to_string()))?;
     Ok(Entity {
         entity_ref: EntityRef::assigned(services.ids.new_id()),
         profile: EntityProfile {

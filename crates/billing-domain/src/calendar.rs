@@ -242,7 +242,9 @@ mod tests {
         for (text, shown) in rows {
             assert_eq!(Timestamp::parse(text).expect(text).to_string(), shown, "{text}");
         }
-        for bad in ["", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "yesterday, at twelve"] {
+        for bad in
+            ["", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "yesterday, at twelve"]
+        {
             assert_eq!(Timestamp::parse(bad), Err(CalendarError::NotATimestamp), "{bad:?}");
         }
         assert_eq!(Timestamp::parse("9999-12-31T23:59:59-01:00"), Err(CalendarError::OutOfRange));

@@ -165,13 +165,8 @@ pub fn exact_mul(a: Decimal, b: Decimal) -> Result<Decimal, AmountOutOfRange> {
 /// [`AmountOutOfRange`] when the sum needs more digits than a [`Decimal`] holds.
 pub fn exact_add(a: Decimal, b: Decimal) -> Result<Decimal, AmountOutOfRange> {
     let scale = a.scale().max(b.scale());
-    let widen = |d: Decimal| {
-        10i128.checked_pow(scale - d.scale()).and_then(|factor| d.mantissa().checked_mul(factor))
-    };
-    let sum = widen(a)
-        .zip(widen(b))
-        .and_then(|(a, b)| a.checked_add(b))
-        .ok_or(AmountOutOfRange)?;
+    let widen = |d: Decimal| 10i128.checked_pow(scale - d.scale()).and_then(|factor| d.mantissa().checked_mul(factor));
+    let sum = widen(a).zip(widen(b)).and_then(|(a, b)| a.checked_add(b)).ok_or(AmountOutOfRange)?;
     Decimal::try_from_i128_with_scale(sum, scale).map_err(|_| AmountOutOfRange)
 }
 

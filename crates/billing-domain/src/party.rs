@@ -218,8 +218,8 @@ impl NumberPrefix {
     /// # Errors
     /// [`NumberPrefixError`] when the text breaks the rule.
     pub fn parse(text: &str) -> Result<Self, NumberPrefixError> {
-        let fits = (1..=MAX_PREFIX_CHARS).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        let fits =
+            (1..=MAX_PREFIX_CHARS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         if fits { Ok(Self(text.into())) } else { Err(NumberPrefixError) }
     }
 

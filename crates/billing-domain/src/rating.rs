@@ -38,7 +38,12 @@ pub struct RatedTier {
 ///
 /// # Errors
 /// [`AmountOutOfRange`] when exact decimals can't hold the amount.
-pub fn rate(metered: &MeteredCharge, usage: &UsageTotal, share: DayShare, currency: Currency) -> Result<RatedUsage, AmountOutOfRange> {
+pub fn rate(
+    metered: &MeteredCharge,
+    usage: &UsageTotal,
+    share: DayShare,
+    currency: Currency,
+) -> Result<RatedUsage, AmountOutOfRange> {
     let charge = &metered.charge;
     let quantity = usage.quantity(metered.aggregation);
     let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
@@ -56,7 +61,7 @@ pub fn rate(metered: &MeteredCharge, usage: &UsageTotal, share: DayShare, curren
         }
         UsagePrice::Package { package_size, package_price } => {
             let packages = packages(billable, package_size.as_decimal())?;
-            (Some(*package_price), Vec::new(), exact_mul(packages, package_price.as_decimal())?)
+            (None, Vec::new(), exact_mul(packages, package_price.as_decimal())?)
         }
         UsagePrice::Percentage { rate, fixed_amount } => {
             let of_amount = exact_mul(exact_mul(rate.as_decimal(), Decimal::new(1, 2))?, billable)?;
@@ -188,7 +193,8 @@ mod tests {
     fn the_worked_numbers_of_billing_rules_6() {
         assert_eq!(amount(&metered(UsagePrice::Graduated(three_tiers())), &["1500"]), "60.00 EUR");
         assert_eq!(amount(&metered(UsagePrice::Volume(three_tiers())), &["1500"]), "15.00 EUR");
-        let package = UsagePrice::Package { package_size: Quantity::parse("1000").expect("a quantity"), package_price: price("5.00") };
+        let package =
+            UsagePrice::Package { package_size: Quantity::parse("1000").expect("a quantity"), package_price: price("5.00") };
         assert_eq!(amount(&metered(package), &["1001"]), "10.00 EUR");
         assert_eq!(amount(&metered(UsagePrice::PerUnit { unit_price: price("0.0025") }), &["12345"]), "30.86 EUR");
     }
@@ -196,10 +202,24 @@ mod tests {
     #[test]
     fn a_tier_holds_its_upper_bound_and_not_its_lower() {
         let flat = tiers(&[(Some("10"), "1", "5"), (None, "0.5", "7")]);
-        let rows = [("0", "0.00", "0.00"), ("0.5", "5.50", "5.50"), ("10", "15.00", "15.00"), ("10.01", "22.01", "12.01"), ("12", "23.00", "13.00")];
+        let rows = [
+            ("0", "0.00", "0.00"),
+            ("0.5", "5.50", "5.50"),
+            ("10", "15.00", "15.00"),
+            ("10.01", "22.01", "12.01"),
+            ("12", "23.00", "13.00"),
+        ];
         for (quantity, graduated, volume) in rows {
-            assert_eq!(amount(&metered(UsagePrice::Graduated(flat.clone())), &[quantity]), format!("{graduated} EUR"), "graduated {quantity}");
-            assert_eq!(amount(&metered(UsagePrice::Volume(flat.clone())), &[quantity]), format!("{volume} EUR"), "volume {quantity}");
+            assert_eq!(
+                amount(&metered(UsagePrice::Graduated(flat.clone())), &[quantity]),
+                format!("{graduated} EUR"),
+                "graduated {quantity}"
+            );
+            assert_eq!(
+                amount(&metered(UsagePrice::Volume(flat.clone())), &[quantity]),
+                format!("{volume} EUR"),
+                "volume {quantity}"
+            );
         }
     }
 
@@ -225,7 +245,12 @@ mod tests {
     #[test]
     fn every_aggregation_gives_its_own_quantity() {
         let mut charge = metered(UsagePrice::PerUnit { unit_price: price("1") });
-        let rows = [(Aggregation::Sum, "12.00"), (Aggregation::Count, "3.00"), (Aggregation::Max, "7.00"), (Aggregation::Latest, "4.00")];
+        let rows = [
+            (Aggregation::Sum, "12.00"),
+            (Aggregation::Count, "3.00"),
+            (Aggregation::Max, "7.00"),
+            (Aggregation::Latest, "4.00"),
+        ];
         for (aggregation, expected) in rows {
             charge.aggregation = aggregation;
             assert_eq!(amount(&charge, &["1", "7", "4"]), format!("{expected} EUR"), "{aggregation:?}");

@@ -1,8 +1,8 @@
 //! The HTTP interface: routes, bodies, problem documents, OpenAPI.
 //!
 //! It knows headers, statuses, JSON keys and cookies; it holds no billing rule and no SQL. A request passes, from the
-//! outside in: [`middleware`] (request id, timeout, panics, problem documents, log line), the router that [`operations`]
-//! builds, its guard (credential, then version), and a handler in [`routes`] that extracts, calls one use case on a
+//! outside in: `middleware` (request id, timeout, panics, problem documents, log line), the router that [`operations`]
+//! builds, its guard (credential, then version), and a handler in `routes` that extracts, calls one use case on a
 //! blocking thread, and presents.
 //!
 //! ```no_run

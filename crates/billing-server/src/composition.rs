@@ -91,7 +91,11 @@ fn cookie_key(secrets: &[SigningSecret]) -> Outcome<CookieKey> {
     CookieKey::try_from(bytes).map_err(|error| Failure::Failed(format!("the stored cookie secret can't be used: {error}")))
 }
 
-fn configured_secret(secret: &SecretString, keys: &RandomKeys, now: billing_domain::calendar::Timestamp) -> Outcome<SigningSecret> {
+fn configured_secret(
+    secret: &SecretString,
+    keys: &RandomKeys,
+    now: billing_domain::calendar::Timestamp,
+) -> Outcome<SigningSecret> {
     let text = secret.expose_secret();
     if text.len() < MIN_SECRET_BYTES {
         return Err(Failure::Setting(format!("every secret of --jwt-secrets must have at least {MIN_SECRET_BYTES} bytes")));

@@ -123,7 +123,15 @@ fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
     usage_product(services, p, "storage-gb", "Storage", "GB")?;
     let calls = usage("calls", "API calls", "api-calls", call_tiers()?)?;
     let storage = usage("storage", "Storage", "storage-gb", UsagePrice::PerUnit { unit_price: price("0.0235")? })?;
-    pricing(services, p, "api-plan", "API plan", "EUR", None, vec![fixed("platform-fee", "Platform fee", "49.00")?, calls.clone()])?;
+    pricing(
+        services,
+        p,
+        "api-plan",
+        "API plan",
+        "EUR",
+        None,
+        vec![fixed("platform-fee", "Platform fee", "49.00")?, calls.clone()],
+    )?;
     pricing(services, p, "scale-plan", "Scale plan", "USD", None, vec![storage.clone(), calls])?;
     pricing(services, p, "starter-plan", "Starter plan", "EUR", Some("10.00"), vec![storage])?;
     customer(services, p, "acme", "Acme Ltd", Some("19"))?;
@@ -187,6 +195,7 @@ fn origin(line: &DocumentLine) -> String {
     let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
     match usage.unit_price {
         Some(unit_price) => format!("{} {unit} x {}", usage.quantity, unit_price.as_decimal()),
+        None if usage.tiers.is_empty() => format!("{} {unit}", usage.quantity),
         None => {
             let tiers = usage.tiers.iter().map(|tier| format!("{} x {}", tier.quantity, tier.tier.unit_price.as_decimal()));
             format!("{} {unit} = {}", usage.quantity, tiers.collect::<Vec<_>>().join(" + "))

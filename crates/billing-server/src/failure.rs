@@ -46,7 +46,9 @@ impl From<UseCaseError> for Failure {
             UseCaseError::Secret(error @ (SecretError::PasswordLength | SecretError::CommonPassword)) => {
                 Self::Setting(format!("the password can't be taken: {error}"))
             }
-            UseCaseError::Unknown(_) | UseCaseError::AlreadyExists { .. } | UseCaseError::Invalid(_) => Self::Setting(error.to_string()),
+            UseCaseError::Unknown(_) | UseCaseError::AlreadyExists { .. } | UseCaseError::Invalid(_) => {
+                Self::Setting(error.to_string())
+            }
             other => Self::Failed(other.to_string()),
         }
     }

@@ -27,7 +27,9 @@ fn main() -> ExitCode {
         None => serve::serve(cli.serve),
         Some(Command::Serve(settings)) => serve::serve(*settings),
         Some(Command::Migrate(store)) => migrate(&store),
-        Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => create_organization(&name, &store),
+        Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => {
+            create_organization(&name, &store)
+        }
         Some(Command::Admin { command: AdminCommand::Create { email, organization, password, store } }) => {
             create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
         }

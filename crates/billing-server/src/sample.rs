@@ -33,7 +33,8 @@ pub(crate) fn make(services: &Services, organization: OrganizationId, admin_ref:
     let principal = administrator_principal(organization, admin_ref);
     let start = month_of(services);
     usage_product(services, &principal, "api-calls", "API calls", "call")?;
-    let line_items = vec![fixed("platform-fee", "Platform fee", "49.00")?, usage("calls", "API calls", "api-calls", call_tiers()?)?];
+    let line_items =
+        vec![fixed("platform-fee", "Platform fee", "49.00")?, usage("calls", "API calls", "api-calls", call_tiers()?)?];
     pricing(services, &principal, "api-plan", "API plan", "EUR", None, line_items)?;
     customer(services, &principal, "acme", "Acme Ltd", Some("19"))?;
     let contract_ref = contract(services, &principal, "acme", "api-plan", start, None)?;
@@ -120,7 +121,13 @@ pub(crate) fn pricing(
     Ok(())
 }
 
-pub(crate) fn customer(services: &Services, principal: &Principal, reference: &str, name: &str, tax: Option<&str>) -> Outcome<()> {
+pub(crate) fn customer(
+    services: &Services,
+    principal: &Principal,
+    reference: &str,
+    name: &str,
+    tax: Option<&str>,
+) -> Outcome<()> {
     let profile = CustomerProfile {
         name: line(name)?,
         legal_name: None,

@@ -4,10 +4,12 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use actix_web::HttpServer;
+use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
 use billing_domain::text::Line;
 use billing_http::{HttpSettings, HttpState, LogInLimits, PublicUrl};
 use secrecy::ExposeSecret;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::composition::{Composition, SignerSettings, open_migrated};
@@ -19,6 +21,9 @@ use crate::settings::ServeSettings;
 
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
+
+/// How long the server goes on taking requests while it says that it isn't ready any more.
+const NOTICE: Duration = Duration::from_millis(500);
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
@@ -43,7 +48,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
             ..HttpSettings::new(public_url.clone(), composition.cookie_key.clone())
         },
     );
-    let server = HttpServer::new(move || billing_http::app(state.clone()))
+    let shared = state.clone();
+    let server = HttpServer::new(move || billing_http::app(shared.clone()))
+        .disable_signals()
         .workers(usize::from(settings.workers))
         .shutdown_timeout(SHUTDOWN_SECONDS)
         .client_request_timeout(Duration::from_secs(10))
@@ -56,11 +63,32 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     say(&format!("Usage Billing is ready at {public_url} (interface description: {public_url}/openapi.json)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
-    let served = actix_web::rt::System::new().block_on(server.run());
+    let served = actix_web::rt::System::new().block_on(async move {
+        let running = server.run();
+        actix_web::rt::spawn(stop_on_signal(state, running.handle()));
+        running.await
+    });
     if let Some(scheduler) = scheduler {
         scheduler.stop();
     }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+}
+
+/// On SIGTERM or SIGINT: says that it isn't ready, so that no new requests are sent here, then finishes what
+/// was accepted.
+async fn stop_on_signal(state: HttpState, server: ServerHandle) {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        tracing::error!("signals can't be waited for; the server stops without finishing its requests");
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping: no new requests, what was accepted is finished");
+    state.stop_being_ready();
+    tokio::time::sleep(NOTICE).await;
+    server.stop(true).await;
 }
 
 fn listened_on(settings: &ServeSettings) -> Outcome<PublicUrl> {
@@ -74,7 +102,9 @@ fn first(settings: &ServeSettings, composition: &Composition) -> Outcome<Vec<Str
     let email = Line::parse(&settings.admin_email).map_err(|reason| Failure::Setting(format!("--admin-email {reason}")))?;
     let generated = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
-    let Some(FirstStart { organization, administrator }) = first_start(services, &email, password)? else { return Ok(Vec::new()) };
+    let Some(FirstStart { organization, administrator }) = first_start(services, &email, password)? else {
+        return Ok(Vec::new());
+    };
     let mut lines = vec![format!("Made organization {} and its administrator {}.", organization.name, administrator.email)];
     if settings.admin_password.is_none() {
         lines.push(format!("Administrator's password, shown this once: {password}"));
@@ -105,7 +135,9 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
              \\\"usage_product_ref\\\":\\\"{usage_product_ref}\\\",\\\"quantity\\\":1500}}\""
         ),
         String::new(),
-        format!("  curl -s http://{listen}/api/contracts/invoices/current/{contract_ref} -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0'"),
+        format!(
+            "  curl -s http://{listen}/api/contracts/invoices/current/{contract_ref} -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0'"
+        ),
         String::new(),
     ]
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use billing_http::{Network, PublicUrl};
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use secrecy::SecretString;
 
@@ -73,7 +74,12 @@ pub(crate) enum AdminCommand {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StoreSettings {
     /// sqlite://PATH or postgres://…
-    #[arg(long, env = "USAGE_BILLING_DATABASE_URL", hide_env_values = true, default_value = "sqlite://data/usage-billing.sqlite3")]
+    #[arg(
+        long,
+        env = "USAGE_BILLING_DATABASE_URL",
+        hide_env_values = true,
+        default_value = "sqlite://data/usage-billing.sqlite3"
+    )]
     pub(crate) database_url: SecretString,
 
     /// Connections to the database at most.
@@ -103,7 +109,7 @@ pub(crate) struct ServeSettings {
     pub(crate) admin_password: Option<SecretString>,
 
     /// On an empty database, also make a sample customer, contract and API key, and print calls that use them.
-    #[arg(long, env = "USAGE_BILLING_SAMPLE")]
+    #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = FalseyValueParser::new())]
     pub(crate) sample: bool,
 
     /// Secrets that sign bearer tokens, newest first, comma-separated, 32 bytes or more each; kept in the
@@ -136,7 +142,7 @@ pub(crate) struct ServeSettings {
     pub(crate) logins_per_minute: u32,
 
     /// Log lines as JSON instead of text.
-    #[arg(long, env = "USAGE_BILLING_LOG_JSON")]
+    #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = FalseyValueParser::new())]
     pub(crate) log_json: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Customers. Several may have the same name; usage reported by name then needs the reference.
 
 use billing_domain::access::Principal;
-use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
 use billing_domain::violation::Violations;
@@ -15,7 +15,12 @@ use crate::error::{Thing, UseCaseResult};
 ///
 /// # Errors
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
-pub fn create_customer(services: &Services, principal: &Principal, reference: Option<CustomerRef>, profile: CustomerProfile) -> UseCaseResult<Customer> {
+pub fn create_customer(
+    services: &Services,
+    principal: &Principal,
+    reference: Option<CustomerRef>,
+    profile: CustomerProfile,
+) -> UseCaseResult<Customer> {
     let made = Customer {
         id: CustomerId::from_uuid(services.ids.new_id()),
         customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(services.ids.new_id())),

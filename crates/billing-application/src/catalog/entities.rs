@@ -1,8 +1,8 @@
 //! Supplier entities. The first one made is the organization's default.
 
 use billing_domain::access::Principal;
-use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EntityRef;
 use billing_domain::violation::Violations;
@@ -15,7 +15,12 @@ use crate::error::{Thing, UseCaseResult};
 ///
 /// # Errors
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
-pub fn create_entity(services: &Services, principal: &Principal, reference: Option<EntityRef>, profile: EntityProfile) -> UseCaseResult<Entity> {
+pub fn create_entity(
+    services: &Services,
+    principal: &Principal,
+    reference: Option<EntityRef>,
+    profile: EntityProfile,
+) -> UseCaseResult<Entity> {
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
         profile,

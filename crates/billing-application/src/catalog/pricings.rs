@@ -15,7 +15,12 @@ use crate::error::{Thing, UseCaseResult, unknown_reference};
 ///
 /// # Errors
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
-pub fn create_pricing(services: &Services, principal: &Principal, reference: Option<PricingRef>, content: PricingContent) -> UseCaseResult<Pricing> {
+pub fn create_pricing(
+    services: &Services,
+    principal: &Principal,
+    reference: Option<PricingRef>,
+    content: PricingContent,
+) -> UseCaseResult<Pricing> {
     let made = Pricing {
         pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(services.ids.new_id())),
         content,

@@ -15,7 +15,12 @@ use crate::error::{Thing, UseCaseResult};
 ///
 /// # Errors
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
-pub fn create_usage_product(services: &Services, principal: &Principal, reference: Option<UsageProductRef>, profile: UsageProductProfile) -> UseCaseResult<UsageProduct> {
+pub fn create_usage_product(
+    services: &Services,
+    principal: &Principal,
+    reference: Option<UsageProductRef>,
+    profile: UsageProductProfile,
+) -> UseCaseResult<UsageProduct> {
     let made = UsageProduct {
         usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(services.ids.new_id())),
         profile,

@@ -1,10 +1,10 @@
 //! Making a contract: every product's terms are agreed on and frozen (billing rules 7).
 
 use billing_domain::access::Principal;
+use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Charge, Pricing, UsageProduct};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedProduct};
 use billing_domain::contract::{Contract, ContractProduct, check_products};
-use billing_domain::calendar::Timestamp;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo, UsageProductRef};
@@ -115,7 +115,8 @@ fn agree(request: &ContractRequest, catalog: &Catalog) -> UseCaseResult<Vec<Prod
     for (i, product) in request.products.iter().enumerate() {
         let index = i.to_string();
         let stated = product.entity_ref.clone().filter(|stated| catalog.entities.contains(stated));
-        let entity_ref = stated.or_else(|| catalog.customer.profile.entity_ref.clone()).or_else(|| catalog.default_entity.clone());
+        let entity_ref =
+            stated.or_else(|| catalog.customer.profile.entity_ref.clone()).or_else(|| catalog.default_entity.clone());
         let Some(entity_ref) = entity_ref else {
             let detail = "must be given, because neither the customer nor the organization has a default entity";
             found.add(&["products", &index, "entity_ref"], "entity_required", detail);

@@ -18,7 +18,11 @@ use crate::ledger::Account;
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`].
-pub fn current_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
+pub fn current_invoices(
+    services: &Services,
+    principal: &Principal,
+    contract_ref: ContractRef,
+) -> UseCaseResult<Vec<DocumentView>> {
     invoices(services, principal, contract_ref, &|product, today| product.period_at(today))
 }
 
@@ -35,7 +39,12 @@ pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: C
 
 type Pick<'a> = &'a dyn for<'c> Fn(&'c ContractProduct, Date) -> Option<ProductPeriod<'c>>;
 
-fn invoices(services: &Services, principal: &Principal, contract_ref: ContractRef, pick: Pick<'_>) -> UseCaseResult<Vec<DocumentView>> {
+fn invoices(
+    services: &Services,
+    principal: &Principal,
+    contract_ref: ContractRef,
+    pick: Pick<'_>,
+) -> UseCaseResult<Vec<DocumentView>> {
     let now = services.now();
     transact(&*services.store, Access::Read, |tx| {
         let contract = tx.contract(principal.organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
@@ -73,6 +82,7 @@ fn stored_in(tx: &mut dyn Tx, account: &Account, span: Period) -> UseCaseResult<
     let contract = &account.contract;
     let first_day = Period::new(span.start(), day_after(span.start())).unwrap_or(span);
     let found = tx.documents_of_contract(account.organization, contract.customer_id, contract.contract_ref, first_day)?;
-    let in_force = |document: &Document| !matches!(document.lifecycle, Lifecycle::Void(_)) && document.head.period.start() == span.start();
+    let in_force =
+        |document: &Document| !matches!(document.lifecycle, Lifecycle::Void(_)) && document.head.period.start() == span.start();
     Ok(found.into_iter().filter(in_force).collect())
 }

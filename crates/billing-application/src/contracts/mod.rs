@@ -62,7 +62,12 @@ pub fn list_contracts(
     })
 }
 
-fn view_all(tx: &mut dyn Tx, organization: OrganizationId, contracts: Page<Contract>, now: Timestamp) -> UseCaseResult<Page<ContractView>> {
+fn view_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: Page<Contract>,
+    now: Timestamp,
+) -> UseCaseResult<Page<ContractView>> {
     let mut refs: Vec<EntityRef> = contracts.items.iter().filter_map(first_entity).cloned().collect();
     refs.sort();
     refs.dedup();

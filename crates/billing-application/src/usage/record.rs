@@ -77,7 +77,11 @@ pub struct RecordedUsage {
 ///
 /// # Errors
 /// [`UseCaseError::Store`] for the call; for each event what refuses it.
-pub fn record_usage(services: &Services, principal: &Principal, events: &[NewUsageEvent]) -> UseCaseResult<Vec<UseCaseResult<RecordedUsage>>> {
+pub fn record_usage(
+    services: &Services,
+    principal: &Principal,
+    events: &[NewUsageEvent],
+) -> UseCaseResult<Vec<UseCaseResult<RecordedUsage>>> {
     let now = services.now();
     let work = |tx: &mut dyn Tx| {
         let mut results = Vec::with_capacity(events.len());
@@ -108,7 +112,13 @@ impl From<StoreError> for Stop {
     }
 }
 
-fn record_one(services: &Services, tx: &mut dyn Tx, principal: &Principal, event: &NewUsageEvent, now: Timestamp) -> UseCaseResult<RecordedUsage> {
+fn record_one(
+    services: &Services,
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    event: &NewUsageEvent,
+    now: Timestamp,
+) -> UseCaseResult<RecordedUsage> {
     if event.occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
         let detail = "must not be more than 5 minutes ahead of the server's clock";
         return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
@@ -228,7 +238,9 @@ fn resolve(tx: &mut dyn Tx, principal: &Principal, event: &NewUsageEvent) -> Use
     let organization = principal.organization;
     let mut found = Violations::none();
     let (path, customers) = match &event.customer {
-        NamedCustomer::Ref(customer_ref) => ("customer_ref", tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?),
+        NamedCustomer::Ref(customer_ref) => {
+            ("customer_ref", tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?)
+        }
         NamedCustomer::Name(name) => ("customer_name", tx.customers_by_name(organization, name)?),
     };
     let customer = one_of(&mut found, path, Thing::Customer, customers);

@@ -113,7 +113,11 @@ impl BillingSchedule {
     /// Violations of `billing_end_date` and `issue_day` (billing rules 1.4).
     pub fn new(first: NaiveDate, last: NaiveDate, cycle: BillingCycle, issue_day: Option<NaiveDate>) -> Result<Self, Violations> {
         let Some(range) = Period::inclusive(first, last) else {
-            return Err(Violations::one(&["billing_end_date"], "out_of_range", format!("must not be before billing_start_date, {first}")));
+            return Err(Violations::one(
+                &["billing_end_date"],
+                "out_of_range",
+                format!("must not be before billing_start_date, {first}"),
+            ));
         };
         if let Some(day) = issue_day
             && (day < first || day > range.end())
@@ -217,10 +221,7 @@ mod tests {
                 schedule("2026-01-01", "2026-12-31", Quarterly, None),
                 &["2026-01-01…2026-03-31", "2026-04-01…2026-06-30", "2026-07-01…2026-09-30", "2026-10-01…2026-12-31"],
             ),
-            (
-                schedule("2024-02-29", "2026-02-27", Yearly, None),
-                &["2024-02-29…2025-02-27 (365/366)", "2025-02-28…2026-02-27"],
-            ),
+            (schedule("2024-02-29", "2026-02-27", Yearly, None), &["2024-02-29…2025-02-27 (365/366)", "2025-02-28…2026-02-27"]),
         ];
         for (schedule, expected) in rows {
             assert_eq!(shown(&schedule), expected);
@@ -243,15 +244,18 @@ mod tests {
     }
 
     fn any_schedule() -> impl Strategy<Value = (BillingSchedule, NaiveDate)> {
-        let units = prop_oneof![Just(CycleUnit::Monthly), Just(CycleUnit::Quarterly), Just(CycleUnit::Yearly), Just(CycleUnit::OneTime)];
-        (0u32..36_000, 1u32..2_000, units, 1u16..15, proptest::option::of(0u32..2_001)).prop_map(|(from, days, unit, count, issue)| {
-            let first = plus_days(date("1990-01-01"), from);
-            let last = plus_days(first, days - 1);
-            let issue_day = issue.map(|offset| plus_days(first, offset % (days + 1)));
-            let cycle = BillingCycle::new(unit, count).expect("a cycle");
-            let schedule = BillingSchedule::new(first, last, cycle, issue_day).expect("a schedule");
-            (schedule, issue_day.unwrap_or(schedule.range().end()))
-        })
+        let units =
+            prop_oneof![Just(CycleUnit::Monthly), Just(CycleUnit::Quarterly), Just(CycleUnit::Yearly), Just(CycleUnit::OneTime)];
+        (0u32..36_000, 1u32..2_000, units, 1u16..15, proptest::option::of(0u32..2_001)).prop_map(
+            |(from, days, unit, count, issue)| {
+                let first = plus_days(date("1990-01-01"), from);
+                let last = plus_days(first, days - 1);
+                let issue_day = issue.map(|offset| plus_days(first, offset % (days + 1)));
+                let cycle = BillingCycle::new(unit, count).expect("a cycle");
+                let schedule = BillingSchedule::new(first, last, cycle, issue_day).expect("a schedule");
+                (schedule, issue_day.unwrap_or(schedule.range().end()))
+            },
+        )
     }
 
     proptest! {

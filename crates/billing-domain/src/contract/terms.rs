@@ -165,10 +165,8 @@ impl ProductTerms {
             request.issue_day,
         );
         let payment_time = request.payment_time.unwrap_or_default();
-        let prepaid = line_items
-            .iter()
-            .filter_map(SelectedLineItem::metered)
-            .any(|metered| metered.charge.prepaid_quantity.is_some());
+        let prepaid =
+            line_items.iter().filter_map(SelectedLineItem::metered).any(|metered| metered.charge.prepaid_quantity.is_some());
         if prepaid && payment_time != PaymentTime::BeforeUse {
             found.add(
                 &["payment_time"],
@@ -279,7 +277,9 @@ fn select(
                 let index = i.to_string();
                 let path = ["line_items", &index, "line_item_id"];
                 match available.iter().find(|item| item.id == *id) {
-                    None => found.add(&path, "unknown_line_item", format!("must be a line item of pricing {}", pricing.pricing_ref)),
+                    None => {
+                        found.add(&path, "unknown_line_item", format!("must be a line item of pricing {}", pricing.pricing_ref))
+                    }
                     Some(_) if ids[..i].contains(id) => found.add(&path, "duplicate", "must not be listed twice"),
                     Some(item) => chosen.push(item),
                 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 
 use super::linking::Share;
-use crate::catalog::Recurrence;
 use crate::calendar::Period;
+use crate::catalog::Recurrence;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::{SelectedCharge, SelectedLineItem};
 use crate::money::{AmountOutOfRange, Currency, DayShare, Money, Percentage, Price};
@@ -242,7 +242,11 @@ fn bill_share(
     })
 }
 
-fn fixed_line(item: &SelectedLineItem, period: &ProductPeriod<'_>, currency: Currency) -> Result<Option<DocumentLine>, AmountOutOfRange> {
+fn fixed_line(
+    item: &SelectedLineItem,
+    period: &ProductPeriod<'_>,
+    currency: Currency,
+) -> Result<Option<DocumentLine>, AmountOutOfRange> {
     let SelectedCharge::Fixed { amount, recurrence } = &item.charge else { return Ok(None) };
     let share = match recurrence {
         Recurrence::EachPeriod => period.period.share(),
@@ -304,5 +308,11 @@ fn minimum_fee_line(
     if missing.minor() <= 0 {
         return Ok(None);
     }
-    Ok(Some(DocumentLine { line_item_id: None, name: Line::constant(MINIMUM_FEE_NAME), service_period: period.period.span(), usage: None, amount: missing }))
+    Ok(Some(DocumentLine {
+        line_item_id: None,
+        name: Line::constant(MINIMUM_FEE_NAME),
+        service_period: period.period.span(),
+        usage: None,
+        amount: missing,
+    }))
 }

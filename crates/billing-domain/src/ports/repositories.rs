@@ -12,8 +12,8 @@ use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPur
 use crate::calendar::{Period, Timestamp};
 use crate::catalog::{Pricing, UsageProduct};
 use crate::contract::Contract;
-use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument};
 use crate::document::linking::Slot;
+use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity, Organization};
 use crate::refs::{
@@ -386,7 +386,11 @@ pub trait UsageProducts {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn usage_products_by_refs(&mut self, organization: OrganizationId, refs: &[UsageProductRef]) -> StoreResult<Vec<UsageProduct>>;
+    fn usage_products_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        refs: &[UsageProductRef],
+    ) -> StoreResult<Vec<UsageProduct>>;
     /// At most two with a name: enough to know whether the name says what is meant.
     ///
     /// # Errors
@@ -444,7 +448,12 @@ pub trait Contracts {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn insert_contract(&mut self, organization: OrganizationId, contract: &Contract, next_due_at: Option<Timestamp>) -> StoreResult<()>;
+    fn insert_contract(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        next_due_at: Option<Timestamp>,
+    ) -> StoreResult<()>;
     /// By reference.
     ///
     /// # Errors
@@ -454,34 +463,68 @@ pub trait Contracts {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn contracts_of_customer(&mut self, organization: OrganizationId, customer_id: CustomerId, page: PageRequest) -> StoreResult<Page<Contract>>;
+    fn contracts_of_customer(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        page: PageRequest,
+    ) -> StoreResult<Page<Contract>>;
     /// A customer's contracts in which any version of a product meters a usage product, by creation.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn contracts_metering(&mut self, organization: OrganizationId, customer_id: CustomerId, usage_product_ref: &UsageProductRef) -> StoreResult<Vec<Contract>>;
+    fn contracts_metering(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        usage_product_ref: &UsageProductRef,
+    ) -> StoreResult<Vec<Contract>>;
     /// Holds a contract until the transaction ends, and answers its newest version's number.
     /// Contracts are held before documents, documents before totals and number series.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn lock_contract(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, lock: Lock) -> StoreResult<Option<u32>>;
+    fn lock_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        lock: Lock,
+    ) -> StoreResult<Option<u32>>;
     /// Contracts with something to issue at an instant, longest due first, then by reference: at most `limit`,
     /// after the one a page ended with, of one organization or of all.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn contracts_due(&mut self, organization: Option<OrganizationId>, now: Timestamp, after: Option<DueContract>, limit: u32) -> StoreResult<Vec<DueContract>>;
+    fn contracts_due(
+        &mut self,
+        organization: Option<OrganizationId>,
+        now: Timestamp,
+        after: Option<DueContract>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueContract>>;
     /// Brings the instant at which a contract next has something to issue forward; an earlier one stays.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn bring_due_forward(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, at: Timestamp) -> StoreResult<()>;
+    fn bring_due_forward(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Timestamp,
+    ) -> StoreResult<()>;
     /// Sets when a contract next has something to issue; `None` when it never has again.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn set_next_due(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, at: Option<Timestamp>) -> StoreResult<()>;
+    fn set_next_due(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        at: Option<Timestamp>,
+    ) -> StoreResult<()>;
 }
 
 /// Usage events and their running totals.
@@ -501,23 +544,43 @@ pub trait UsageEvents {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn has_events(&mut self, organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef) -> StoreResult<bool>;
+    fn has_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<bool>;
     /// Holds running totals until the transaction ends, in the order of their keys, and answers them in that
     /// order; a total that isn't there is made, as zero.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn lock_usage(&mut self, organization: OrganizationId, customer_id: CustomerId, keys: &[UsageKey]) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    fn lock_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// Replaces running totals held by [`lock_usage`](Self::lock_usage).
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn put_usage(&mut self, organization: OrganizationId, customer_id: CustomerId, totals: &[(UsageKey, UsageTotal)]) -> StoreResult<()>;
+    fn put_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        totals: &[(UsageKey, UsageTotal)],
+    ) -> StoreResult<()>;
     /// Reads running totals; those that aren't there are left out.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn usage(&mut self, organization: OrganizationId, customer_id: CustomerId, keys: &[UsageKey]) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    fn usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[UsageKey],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
 }
 
 /// What a list of documents is narrowed to.
@@ -557,35 +620,72 @@ pub trait Documents {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn documents(&mut self, organization: OrganizationId, filter: &DocumentFilter, page: PageRequest) -> StoreResult<Page<Document>>;
+    fn documents(
+        &mut self,
+        organization: OrganizationId,
+        filter: &DocumentFilter,
+        page: PageRequest,
+    ) -> StoreResult<Page<Document>>;
     /// The document in a slot of a product's period that isn't void, by the period's first day. With a lock it
     /// is held until the transaction ends.
     ///
     /// # Errors
     /// Any [`StoreError`].
     #[allow(clippy::too_many_arguments, reason = "the parts of one key")]
-    fn regular_document(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, product_no: ProductNo, period_start: NaiveDate, slot: Slot, lock: Option<Lock>) -> StoreResult<Option<Document>>;
+    fn regular_document(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+        slot: Slot,
+        lock: Option<Lock>,
+    ) -> StoreResult<Option<Document>>;
     /// A contract's documents whose own period has a day in common with a period, by creation.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn documents_of_contract(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef, within: Period) -> StoreResult<Vec<Document>>;
+    fn documents_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        within: Period,
+    ) -> StoreResult<Vec<Document>>;
     /// A contract's drafts, by creation.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn drafts_of_contract(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef) -> StoreResult<Vec<Document>>;
+    fn drafts_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<Document>>;
     /// Freezes a draft that is held [`Lock::Exclusive`]; `false` when it is a draft no more. What it says is
     /// kept to the byte, with a hash chained to the one issued before it in its series.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn issue_document(&mut self, organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef, issued: &IssuedDocument) -> StoreResult<bool>;
+    fn issue_document(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        issued: &IssuedDocument,
+    ) -> StoreResult<bool>;
     /// Puts a draft out of force; `false` when it is a draft no more.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn void_draft(&mut self, organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef, at: Timestamp) -> StoreResult<bool>;
+    fn void_draft(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
 }
 
 /// Sequences without gaps or repeats, under any concurrency, crash or roll-back.
@@ -595,7 +695,12 @@ pub trait NumberSeries {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn next_document_number(&mut self, organization: OrganizationId, entity_ref: &EntityRef, kind: DocumentKind) -> StoreResult<u64>;
+    fn next_document_number(
+        &mut self,
+        organization: OrganizationId,
+        entity_ref: &EntityRef,
+        kind: DocumentKind,
+    ) -> StoreResult<u64>;
     /// The next contract number of an organization, from 1. Rolled back with its transaction.
     ///
     /// # Errors
@@ -605,5 +710,10 @@ pub trait NumberSeries {
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn next_number_in_contract(&mut self, organization: OrganizationId, customer_id: CustomerId, contract_ref: ContractRef) -> StoreResult<u32>;
+    fn next_number_in_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<u32>;
 }

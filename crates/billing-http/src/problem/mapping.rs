@@ -13,10 +13,11 @@ use billing_domain::violation::{Violation, Violations};
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
 /// Violations of business rules rather than of one field's form: alone, their code is the problem's.
-const RULES: [&str; 6] = [
+const RULES: [&str; 7] = [
     "ambiguous_name",
     "duplicate_product",
     "entity_required",
+    "prepaid_needs_before_use",
     "timestamp_in_future",
     "unknown_line_item",
     "unknown_usage_product",
@@ -139,6 +140,7 @@ impl fmt::Display for Chain<'_> {
 
 pub(super) fn not_found_code(thing: Thing) -> &'static str {
     match thing {
+        Thing::Administrator => "administrator_not_found",
         Thing::ApiKey => "api_key_not_found",
         Thing::Contract => "contract_not_found",
         Thing::Customer => "customer_not_found",
