@@ -301,6 +301,37 @@ fn a_key_is_shown_once_and_listed_without_its_password() {
 }
 
 #[test]
+fn no_secret_is_in_the_log_at_its_most_talkative_nor_in_the_database_file() {
+    let database = Database::sqlite();
+    let environment = [("USAGE_BILLING_ADMIN_PASSWORD", acceptance::server::ADMIN_PASSWORD), ("RUST_LOG", "trace")];
+    let server = Server::start_in(&database, &[], &environment);
+    let admin = Client::admin(&server);
+    let key = admin.generate_key(&json!({}));
+    let client = Client::key(&server, &key);
+    let wrong = "a password that is wrong";
+    Client::anonymous(&server).post("/auth/login", &json!({"email": "admin@example.com", "password": wrong}));
+    Client::anonymous(&server).post("/auth/login", &json!({"api_key": key.api_key, "password": wrong, "email": "x"}));
+    catalog::make(&client);
+    catalog::make_contract(&client, &catalog::contract("acme"));
+    client.post("/api/usage/event", &catalog::event("acme", 1)).ok();
+    client.with_header("Authorization", &format!("{}x", client.header("Authorization"))).get("/api/customers/filter");
+    let token = client.header("Authorization").trim_start_matches("Bearer ").to_owned();
+    let cookie = admin.header("Cookie").trim_start_matches("session=").to_owned();
+    assert_eq!((admin.post_nothing("/auth/logout").status, client.post_nothing("/auth/logout").status), (204, 204));
+
+    let log = server.stderr();
+    assert!(log.contains("TRACE") && log.contains("/api/usage/event"), "the log talks");
+    let path = database.url().trim_start_matches("sqlite://");
+    let files = [path.to_owned(), format!("{path}-wal")].map(|file| std::fs::read(file).unwrap_or_default());
+    let secrets = [acceptance::server::ADMIN_PASSWORD, &key.password, wrong, &token, &cookie];
+    for (index, secret) in secrets.iter().enumerate() {
+        assert!(secret.len() > 20 && !log.contains(secret), "secret {index} is in the log");
+        let found = files.iter().any(|file| file.windows(secret.len()).any(|window| window == secret.as_bytes()));
+        assert!(!found, "secret {index} is in the database file");
+    }
+}
+
+#[test]
 fn guessing_is_slowed_down_and_never_locks_the_owner_out() {
     let database = Database::sqlite();
     let server = Server::start_with(&database, &["--login-failures", "3"]);

@@ -173,6 +173,8 @@ fn openapi_prints_a_document_that_has_every_route() {
             assert!(operation["responses"].as_object().is_some_and(|responses| !responses.is_empty()), "{method} {path}");
         }
     }
+    let dangling: Vec<&str> = references(&document).into_iter().filter(|to| document.pointer(&to[1..]).is_none()).collect();
+    assert!(dangling.is_empty(), "{dangling:?}");
     let missing: Vec<&String> = expected.iter().filter(|route| !found.contains(route)).collect();
     assert!(missing.is_empty(), "{missing:?} in {found:?}");
     let count = ids.len();
@@ -182,6 +184,18 @@ fn openapi_prints_a_document_that_has_every_route() {
     let database = Database::sqlite();
     let server = Server::start(&database);
     assert_eq!(Client::anonymous(&server).get("/openapi.json").ok(), document, "served and printed alike");
+}
+
+/// Every `$ref` in a document.
+fn references(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str);
+            own.into_iter().chain(members.values().flat_map(references)).collect()
+        }
+        Value::Array(elements) => elements.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn a_schema_is_brought_up_to_date_once(database: &Database) {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 on_both_databases!(
     first_events_of_many_contracts_at_once_are_numbered_without_gap,
+    of_many_who_take_one_reference_at_once_one_gets_it,
     every_read_between_writes_is_of_one_moment,
     usage_that_races_its_invoices_issue_is_on_it_or_refused,
 );
@@ -75,6 +76,29 @@ fn first_events_of_many_contracts_at_once_are_numbered_without_gap(database: &Da
     let results = race(&vec![client.clone(); THREADS]);
 
     check(&client, &contracts, &results, THREADS);
+}
+
+fn of_many_who_take_one_reference_at_once_one_gets_it(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let entity = |name: &str| json!({"name": name, "number_prefix": "SAME"});
+    for (path, body) in [("/api/customers/", json!({"customer_ref": "same", "name": "Same"})), ("/api/entities/", entity("Same"))]
+    {
+        let barrier = Barrier::new(THREADS);
+        let mut statuses: Vec<u16> = thread::scope(|scope| {
+            let post = || {
+                let client = client.with_own_connections();
+                barrier.wait();
+                client.post(path, &body).status
+            };
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(post)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+        });
+        statuses.sort_unstable();
+        assert_eq!((statuses[0], &statuses[1..]), (200, &[409; THREADS - 1][..]), "{path}");
+    }
+    assert_eq!(client.get("/api/customers/filter").ok().as_array().map(Vec::len), Some(1));
+    assert_eq!(client.get("/api/entities/filter").ok().as_array().map(Vec::len), Some(2), "the first start's, and one");
 }
 
 fn every_read_between_writes_is_of_one_moment(database: &Database) {

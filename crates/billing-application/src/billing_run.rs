@@ -19,7 +19,8 @@ use crate::ledger::Account;
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
-/// Documents issued in one transaction at most; a contract with more goes on in the next.
+/// About as many documents are issued in one transaction; a contract with more goes on in the next, so that
+/// nobody waits long for what it holds.
 const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
 
 /// What a billing run did, or would do.
@@ -149,12 +150,14 @@ fn issue_due(
     let Some(contract) = tx.contract(due.organization, due.contract_ref)? else { return Ok(billed) };
     let account = Account::read(tx, due.organization, contract)?;
     let mut covered: Vec<DocumentRef> = Vec::new();
+    let mut last = from;
     for (due_at, share) in due_shares(&account, from, now)? {
-        // A dry run keeps nothing, so it can't go on where it stopped.
-        if !dry_run && billed.issued.len() + billed.voided.len() >= MAX_DOCUMENTS_PER_TRANSACTION {
+        // The next transaction goes on by the instant, so those that fall together stay together.
+        if billed.issued.len() + billed.voided.len() >= MAX_DOCUMENTS_PER_TRANSACTION && due_at > last {
             billed.more_from = Some(due_at);
             break;
         }
+        last = due_at;
         match account.stored(tx, &share)? {
             Some(Document { head, lifecycle: Lifecycle::Draft }) if !covered.contains(&head.document_ref) => {
                 covered.push(head.document_ref);

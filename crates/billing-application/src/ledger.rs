@@ -9,7 +9,7 @@ use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::{DocumentContent, RatedShare, UsageFacts, bill, usage_keys};
 use billing_domain::document::{Document, DocumentHead, DocumentPart, Parties, Purpose, join_notes};
 use billing_domain::money::Currency;
-use billing_domain::party::{Customer, Entity};
+use billing_domain::party::{Customer, Entity, NetTerms};
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{DocumentRef, EntityRef, OrganizationId, ProductNo};
 use billing_domain::text::Prose;
@@ -119,6 +119,9 @@ impl Account {
         }
         if shares.is_empty() {
             return Err(UseCaseError::InvariantViolation("a document without a product"));
+        }
+        if shares.iter().any(|(_, terms)| terms.net_terms == NetTerms::DueUponUsage) {
+            return Err(UseCaseError::NotSupportedYet("net_terms DUE_UPON_USAGE"));
         }
         Ok(Planned { shares })
     }

@@ -143,7 +143,7 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
 }
 
 fn start_logging(json: bool) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
     let colours = std::io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
     let started = if json { subscriber.json().try_init() } else { subscriber.try_init() };
