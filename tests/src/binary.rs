@@ -88,6 +88,15 @@ pub fn succeed(database: &Database, arguments: &[&str]) -> String {
     finished.stdout
 }
 
+/// Recomputes every invariant of a database.
+///
+/// # Errors
+/// What doesn't hold.
+pub fn verify(database_url: &str) -> Result<(), String> {
+    let finished = run(&["verify"], &[("USAGE_BILLING_DATABASE_URL", database_url)]);
+    if finished.code == Some(0) { Ok(()) } else { Err(format!("verify found:\n{}{}", finished.stdout, finished.stderr)) }
+}
+
 /// Waits for a process, not for ever.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let started = Instant::now();

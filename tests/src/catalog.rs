@@ -144,3 +144,70 @@ pub fn only(list: Value) -> Value {
         other => panic!("one element is expected, not {other}"),
     }
 }
+
+/// The body of an event of API calls at noon of a day.
+pub fn event_on(customer: &str, day: Day, quantity: impl Into<Value>) -> Value {
+    let mut event = event(customer, quantity);
+    event["timestamp"] = json!(day.noon());
+    event
+}
+
+/// Makes a pricing in EUR with these line items.
+///
+/// # Panics
+/// When it is refused.
+#[track_caller]
+pub fn make_pricing(client: &Client, pricing: &str, line_items: &Value) {
+    let body = json!({"product_pricing_ref": pricing, "name": pricing, "currency": "EUR", "line_items": line_items});
+    client.post("/api/pricings/", &body).ok();
+}
+
+/// A line item that costs the same in every period.
+pub fn fixed(line_item: &str, amount: &str) -> Value {
+    json!({"line_item_id": line_item, "name": line_item, "kind": "FIXED", "price": {"model": "FLAT", "amount": amount}})
+}
+
+/// A line item of API calls.
+pub fn calls(price: &Value) -> Value {
+    json!({"line_item_id": "calls", "name": "API calls", "kind": "USAGE", "usage_product_ref": API_CALLS, "price": price})
+}
+
+/// A product over whole months: so many of them are over, then the one that began ten days ago, then so many to come.
+pub fn months(pricing: &str, over: i64, to_come: i64) -> Value {
+    let current = Day::today().plus_days(-10);
+    let start = current.plus_months(-over);
+    json!({
+        "product_pricing_ref": pricing,
+        "billing_start_date": start.to_string(),
+        "billing_end_date": start.plus_months(over + 1 + to_come).plus_days(-1).to_string(),
+        "issue_day": start.to_string(),
+    })
+}
+
+/// A product in one period that ended ten days ago.
+pub fn ended(pricing: &str) -> Value {
+    let mut product = past_contract(ACME)["products"][0].clone();
+    product["product_pricing_ref"] = json!(pricing);
+    product
+}
+
+/// An object with some of its fields set.
+///
+/// # Panics
+/// When either is none.
+#[must_use]
+pub fn with(mut object: Value, fields: &Value) -> Value {
+    for (name, value) in fields.as_object().expect("fields") {
+        object[name] = value.clone();
+    }
+    object
+}
+
+/// Makes a contract of acme with these products.
+///
+/// # Panics
+/// When it is refused.
+#[track_caller]
+pub fn sell(client: &Client, products: &[Value]) -> String {
+    make_contract(client, &json!({"customer_ref": ACME, "products": products}))
+}

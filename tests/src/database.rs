@@ -1,6 +1,6 @@
 //! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
@@ -54,6 +54,30 @@ impl Database {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// Runs SQL behind the service's back: to change what mustn't change, or what only time changes.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub fn execute(&self, sql: &str) {
+        self.try_execute(sql).unwrap_or_else(|reason| panic!("{sql}: {reason}"));
+    }
+
+    /// Runs SQL that may be refused.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn try_execute(&self, sql: &str) -> Result<(), String> {
+        match self.url.strip_prefix("sqlite://") {
+            Some(file) => sqlite(file, sql),
+            None => psql(&self.url, sql),
+        }
+    }
+
+    /// Whether it is a file.
+    pub fn is_sqlite(&self) -> bool {
+        self.on_server.is_none()
+    }
 }
 
 impl Drop for Database {
@@ -69,7 +93,19 @@ fn psql(server: &str, statement: &str) -> Result<(), String> {
     let output = Command::new("psql")
         .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", server, "--command", statement])
         .env("PGOPTIONS", "--client-min-messages=warning")
-        .output()
-        .map_err(|error| format!("psql doesn't start: {error}"))?;
+        .output();
+    outcome("psql", output)
+}
+
+/// By Python, whose own library is the one SQLite that is installed everywhere.
+fn sqlite(file: &str, sql: &str) -> Result<(), String> {
+    let program = "import sqlite3, sys\n\
+                   connection = sqlite3.connect(sys.argv[1], timeout=30)\n\
+                   connection.executescript(sys.argv[2])\n";
+    outcome("python3", Command::new("python3").args(["-c", program, file, sql]).output())
+}
+
+fn outcome(program: &str, output: std::io::Result<Output>) -> Result<(), String> {
+    let output = output.map_err(|error| format!("{program} doesn't start: {error}"))?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }

@@ -2,11 +2,13 @@
 //! and nothing of how it is made; what is expected is written in the tests.
 
 pub mod binary;
+pub mod books;
 pub mod catalog;
 pub mod client;
 pub mod database;
 pub mod load;
 pub mod problem;
+pub mod random;
 pub mod server;
 pub mod when;
 

@@ -1,4 +1,5 @@
-//! The real binary, serving on a free port of the loopback. It ends with the test, whatever happens.
+//! The real binary, serving on a free port of the loopback. It ends with the test, whatever happens, and however it
+//! ends, what it leaves in the database has to pass `usage-billing verify`.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus};
@@ -24,6 +25,7 @@ const MAX_PORTS: u32 = 8;
 pub struct Server {
     child: Child,
     base_url: String,
+    database_url: String,
     output: Output,
     _directory: TempDir,
 }
@@ -77,7 +79,8 @@ impl Server {
             .args(flags);
         let output = Output::to(&mut command, directory.path());
         let child = command.spawn().expect("the binary starts");
-        Self { child, base_url: format!("http://{address}"), output, _directory: directory }
+        let (base_url, database_url) = (format!("http://{address}"), database.url().to_owned());
+        Self { child, base_url, database_url, output, _directory: directory }
     }
 
     fn wait_until_ready(&mut self) -> Result<(), String> {
@@ -149,6 +152,8 @@ impl Drop for Server {
             let log = self.output.stderr();
             let start = log.len().saturating_sub(4000);
             eprintln!("the server logged:\n{}", log.get(start..).unwrap_or(&log));
+        } else if let Err(found) = binary::verify(&self.database_url) {
+            panic!("{found}");
         }
     }
 }

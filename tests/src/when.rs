@@ -87,6 +87,11 @@ impl fmt::Display for Day {
     }
 }
 
+/// Today where the clocks are some hours ahead of UTC, or behind.
+pub fn today_at(hours: i64) -> Day {
+    Day((seconds_now() + hours * 3600).div_euclid(SECONDS_PER_DAY))
+}
+
 /// Now, as a timestamp of the interface.
 pub fn now() -> String {
     in_seconds(0)

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
     a_dry_run_shows_what_is_due_and_stores_nothing,
     a_period_that_is_over_is_issued_once,
-    usage_dated_in_an_issued_period_is_refused_and_changes_nothing,
+    usage_dated_in_an_issued_period_goes_on_a_debit_of_its_invoice,
     every_period_of_the_past_is_issued_in_its_order,
     the_server_issues_what_is_due_by_itself,
 );
@@ -91,16 +91,23 @@ fn a_period_that_is_over_is_issued_once(database: &Database) {
     }
 }
 
-fn usage_dated_in_an_issued_period_is_refused_and_changes_nothing(database: &Database) {
+fn usage_dated_in_an_issued_period_goes_on_a_debit_of_its_invoice(database: &Database) {
     let (server, client, _) = over(database);
     client.post("/api/usage/event", &past_event(1500)).ok();
-    run(&client, false);
+    let invoice_ref = catalog::only(run(&client, false))["document_ref"].clone();
+    let invoice = books::document(&client, &invoice_ref);
+
+    let late = client.post("/api/usage/event", &past_event(100)).ok();
+
+    assert_eq!(late["related_document_numbers"], "UB-DBT-1");
+    let debit = books::document(&client, &late["related_document_ref"]);
+    assert_eq!((&debit["kind"], &debit["state"], &debit["purpose"]), (&json!("DEBIT"), &json!("DRAFT"), &json!("ADJUSTMENT")));
+    assert_eq!((&debit["parent_document_ref"], &debit["parent_document_number"]), (&invoice_ref, &json!("UB-INV-1")));
+    // 100 more at 0.01, and 19 % of it.
+    assert_eq!(books::totals(&debit), ["1.00", "0.00", "0.19", "1.19", "1.19"]);
+    assert_eq!(books::frozen(&books::document(&client, &invoice_ref)), books::frozen(&invoice), "to the byte");
+    assert_eq!(run(&client, false), json!([]), "the debit collects until tomorrow");
     let documents = catalog::documents(&client);
-
-    let refused = client.post("/api/usage/event", &past_event(1));
-
-    assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "not_supported_yet"));
-    assert_eq!(catalog::documents(&client), documents);
     server.kill_9();
     let server = Server::start(database);
     assert_eq!(catalog::documents(&client.at(&server)), documents, "to the byte");

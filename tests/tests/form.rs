@@ -82,7 +82,8 @@ fn a_refused_form_leaves_nothing(database: &Database) {
 
 #[test]
 fn what_there_is_nothing_at_is_not_found_whoever_asks() {
-    let (server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (server, client) = stage(&database);
     let mut table = Table::default();
     for caller in [&client, &Client::admin(&server), &Client::anonymous(&server)] {
         for path in [
@@ -108,7 +109,8 @@ fn what_there_is_nothing_at_is_not_found_whoever_asks() {
 
 #[test]
 fn a_method_a_path_does_not_take_is_refused_with_those_it_takes_whoever_asks() {
-    let (server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (server, client) = stage(&database);
     let mut table = Table::default();
     let rows = [
         ("PUT", "/api/usage/event", "POST"),
@@ -141,7 +143,8 @@ fn a_method_a_path_does_not_take_is_refused_with_those_it_takes_whoever_asks() {
 
 #[test]
 fn checks_run_in_their_order() {
-    let (server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (server, client) = stage(&database);
     let anonymous = Client::anonymous(&server);
     let mut table = Table::default();
     let all_wrong = || Request::post("/api/usage/event", "{").with("Version", "V1");
@@ -165,14 +168,16 @@ fn checks_run_in_their_order() {
 
 #[test]
 fn an_unsupported_version_names_the_supported_ones() {
-    let (_server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
     let answer = client.send(&event().with("Version", "V1"));
     assert_eq!(answer.body["supported"], json!(["V0"]));
 }
 
 #[test]
 fn the_version_is_only_asked_for_where_there_are_versions() {
-    let (server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (server, client) = stage(&database);
     let answer = client.without_header("Version").send(&event());
     assert_eq!((answer.status, answer.header("Version")), (200, "V0"), "{}", answer.text);
     for path in ["/health/live", "/health/ready", "/openapi.json"] {
@@ -183,7 +188,8 @@ fn the_version_is_only_asked_for_where_there_are_versions() {
 
 #[test]
 fn a_trailing_slash_makes_no_difference() {
-    let (_server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
     for path in ["/api/contracts", "/api/contracts/"] {
         assert_eq!(client.post(path, &catalog::contract("acme")).status, 200, "{path}");
     }
@@ -201,7 +207,8 @@ fn a_trailing_slash_makes_no_difference() {
 
 #[test]
 fn unknown_fields_are_ignored_where_a_misspelling_bills_nothing_wrong() {
-    let (_server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
     let mut event = catalog::event("acme", 1);
     event["somthing"] = json!({"deep": [1, 2, 3]});
     client.post("/api/usage/event", &event).ok();
@@ -213,7 +220,8 @@ fn unknown_fields_are_ignored_where_a_misspelling_bills_nothing_wrong() {
 
 #[test]
 fn every_answer_names_its_request_and_hides_the_inside() {
-    let (_server, client) = stage(&Database::sqlite());
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
     let theirs = client.with_header("X-Request-Id", "mine-42").get("/api/contracts/nothing");
     assert_eq!((theirs.text_of("request_id").as_str(), theirs.header("X-Request-Id")), ("mine-42", "mine-42"));
     assert_eq!(theirs.text_of("instance"), "/api/contracts/nothing");

@@ -80,7 +80,7 @@ struct Place<'a> {
 
 /// Every place that takes a reference. `theirs` is what the other organization has; the rest of a body is our own, so
 /// that nothing but the reference is wrong with it.
-fn places(theirs: &Things) -> Vec<Place<'_>> {
+fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     let mut add = |method, path: &str, body: Option<Value>, foreign, unknown| {
         places.push(Place { method, path: path.to_owned(), body, foreign, unknown });
@@ -88,6 +88,15 @@ fn places(theirs: &Things) -> Vec<Place<'_>> {
     let (customer, entity, product, pricing) = ("theirs-customer", "theirs-entity", "theirs-product", "theirs-plan");
     add("DELETE", "/auth/user/{}", None, &theirs.api_key_ref, UNKNOWN_UUID);
     add("GET", "/api/usage/event/{}", None, &theirs.event_ref, UNKNOWN_UUID);
+    add("GET", "/api/usage/event/history/{}", None, &theirs.event_ref, UNKNOWN_UUID);
+    add("DELETE", "/api/usage/event/{}", None, &theirs.event_ref, UNKNOWN_UUID);
+    let update = json!({"event_ref": "{}", "quantity": 7});
+    add("POST", "/api/usage/event/update", Some(update), &theirs.event_ref, UNKNOWN_UUID);
+    add("POST", "/api/contracts/edit/{}", Some(json!({"po_number": "Taken over"})), &theirs.contract_ref, UNKNOWN_UUID);
+    add("POST", "/api/contracts/cancel/{}", Some(json!({"include_current_invoice": true})), &theirs.contract_ref, UNKNOWN_UUID);
+    for (action, body) in [("issue", None), ("void", None), ("payments", Some(json!({"amount": 1})))] {
+        add("POST", &format!("/api/documents/{action}/{{}}"), body, &theirs.document_ref, UNKNOWN_UUID);
+    }
     for path in ["/api/contracts/{}", "/api/contracts/invoices/current/{}", "/api/contracts/invoices/next/{}"] {
         add("GET", path, None, &theirs.contract_ref, UNKNOWN_UUID);
     }
@@ -108,6 +117,23 @@ fn places(theirs: &Things) -> Vec<Place<'_>> {
     add("POST", "/api/contracts/", Some(contract("{}", "mine-plan", "mine-entity")), customer, UNKNOWN_NAME);
     add("POST", "/api/contracts/", Some(contract("mine-customer", "{}", "mine-entity")), pricing, UNKNOWN_NAME);
     add("POST", "/api/contracts/", Some(contract("mine-customer", "mine-plan", "{}")), entity, UNKNOWN_NAME);
+    for (pricing, entity, foreign) in [("{}", "mine-entity", pricing), ("mine-plan", "{}", entity)] {
+        let products = contract("mine-customer", pricing, entity)["products"].clone();
+        let path = format!("/api/contracts/edit/{}", ours.contract_ref);
+        add("POST", &path, Some(json!({"products": products})), foreign, UNKNOWN_NAME);
+    }
+    add(
+        "POST",
+        &format!("/api/contracts/edit/{}", ours.contract_ref),
+        Some(json!({"customer_ref": "{}"})),
+        customer,
+        UNKNOWN_NAME,
+    );
+    for name in ["customer_ref", "usage_product_ref"] {
+        let foreign = if name == "customer_ref" { customer } else { product };
+        let update = json!({"event_ref": ours.event_ref, name: "{}"});
+        add("POST", "/api/usage/event/update", Some(update), foreign, UNKNOWN_NAME);
+    }
     add("POST", "/api/usage/event", Some(event("{}", "mine-product")), customer, UNKNOWN_NAME);
     add("POST", "/api/usage/event", Some(event("mine-customer", "{}")), product, UNKNOWN_NAME);
     let mut by_name = event("x", "mine-product");
@@ -150,9 +176,9 @@ fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
     let their_admin = Client::admin(&server);
     let our_admin = second_organization(database, &server);
     let (their_client, theirs) = make_things(&their_admin, &server, "theirs");
-    let (our_client, _) = make_things(&our_admin, &server, "mine");
+    let (our_client, ours) = make_things(&our_admin, &server, "mine");
     let before = everything(&their_client, &their_admin);
-    let places = places(&theirs);
+    let places = places(&theirs, &ours);
 
     for place in &places {
         for caller in [&our_client, &our_admin] {

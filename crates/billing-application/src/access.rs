@@ -143,11 +143,11 @@ pub fn shared_secrets(
     now: Timestamp,
     purpose: SecretPurpose,
 ) -> UseCaseResult<Vec<SigningSecret>> {
+    let present = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
+    if !present.is_empty() {
+        return Ok(present);
+    }
     transact(store, Access::Write, |tx| {
-        let present = tx.signing_secrets(purpose)?;
-        if !present.is_empty() {
-            return Ok(present);
-        }
         let kid = match purpose {
             SecretPurpose::BearerToken => "bearer-1",
             SecretPurpose::SessionCookie => "cookie-1",

@@ -5,17 +5,16 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
+use billing_domain::document::DocumentKind;
 use billing_domain::document::linking::{Share, shares_of_period};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose, due_date};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
 
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::ledger::Account;
+use crate::ledger::{Account, Issued, IssuedShare, issue_draft, issue_share, may_be_due};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
@@ -134,7 +133,8 @@ fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: 
     }
 }
 
-/// Issues a contract's documents that are due between two instants, oldest first.
+/// Issues a contract's documents that are due between two instants, oldest first: regular documents, then
+/// what else is open, adjustments opened on an earlier service date above all.
 fn issue_due(
     services: &Services,
     tx: &mut dyn Tx,
@@ -149,7 +149,6 @@ fn issue_due(
     }
     let Some(contract) = tx.contract(due.organization, due.contract_ref)? else { return Ok(billed) };
     let account = Account::read(tx, due.organization, contract)?;
-    let mut covered: Vec<DocumentRef> = Vec::new();
     let mut last = from;
     for (due_at, share) in due_shares(&account, from, now)? {
         // The next transaction goes on by the instant, so those that fall together stay together.
@@ -158,34 +157,52 @@ fn issue_due(
             break;
         }
         last = due_at;
-        match account.stored(tx, &share)? {
-            Some(Document { head, lifecycle: Lifecycle::Draft }) if !covered.contains(&head.document_ref) => {
-                covered.push(head.document_ref);
-                settle_draft(tx, &account, &head, now, &mut billed)?;
+        let issued = issue_share(services, tx, &account, &share, now)?;
+        billed.add(issued, dry_run);
+    }
+    if billed.more_from.is_none() {
+        for draft in tx.drafts_of_contract(due.organization, due.customer_id, due.contract_ref)? {
+            // Regular drafts, too: the debit of a period opens its invoice, which may have been due before it.
+            if account.draft_due_at(&draft.head)?.is_some_and(|due_at| due_at <= now) {
+                let opened = Some((draft.head.document_ref, draft.head.number.clone()));
+                let kind = draft.head.kind;
+                let issued = issue_draft(services, tx, &account, draft.head, now)?;
+                billed.add(Some((opened, kind, issued)), dry_run);
             }
-            Some(_) => {}
-            None => covered.extend(issue_unopened(services, tx, &account, &share, now, dry_run, &mut billed)?),
         }
     }
     let next = match billed.more_from {
         Some(more_from) => Some(more_from),
-        None => account.next_due_after(now)?,
+        None => account.next_due_after(tx, now)?,
     };
     tx.set_next_due(due.organization, due.customer_id, due.contract_ref, next)?;
     Ok(billed)
+}
+
+impl Billed {
+    /// Notes what became of a document; `was` is what it was before it was issued.
+    fn add(&mut self, issued: Option<IssuedShare>, dry_run: bool) {
+        let Some((was, kind, issued)) = issued else { return };
+        match issued {
+            Issued::Voided(total) => self.voided.push(BilledDocument { opened: was, kind, total }),
+            Issued::Issued(head, total) => {
+                let number = (head.document_ref, head.number.clone());
+                // In a dry run only what was open before has a reference and a number.
+                let opened = if dry_run { was.filter(|was| *was == number) } else { Some(number) };
+                self.issued.push(BilledDocument { opened, kind: head.kind, total });
+            }
+        }
+    }
 }
 
 /// The shares that fall due between two instants, oldest first, in contract order where they fall together.
 fn due_shares<'c>(account: &'c Account, from: Timestamp, now: Timestamp) -> UseCaseResult<Vec<(Timestamp, Share<'c>)>> {
     let mut due = Vec::new();
     for product in &account.contract.products {
-        'periods: for period in product.periods() {
+        for period in product.periods().take_while(|period| may_be_due(period, now)) {
             for share in shares_of_period(product, period) {
                 let due_at = account.due_at(&share)?;
-                if due_at > now {
-                    break 'periods;
-                }
-                if due_at >= from {
+                if from <= due_at && due_at <= now {
                     due.push((due_at, share));
                 }
             }
@@ -193,80 +210,4 @@ fn due_shares<'c>(account: &'c Account, from: Timestamp, now: Timestamp) -> UseC
     }
     due.sort_by_key(|(due_at, _)| *due_at);
     Ok(due)
-}
-
-/// Issues a draft, or puts it out of force when it has neither event nor amount.
-fn settle_draft(
-    tx: &mut dyn Tx,
-    account: &Account,
-    head: &DocumentHead,
-    now: Timestamp,
-    billed: &mut Billed,
-) -> UseCaseResult<()> {
-    let content = account.draft_content(tx, head)?;
-    let document =
-        BilledDocument { opened: Some((head.document_ref, head.number.clone())), kind: head.kind, total: content.total };
-    let stays = has_amount(&content) || tx.has_events(account.organization, head.customer_id, head.document_ref)?;
-    if stays {
-        issue(tx, account, head, content, now)?;
-        billed.issued.push(document);
-    } else {
-        if !tx.void_draft(account.organization, head.customer_id, head.document_ref, now)? {
-            return Err(UseCaseError::InvariantViolation("a draft that is held changed"));
-        }
-        billed.voided.push(document);
-    }
-    Ok(())
-}
-
-/// Opens and issues a document that nothing had to stand on yet; one without any amount is never made.
-fn issue_unopened(
-    services: &Services,
-    tx: &mut dyn Tx,
-    account: &Account,
-    share: &Share<'_>,
-    now: Timestamp,
-    dry_run: bool,
-    billed: &mut Billed,
-) -> UseCaseResult<Option<DocumentRef>> {
-    let planned = account.plan(tx, share)?;
-    let content = account.preview(tx, &planned)?;
-    if !has_amount(&content) {
-        return Ok(None);
-    }
-    let total = content.total;
-    let head = account.open(services, tx, &planned)?;
-    issue(tx, account, &head, content, now)?;
-    let opened = (!dry_run).then(|| (head.document_ref, head.number.clone()));
-    billed.issued.push(BilledDocument { opened, kind: head.kind, total });
-    Ok(Some(head.document_ref))
-}
-
-fn issue(tx: &mut dyn Tx, account: &Account, head: &DocumentHead, content: DocumentContent, now: Timestamp) -> UseCaseResult<()> {
-    let entity = account.entity(&head.entity_ref)?;
-    let issue_date = entity.profile.time_zone.service_date(now);
-    let note = match head.purpose {
-        Purpose::Regular(_) => {
-            let shares: Vec<Share<'_>> = account.rated_shares(head)?.iter().map(|rated| rated.share).collect();
-            Account::note(&shares)
-        }
-        Purpose::Usage | Purpose::Adjustment => None,
-    };
-    let issued = IssuedDocument {
-        issued_at: now,
-        issue_date,
-        due_date: due_date(issue_date, head.net_terms),
-        parties: account.parties(&head.entity_ref)?,
-        po_number: account.contract.po_number.clone(),
-        note,
-        content,
-    };
-    if !tx.issue_document(account.organization, head.customer_id, head.document_ref, &issued)? {
-        return Err(UseCaseError::InvariantViolation("a draft that is held changed"));
-    }
-    Ok(())
-}
-
-fn has_amount(content: &DocumentContent) -> bool {
-    content.products.iter().flat_map(|product| &product.lines).any(|line| line.amount.minor() != 0)
 }

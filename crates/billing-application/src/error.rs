@@ -78,9 +78,14 @@ pub enum UseCaseError {
     /// An amount that exact decimals can't hold.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
-    /// A rule of billing that this release doesn't have.
-    #[error("{0} is not supported yet")]
-    NotSupportedYet(&'static str),
+    /// The state of things forbids it.
+    #[error("{detail}")]
+    Conflict {
+        /// A stable word for machines.
+        code: &'static str,
+        /// What stands in the way, and what would help.
+        detail: String,
+    },
     /// A total that isn't the sum of what it totals: stopped before it was stored.
     #[error("an invariant would be broken: {0}")]
     InvariantViolation(&'static str),

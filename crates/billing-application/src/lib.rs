@@ -12,6 +12,7 @@ pub mod documents;
 pub mod error;
 pub mod organizations;
 pub mod usage;
+pub mod verify;
 
 mod ledger;
 

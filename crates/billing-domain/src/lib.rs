@@ -9,7 +9,7 @@
 //! use billing_domain::contract::ContractProduct;
 //! use billing_domain::contract::terms::{ProductTerms, RequestedProduct};
 //! use billing_domain::document::linking::share_for_usage;
-//! use billing_domain::document::totals::{RatedShare, UsageFacts, bill, usage_key};
+//! use billing_domain::document::totals::{Documented, RatedShare, UsageFacts, bill, usage_key};
 //! use billing_domain::money::{Currency, Percentage, Price};
 //! use billing_domain::quantity::Quantity;
 //! use billing_domain::refs::*;
@@ -73,7 +73,7 @@
 //!     discount_rate: Percentage::parse("10")?,
 //!     tax_rate: Percentage::parse("19")?,
 //! };
-//! let invoice = bill(contract_ref, pricing.content.currency, &[share], &usage)?;
+//! let invoice = bill(contract_ref, pricing.content.currency, &[share], &usage, &Documented::nothing())?;
 //! assert_eq!(invoice.sub_total.to_string(), "30.86 EUR");
 //! assert_eq!(invoice.total_discount.to_string(), "3.09 EUR");
 //! assert_eq!(invoice.total_tax.to_string(), "5.28 EUR");
@@ -95,6 +95,7 @@ pub mod matching;
 pub mod money;
 pub mod page;
 pub mod party;
+pub mod patch;
 pub mod ports;
 pub mod quantity;
 pub mod rating;

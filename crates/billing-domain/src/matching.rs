@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 use thiserror::Error;
 
 use crate::calendar::Timestamp;
+use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
 use crate::money::Currency;
 use crate::party::Entity;
@@ -72,9 +73,9 @@ pub fn match_event<'c>(
     candidates.sort_by_key(rank);
     let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
     let Some(validations) = event.validations else { return Ok(*best) };
-    match candidates.iter().find(|candidate| check(validations, candidate).is_ok()) {
+    match candidates.iter().find(|candidate| check_validations(validations, candidate.period.terms).is_ok()) {
         Some(candidate) => Ok(*candidate),
-        None => check(validations, best).map(|()| *best),
+        None => check_validations(validations, best.period.terms).map(|()| *best),
     }
 }
 
@@ -99,12 +100,11 @@ fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [
     per_product.collect()
 }
 
-/// Whether a document of this candidate would satisfy the validations.
+/// Whether a document of these terms satisfies an event's validations.
 ///
 /// # Errors
 /// The first check that fails, with what was expected and what is.
-fn check(validations: &Validations, candidate: &Match<'_>) -> Result<(), MatchRefusal> {
-    let terms = candidate.period.terms;
+pub fn check_validations(validations: &Validations, terms: &ProductTerms) -> Result<(), MatchRefusal> {
     if let Some(expected) = validations.currency
         && expected != terms.pricing.currency
     {

@@ -8,6 +8,7 @@ use crate::catalog::{Tier, Tiers, UsagePrice};
 use crate::contract::terms::MeteredCharge;
 use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
 use crate::money::{Currency, DayShare, Money, Price};
+use crate::quantity::Quantity;
 use crate::usage::UsageTotal;
 
 /// What a usage line shows besides its amount.
@@ -34,18 +35,54 @@ pub struct RatedTier {
     pub amount: Decimal,
 }
 
-/// Rates a period's usage: A(Q).
+/// Whether a line item's minimum amount applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Minimum {
+    /// It does: the price of a period.
+    Applies,
+    /// It doesn't: a step of an incremental price (billing rules 3).
+    Waived,
+}
+
+/// Rates a period's usage: A(Q), or A(max(Q, p)) where p is prepaid.
 ///
 /// # Errors
 /// [`AmountOutOfRange`] when exact decimals can't hold the amount.
 pub fn rate(
     metered: &MeteredCharge,
     usage: &UsageTotal,
+    minimum: Minimum,
+    share: DayShare,
+    currency: Currency,
+) -> Result<RatedUsage, AmountOutOfRange> {
+    let used = usage.quantity(metered.aggregation);
+    let prepaid = metered.charge.prepaid_quantity.map_or(Decimal::ZERO, Quantity::as_decimal);
+    let rated = rate_quantity(metered, used.max(prepaid), usage.events, minimum, share, currency)?;
+    Ok(RatedUsage { quantity: used, ..rated })
+}
+
+/// Rates what is billed in advance: A(p); `None` where nothing is prepaid.
+///
+/// # Errors
+/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+pub fn rate_prepaid(
+    metered: &MeteredCharge,
+    share: DayShare,
+    currency: Currency,
+) -> Result<Option<RatedUsage>, AmountOutOfRange> {
+    let prepaid = metered.charge.prepaid_quantity;
+    prepaid.map(|p| rate_quantity(metered, p.as_decimal(), 0, Minimum::Applies, share, currency)).transpose()
+}
+
+fn rate_quantity(
+    metered: &MeteredCharge,
+    quantity: Decimal,
+    events: u64,
+    minimum: Minimum,
     share: DayShare,
     currency: Currency,
 ) -> Result<RatedUsage, AmountOutOfRange> {
     let charge = &metered.charge;
-    let quantity = usage.quantity(metered.aggregation);
     let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
     let (unit_price, tiers, raw) = match &charge.price {
         UsagePrice::PerUnit { unit_price } => (Some(*unit_price), Vec::new(), exact_mul(unit_price.as_decimal(), billable)?),
@@ -65,14 +102,14 @@ pub fn rate(
         }
         UsagePrice::Percentage { rate, fixed_amount } => {
             let of_amount = exact_mul(exact_mul(rate.as_decimal(), Decimal::new(1, 2))?, billable)?;
-            let per_event = exact_mul(fixed_amount.as_decimal(), Decimal::from(usage.events))?;
+            let per_event = exact_mul(fixed_amount.as_decimal(), Decimal::from(events))?;
             (None, Vec::new(), exact_add(of_amount, per_event)?)
         }
     };
     let mut amount = Money::round(raw, currency)?;
-    if let Some(minimum) = charge.minimum_amount {
-        let minimum = Money::round_share(minimum.as_decimal(), share, currency)?;
-        amount = if amount.minor() < minimum.minor() { minimum } else { amount };
+    if let Some(least) = charge.minimum_amount.filter(|_| minimum == Minimum::Applies) {
+        let least = Money::round_share(least.as_decimal(), share, currency)?;
+        amount = if amount.minor() < least.minor() { least } else { amount };
     }
     if let Some(maximum) = charge.maximum_amount {
         let maximum = Money::round(maximum.as_decimal(), currency)?;
@@ -138,7 +175,6 @@ mod tests {
     use crate::calendar::Timestamp;
     use crate::catalog::{Aggregation, UsageCharge};
     use crate::money::Percentage;
-    use crate::quantity::Quantity;
     use crate::refs::{EventRef, UsageProductRef};
 
     fn price(text: &str) -> Price {
@@ -182,7 +218,7 @@ mod tests {
     }
 
     fn amount(metered: &MeteredCharge, quantities: &[&str]) -> String {
-        rate(metered, &usage(quantities), DayShare::WHOLE, eur()).expect("in range").amount.to_string()
+        rate(metered, &usage(quantities), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range").amount.to_string()
     }
 
     fn three_tiers() -> Tiers {
@@ -238,7 +274,7 @@ mod tests {
         for (quantity, expected) in [("0", "5.00"), ("10", "5.00"), ("12", "5.00"), ("16", "6.00"), ("1000", "20.00")] {
             assert_eq!(amount(&charge, &[quantity]), format!("{expected} EUR"), "{quantity}");
         }
-        let half = rate(&charge, &UsageTotal::ZERO, DayShare { days: 15, of: 30 }, eur()).expect("in range");
+        let half = rate(&charge, &UsageTotal::ZERO, Minimum::Applies, DayShare { days: 15, of: 30 }, eur()).expect("in range");
         assert_eq!(half.amount.to_string(), "2.50 EUR");
     }
 
@@ -260,7 +296,7 @@ mod tests {
     #[test]
     fn an_amount_that_exact_decimals_cannot_hold_is_an_error() {
         let charge = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });
-        let huge = rate(&charge, &usage(&["999999999999999.999999999"]), DayShare::WHOLE, eur());
+        let huge = rate(&charge, &usage(&["999999999999999.999999999"]), Minimum::Applies, DayShare::WHOLE, eur());
         assert_eq!(huge, Err(AmountOutOfRange));
     }
 
@@ -284,14 +320,14 @@ mod tests {
         #[test]
         fn graduated_prices_never_fall_with_more_usage(tiers in any_tiers(), a in 0u32..4_000, b in 0u32..4_000) {
             let charge = metered(UsagePrice::Graduated(tiers));
-            let at = |q: u32| rate(&charge, &usage(&[&q.to_string()]), DayShare::WHOLE, eur()).expect("in range").amount.minor();
+            let at = |q: u32| rate(&charge, &usage(&[&q.to_string()]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range").amount.minor();
             prop_assert!(at(a.min(b)) <= at(a.max(b)));
         }
 
         #[test]
         fn the_tiers_shown_make_the_amount(tiers in any_tiers(), q in 0u32..4_000) {
             for price in [UsagePrice::Graduated(tiers.clone()), UsagePrice::Volume(tiers)] {
-                let rated = rate(&metered(price), &usage(&[&q.to_string()]), DayShare::WHOLE, eur()).expect("in range");
+                let rated = rate(&metered(price), &usage(&[&q.to_string()]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range");
                 let units = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.quantity)).expect("in range");
                 prop_assert_eq!(units, Decimal::from(q));
                 let raw = sum(&rated.tiers).expect("in range");

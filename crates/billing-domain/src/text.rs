@@ -52,6 +52,13 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The text of a line item's identifier, which keeps stricter limits.
+    pub(crate) fn of_id(id: &crate::refs::LineItemId) -> Self {
+        Self(id.as_str().into())
+    }
+}
+
 impl Prose {
     /// Several texts, one per line; `None` for none. Each kept the limits, the whole may be longer.
     pub fn joined(texts: &[&str]) -> Option<Self> {

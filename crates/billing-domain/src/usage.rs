@@ -150,6 +150,18 @@ pub struct UsageEvent {
     pub deleted: bool,
 }
 
+impl UsageEvent {
+    /// The running total it counts in.
+    pub fn usage_key(&self) -> UsageKey {
+        UsageKey {
+            contract_ref: self.placement.contract_ref,
+            product_no: self.placement.product_no,
+            period_start: self.placement.service_period.start(),
+            usage_product_ref: self.usage_product_ref.clone(),
+        }
+    }
+}
+
 /// Names one running total: the usage of one usage product in one service period of a contract product.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageKey {
@@ -203,6 +215,17 @@ impl UsageTotal {
             max: Some(self.max.map_or(quantity, |max| max.max(quantity))),
             latest: if later { Some(LatestUsage { occurred_at, event_ref, quantity }) } else { self.latest },
         })
+    }
+
+    /// With one event less; `None` when the event may have decided the largest or the latest, so that only counting
+    /// again tells.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the event wasn't part of the total.
+    pub fn minus(self, event_ref: EventRef, quantity: Quantity) -> Result<Option<Self>, AmountOutOfRange> {
+        let decides = self.max == Some(quantity) || self.latest.is_some_and(|latest| latest.event_ref == event_ref);
+        let total = Self { sum: self.sum.minus(quantity)?, events: self.events.checked_sub(1).ok_or(AmountOutOfRange)?, ..self };
+        Ok((!decides).then_some(total))
     }
 
     /// Q: the one quantity a period is rated by (billing rules 6).

@@ -1,13 +1,13 @@
 //! A contract's chain of versions: states by day, and periods across versions (billing rules 7).
 
-use billing_domain::calendar::{Period, plus_days};
+use billing_domain::calendar::{Period, TimeZone, plus_days};
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, ContractState, EndReason, ProductPeriod, Segment};
 use billing_domain::refs::ProductNo;
 use billing_testkit::{CountingIds, fixtures, strategies};
 use chrono::NaiveDate;
-use fixtures::{agreed, date};
+use fixtures::{agreed, at, date};
 use proptest::prelude::*;
 
 fn terms(first: &str, last: &str) -> ProductTerms {
@@ -36,7 +36,7 @@ fn contract(products: Vec<ContractProduct>, cancelled: bool) -> Contract {
 
 fn assert_states(contract: &Contract, rows: &[(&str, ContractState)]) {
     for (day, expected) in rows {
-        assert_eq!(contract.state(date(day)), *expected, "{day}");
+        assert_eq!(contract.state(TimeZone::UTC, at(&format!("{day}T12:00:00Z"))), *expected, "{day}");
     }
 }
 
@@ -281,4 +281,12 @@ proptest! {
         prop_assert!(periods.iter().all(|period| period.period.share().days <= period.period.share().of));
         prop_assert!(periods.iter().all(|p| p.terms.schedule.cycle().unit() != CycleUnit::OneTime || p.period.nominal() == p.terms.schedule.range()));
     }
+}
+
+#[test]
+fn a_contract_cancelled_at_once_is_cancelled_on_its_last_day_already() {
+    let mut contract =
+        contract(vec![chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-11", CANCELLED)])], true);
+    contract.cancelled_at = Some(at("2026-03-10T09:00:00Z"));
+    assert_states(&contract, &[("2026-03-10", ContractState::Cancelled), ("2026-03-11", ContractState::Cancelled)]);
 }

@@ -85,7 +85,10 @@ operations! {
     DELETE "/auth/user/{api_key_ref}" Needs::Administrator => auth::delete_key;
 
     POST "/api/usage/event" USAGE => usage::record_event;
+    POST "/api/usage/event/update" USAGE => usage::update_event;
+    GET "/api/usage/event/history/{event_ref}" READ => usage::get_event_history;
     GET "/api/usage/event/{event_ref}" READ => usage::get_event;
+    DELETE "/api/usage/event/{event_ref}" USAGE => usage::delete_event;
 
     POST "/api/usage/products/" CATALOG => usage_products::create_usage_product;
     POST "/api/usage/products/edit/{usage_product_ref}" CATALOG => usage_products::edit_usage_product;
@@ -93,6 +96,8 @@ operations! {
     GET "/api/usage/products/{usage_product_ref}" READ => usage_products::get_usage_product;
 
     POST "/api/contracts/" CONTRACTS => contracts::create_contract;
+    POST "/api/contracts/edit/{contract_ref}" CONTRACTS => contracts::edit_contract;
+    POST "/api/contracts/cancel/{contract_ref}" CONTRACTS => contracts::cancel_contract;
     GET "/api/contracts/filter" READ => contracts::list_contracts;
     GET "/api/contracts/invoices/current/{contract_ref}" READ => contracts::current_invoices;
     GET "/api/contracts/invoices/next/{contract_ref}" READ => contracts::next_invoices;
@@ -117,6 +122,9 @@ operations! {
 
     GET "/api/documents/filter" READ => documents::list_documents;
     GET "/api/documents/{document_ref}" READ => documents::get_document;
+    POST "/api/documents/issue/{document_ref}" DOCUMENTS => documents::issue_document;
+    POST "/api/documents/void/{document_ref}" DOCUMENTS => documents::void_document;
+    POST "/api/documents/payments/{document_ref}" DOCUMENTS => documents::record_payment;
 
     POST "/api/billing/run" DOCUMENTS => billing::run_billing;
 

@@ -149,15 +149,6 @@ async fn refused_events_say_why_and_leave_nothing() {
 }
 
 #[actix_web::test]
-async fn what_later_releases_bring_is_refused_and_not_half_done() {
-    let caller = Caller::new().await;
-    caller.contract().await;
-    let contract = r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
-        "billing_end_date":"2026-12-31","payment_time":"BEFORE_USE"}]}"#;
-    assert_eq!(caller.post("/api/contracts/", contract).await.problem(), (422, "not_supported_yet".to_owned()));
-}
-
-#[actix_web::test]
 async fn catalog_entries_are_made_once_and_edited_in_part() {
     let caller = Caller::new().await;
     for (path, reference, extra) in [

@@ -27,7 +27,7 @@ async fn an_unknown_path_is_a_404_with_or_without_a_credential() {
         "/api",
         "/api/",
         "/api/nonsense",
-        "/api/contracts/cancel/x",
+        "/api/contracts/renew/x",
         "/api//contracts",
         "/auth",
         "/API/contracts",
@@ -53,7 +53,7 @@ async fn a_wrong_method_is_a_405_that_names_the_right_ones() {
         ("/api/contracts/", "POST"),
         ("/api/contracts/filter", "GET"),
         ("/api/customers/edit/x/", "POST"),
-        ("/api/usage/event/x", "GET"),
+        ("/api/usage/event/x", "GET, DELETE"),
         ("/auth/user/x", "DELETE"),
         ("/health/live", "GET"),
     ] {

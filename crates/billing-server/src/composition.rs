@@ -17,6 +17,8 @@ use crate::settings::StoreSettings;
 
 /// Who issues our tokens, and whom they are for.
 const TOKEN_ISSUER: &str = "usage-billing";
+/// How long a bearer token works where nothing else is set, in seconds.
+const DEFAULT_TOKEN_LIFETIME_SECONDS: i64 = 3600;
 /// The fewest bytes of a configured signing secret.
 const MIN_SECRET_BYTES: usize = 32;
 
@@ -33,16 +35,23 @@ pub(crate) struct SignerSettings {
     pub(crate) lifetime_seconds: i64,
 }
 
-impl Default for SignerSettings {
-    fn default() -> Self {
-        Self { secrets: Vec::new(), lifetime_seconds: 3600 }
-    }
-}
-
 /// Opens the database that the settings name.
 pub(crate) fn open(store: &StoreSettings) -> Outcome<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     Ok(Database::open(&url, DatabaseOptions { connections: store.database_connections, ..DatabaseOptions::default() })?)
+}
+
+/// Opens a database that has to be there already, with its schema up to date; changes nothing.
+pub(crate) fn open_as_it_is(store: &StoreSettings) -> Outcome<Database> {
+    let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
+    if let Some(file) = url.file().filter(|file| !file.exists()) {
+        return Err(Failure::Setting(format!("there is no database at {}", file.display())));
+    }
+    let database = open(store)?;
+    if !database.pending_migrations().map_err(Failure::store)?.is_empty() {
+        return Err(Failure::Setting("the schema is not up to date: run `usage-billing migrate` first".to_owned()));
+    }
+    Ok(database)
 }
 
 /// Opens the database and brings its schema up to date.
@@ -56,33 +65,39 @@ pub(crate) fn open_migrated(store: &StoreSettings) -> Outcome<Database> {
 }
 
 impl Composition {
-    /// With the machine's clock.
+    /// What a server needs: secrets that all replicas share, made where there are none.
     pub(crate) fn new(database: Database, signer: SignerSettings) -> Outcome<Self> {
-        Self::with_clock(database, signer, Arc::new(SystemClock))
-    }
-
-    /// With a clock of the caller's.
-    pub(crate) fn with_clock(database: Database, signer: SignerSettings, clock: Arc<dyn Clock>) -> Outcome<Self> {
         let keys = RandomKeys;
-        let now = clock.now();
+        let now = SystemClock.now();
         let bearer = match signer.secrets.as_slice() {
             [] => shared_secrets(&database, &keys, now, SecretPurpose::BearerToken)?,
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
         };
-        let cookie = shared_secrets(&database, &keys, now, SecretPurpose::SessionCookie)?;
-        let cookie_key = cookie_key(&cookie)?;
-        let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
-        let services = Services {
-            store: Arc::new(database),
-            clock,
-            ids: Arc::new(UuidV7),
-            passwords: Arc::new(BcryptPasswords::new()),
-            keys: Arc::new(keys),
-            tokens: Arc::new(tokens),
-            token_lifetime_seconds: signer.lifetime_seconds,
-        };
+        let cookie_key = cookie_key(&shared_secrets(&database, &keys, now, SecretPurpose::SessionCookie)?)?;
+        let services =
+            Services { token_lifetime_seconds: signer.lifetime_seconds, ..services(database, Arc::new(SystemClock), bearer)? };
         Ok(Self { services, cookie_key })
     }
+}
+
+/// What a command needs that serves nobody: it signs no token that anyone is given, and leaves no secret behind.
+pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services> {
+    let secret = RandomKeys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
+    services(database, clock, vec![bearer])
+}
+
+fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services> {
+    let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
+    Ok(Services {
+        store: Arc::new(database),
+        clock,
+        ids: Arc::new(UuidV7),
+        passwords: Arc::new(BcryptPasswords::new()),
+        keys: Arc::new(RandomKeys),
+        tokens: Arc::new(tokens),
+        token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
+    })
 }
 
 /// The newest shared secret, cut to what the key takes.

@@ -21,7 +21,7 @@ use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
-use crate::composition::{Composition, SignerSettings};
+use crate::composition;
 use crate::failure::{Failure, Outcome};
 use crate::sample::{call_tiers, contract, customer, fixed, line, month_of, price, pricing, usage, usage_product};
 use crate::say;
@@ -79,8 +79,7 @@ pub(crate) fn demo(settings: DemoSettings) -> Outcome<()> {
 fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
     let database = Database::open(url, DatabaseOptions::default())?;
     database.migrate().map_err(Failure::store)?;
-    let composition = Composition::with_clock(database, SignerSettings::default(), Arc::clone(clock) as Arc<dyn Clock>)?;
-    let services = &composition.services;
+    let services = &composition::offline(database, Arc::clone(clock) as Arc<dyn Clock>)?;
 
     let this_month = month_of(services);
     let last_month = plus_months(this_month, -1);

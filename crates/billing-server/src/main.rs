@@ -12,12 +12,13 @@ mod settings;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use billing_domain::text::Line;
 use clap::Parser;
 use secrecy::ExposeSecret;
 
-use crate::composition::{Composition, SignerSettings};
+use crate::environment::SystemClock;
 use crate::failure::{Failure, Outcome};
 use crate::settings::{AdminCommand, Cli, Command, OrganizationCommand};
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Some(Command::Admin { command: AdminCommand::Create { email, organization, password, store } }) => {
             create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
         }
+        Some(Command::Verify(store)) => verify(&store),
         Some(Command::Openapi) => say(&billing_http::openapi_json()),
         Some(Command::Demo(settings)) => demo::demo(settings),
     };
@@ -61,17 +63,29 @@ fn migrate(store: &settings::StoreSettings) -> Outcome<()> {
     }
 }
 
+fn verify(store: &settings::StoreSettings) -> Outcome<()> {
+    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
+    let seen = billing_application::verify::verify(&services)?;
+    for finding in &seen.findings {
+        say(&format!("{}: {}", finding.subject, finding.detail))?;
+    }
+    let looked_at = format!("{} contracts, {} documents and {} events", seen.contracts, seen.documents, seen.events);
+    match seen.findings.len() {
+        0 => say(&format!("Looked at {looked_at}: every invariant holds.")),
+        wrong => Err(Failure::Failed(format!("looked at {looked_at}: {wrong} things are wrong"))),
+    }
+}
+
 fn create_organization(name: &str, store: &settings::StoreSettings) -> Outcome<()> {
     let name = text("NAME", name)?;
-    let composition = Composition::new(composition::open_migrated(store)?, SignerSettings::default())?;
-    let organization = billing_application::organizations::create_organization(&composition.services, &name)?;
+    let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
+    let organization = billing_application::organizations::create_organization(&services, &name)?;
     say(&format!("Made organization {} ({}).", organization.name, organization.id))
 }
 
 fn create_admin(email: &str, organization: &str, password: Option<&str>, store: &settings::StoreSettings) -> Outcome<()> {
     let (email, organization) = (text("--email", email)?, text("--organization", organization)?);
-    let composition = Composition::new(composition::open_migrated(store)?, SignerSettings::default())?;
-    let services = &composition.services;
+    let services = &composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
     let generated = match password {
         Some(_) => None,
         None => Some(services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?),

@@ -36,6 +36,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: AdminCommand,
     },
+    /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
+    Verify(StoreSettings),
     /// Prints the OpenAPI document.
     Openapi,
     /// Bills a sample catalog's last month and prints every document and where its numbers come from.

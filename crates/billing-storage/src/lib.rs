@@ -22,6 +22,7 @@ mod failure;
 mod json;
 mod leaf;
 mod migrate;
+mod on_document;
 mod one_of;
 mod ports;
 mod row;

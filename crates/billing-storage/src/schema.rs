@@ -123,7 +123,7 @@ tables! {
         created_by -> Nullable<Text>,
         po_number -> Nullable<Text>,
     }
-    contract_products (contract_id, customer_id, product_no, in_force_from) {
+    contract_products (contract_id, customer_id, product_no, version) {
         contract_id -> Id,
         customer_id -> Id,
         product_no -> Integer,
@@ -205,6 +205,16 @@ tables! {
         content -> Json,
         issued_at -> Ts,
     }
+    payments (payment_id, customer_id) {
+        payment_id -> Id,
+        customer_id -> Id,
+        document_id -> Id,
+        amount_minor -> BigInt,
+        paid_date -> Day,
+        reference -> Nullable<Text>,
+        recorded_at -> Ts,
+        recorded_by -> Text,
+    }
     number_series (organization_id, entity_ref, kind) {
         organization_id -> Id,
         entity_ref -> Text,
@@ -249,8 +259,33 @@ tables! {
         revised_by -> Text,
         deleted -> Bool,
     }
+    usage_event_revisions (event_id, customer_id, revision) {
+        event_id -> Id,
+        customer_id -> Id,
+        contract_id -> Id,
+        product_no -> Integer,
+        usage_product_ref -> Text,
+        service_start -> Day,
+        service_end -> Day,
+        document_id -> Id,
+        occurred_at -> Ts,
+        quantity -> Dec,
+        report_data -> Nullable<Json>,
+        validations -> Nullable<Json>,
+        format_ref -> Nullable<Text>,
+        format_version -> Nullable<Integer>,
+        raw_event -> Nullable<Json>,
+        recorded_at -> Ts,
+        revision -> Integer,
+        revised_at -> Ts,
+        revised_by -> Text,
+        deleted -> Bool,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
-diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, issued_documents);
-diesel::allow_tables_to_appear_in_same_query!(usage_events, customers);
+diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments);
+diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
+diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
+diesel::allow_tables_to_appear_in_same_query!(customers, usage_events);
+diesel::allow_tables_to_appear_in_same_query!(customers, usage_event_revisions);

@@ -139,7 +139,7 @@ impl FromSql<Ts, Sqlite> for Timestamp {
     }
 }
 
-fn days_since_1970(date: NaiveDate) -> i64 {
+pub(crate) fn days_since_1970(date: NaiveDate) -> i64 {
     (date - NaiveDate::default()).num_days()
 }
 

@@ -56,12 +56,16 @@ macro_rules! with_conn {
             $crate::tx::Connection::Sqlite($connection) => {
                 #[allow(dead_code, reason = "named by boxed queries alone")]
                 type Db = diesel::sqlite::Sqlite;
+                #[allow(dead_code, reason = "named by long reads alone")]
+                type RowByRow = diesel::connection::DefaultLoadingMode;
                 let run = |$connection: &mut diesel::sqlite::SqliteConnection| -> diesel::QueryResult<_> { $body };
                 run($connection)
             }
             $crate::tx::Connection::Postgres($connection) => {
                 #[allow(dead_code, reason = "named by boxed queries alone")]
                 type Db = diesel::pg::Pg;
+                #[allow(dead_code, reason = "named by long reads alone")]
+                type RowByRow = diesel::pg::PgRowByRowLoadingMode;
                 let run = |$connection: &mut diesel::pg::PgConnection| -> diesel::QueryResult<_> { $body };
                 run($connection)
             }

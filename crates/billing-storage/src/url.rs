@@ -60,7 +60,7 @@ impl DatabaseUrl {
     }
 
     /// The file, of a SQLite database.
-    pub(crate) fn file(&self) -> Option<&Path> {
+    pub fn file(&self) -> Option<&Path> {
         match &self.0 {
             Address::Sqlite(path) => Some(path),
             Address::Postgres(_) => None,

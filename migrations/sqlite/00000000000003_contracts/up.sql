@@ -17,6 +17,7 @@ CREATE TABLE contracts (
     PRIMARY KEY (contract_id, customer_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contracts_of_customer ON contracts (customer_id, created_at, contract_id);
+CREATE INDEX contracts_of_organization ON contracts (organization_id, contract_id);
 CREATE INDEX contracts_due ON contracts (next_due_at, contract_id) WHERE next_due_at IS NOT NULL;
 
 CREATE TABLE contract_versions (
@@ -30,7 +31,8 @@ CREATE TABLE contract_versions (
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id)
 ) STRICT, WITHOUT ROWID;
 
--- What holds for a product from a date on, until the next row's date: terms, or the reason why there are none.
+-- What a version says of a product from a date on: terms, or the reason why there are none. A later version takes the place of all
+-- before it from its date on, also where that is the same as theirs or earlier.
 CREATE TABLE contract_products (
     contract_id   BLOB NOT NULL,
     customer_id   BLOB NOT NULL,
@@ -39,7 +41,7 @@ CREATE TABLE contract_products (
     version       INTEGER NOT NULL,
     end_reason    TEXT CHECK (end_reason IN ('CANCELLED', 'REMOVED')),
     terms         TEXT,
-    PRIMARY KEY (contract_id, customer_id, product_no, in_force_from),
+    PRIMARY KEY (contract_id, customer_id, product_no, version),
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id),
     CHECK ((end_reason IS NULL) <> (terms IS NULL))
 ) STRICT, WITHOUT ROWID;

@@ -44,6 +44,7 @@ CREATE TABLE documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX documents_of_contract ON documents (customer_id, contract_id, created_at, document_id);
 CREATE INDEX documents_of_organization ON documents (organization_id, created_at, document_id);
+CREATE INDEX documents_of_parent ON documents (customer_id, parent_document_id, purpose, kind) WHERE parent_document_id IS NOT NULL;
 
 -- The products on a document, with the rates it was opened with.
 CREATE TABLE document_parts (
@@ -64,8 +65,10 @@ CREATE TABLE document_parts (
 ) STRICT, WITHOUT ROWID;
 -- A product's period is billed once: one document in force per slot.
 CREATE UNIQUE INDEX document_parts_in_force ON document_parts (customer_id, contract_id, product_no, period_start, slot) WHERE active;
+-- What a new document replaces.
+CREATE INDEX document_parts_void ON document_parts (customer_id, contract_id, product_no, period_start, slot) WHERE NOT active;
 
--- What each line of a document bills, for summing up what a service period was billed already.
+-- What each line of an issued document or an open adjustment bills, for summing up what a service period was billed already.
 CREATE TABLE document_lines (
     document_id          BLOB NOT NULL,
     customer_id          BLOB NOT NULL,
@@ -100,6 +103,7 @@ CREATE TABLE issued_documents (
     PRIMARY KEY (document_id, customer_id),
     FOREIGN KEY (document_id, customer_id) REFERENCES documents (document_id, customer_id)
 ) STRICT;
+CREATE INDEX issued_documents_chain ON issued_documents (organization_id, entity_ref, kind, chain_position);
 
 CREATE TABLE payments (
     payment_id   BLOB NOT NULL,
@@ -113,6 +117,7 @@ CREATE TABLE payments (
     PRIMARY KEY (payment_id, customer_id),
     FOREIGN KEY (document_id, customer_id) REFERENCES documents (document_id, customer_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX payments_of_document ON payments (customer_id, document_id);
 
 -- One counter per entity and kind of document, one per organization for contracts (kind CONTRACT, entity '').
 -- A counter row rolls back with its transaction; a sequence would leave gaps.

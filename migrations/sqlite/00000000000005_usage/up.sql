@@ -47,7 +47,9 @@ CREATE TABLE usage_events (
     PRIMARY KEY (event_id, customer_id),
     FOREIGN KEY (document_id, customer_id) REFERENCES documents (document_id, customer_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX usage_events_of_document ON usage_events (customer_id, document_id);
+-- The one index beside the key: another would cost a third of the events per second on SQLite. It finds the events of a service
+-- period, to count them again, and by steps from period to period those of a document.
+CREATE INDEX usage_events_of_period ON usage_events (customer_id, contract_id, product_no, service_start, document_id);
 
 -- Superseded revisions only, written when an event changes: an event that never does costs one row.
 CREATE TABLE usage_event_revisions (
@@ -67,6 +69,7 @@ CREATE TABLE usage_event_revisions (
     format_ref        TEXT,
     format_version    INTEGER,
     raw_event         TEXT,
+    recorded_at       INTEGER NOT NULL,
     revised_at        INTEGER NOT NULL,
     revised_by        TEXT NOT NULL,
     deleted           INTEGER NOT NULL,

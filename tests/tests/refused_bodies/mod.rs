@@ -211,17 +211,6 @@ pub(crate) fn contracts() -> Vec<(Value, Refusal)> {
     rows
 }
 
-/// Contracts whose billing rules come with a later release.
-pub(crate) fn contracts_of_later_releases() -> Vec<Value> {
-    let at = |name: &str, value: &str| with(catalog::contract("acme"), &format!("/products/0/{name}"), value);
-    vec![
-        at("payment_time", "BEFORE_USE"),
-        at("payment_time", "BEFORE_PERIOD"),
-        at("payment_time", "DURING_USE"),
-        at("net_terms", "DUE_UPON_USAGE"),
-    ]
-}
-
 pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
     let taken = |errors| Refusal { status: 409, code: "already_exists", errors };
     let mut rows = vec![

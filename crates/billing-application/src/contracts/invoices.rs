@@ -3,8 +3,8 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, day_after};
-use billing_domain::contract::{ContractProduct, ProductPeriod};
-use billing_domain::document::linking::Slot;
+use billing_domain::contract::ContractProduct;
+use billing_domain::document::linking::{Share, Slot, share, share_for_usage};
 use billing_domain::document::{Document, Lifecycle};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::ContractRef;
@@ -23,21 +23,29 @@ pub fn current_invoices(
     principal: &Principal,
     contract_ref: ContractRef,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, &|product, today| product.period_at(today))
+    invoices(services, principal, contract_ref, &|product, today| {
+        product.period_at(today).map(|current| share(product, current, Slot::Period)).into_iter().collect()
+    })
 }
 
-/// The documents of the period after the current one; of the first period when the contract hasn't started.
+/// The documents of the period after the current one; of the first period when the contract hasn't started. Usage
+/// that no next period takes over is on a closing invoice.
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`].
 pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, &|product, today| match product.period_at(today) {
-        Some(current) => product.period_after(current.period.span().end()),
-        None => product.first_period().filter(|first| today < first.period.span().start()),
+    invoices(services, principal, contract_ref, &|product, today| {
+        let current = product.period_at(today);
+        let next = match current {
+            Some(current) => product.period_after(current.period.span().end()),
+            None => product.first_period().filter(|first| today < first.period.span().start()),
+        };
+        let closing = current.map(|current| share_for_usage(product, current)).filter(|share| share.slot == Slot::Closing);
+        closing.into_iter().chain(next.map(|next| share(product, next, Slot::Period))).collect()
     })
 }
 
-type Pick<'a> = &'a dyn for<'c> Fn(&'c ContractProduct, Date) -> Option<ProductPeriod<'c>>;
+type Pick<'a> = &'a dyn for<'c> Fn(&'c ContractProduct, Date) -> Vec<Share<'c>>;
 
 fn invoices(
     services: &Services,
@@ -54,15 +62,20 @@ fn invoices(
         let mut covered = Vec::new();
         for product in &account.contract.products {
             let Some(terms) = product.newest_terms() else { continue };
-            let Some(own) = pick(product, account.today(terms, now)?) else { continue };
-            stored.extend(stored_in(tx, &account, own.period.span())?);
-            let share = account.share_in(own, Slot::Period)?;
-            if covered.contains(&product.no) || account.stored(tx, &share)?.is_some() {
-                continue;
+            for share in pick(product, account.today(terms, now)?) {
+                let open = account.stored(tx, &share)?;
+                let is_open = open.is_some();
+                match share.slot {
+                    Slot::Closing => stored.extend(open),
+                    Slot::Period | Slot::UsageDebit => stored.extend(stored_in(tx, &account, share.own.period.span())?),
+                }
+                if is_open || covered.contains(&(product.no, share.slot)) {
+                    continue;
+                }
+                let plan = account.plan(tx, &share)?;
+                covered.extend(plan.shares.iter().map(|(share, _)| (share.own.product_no, share.slot)));
+                planned.push(plan);
             }
-            let plan = account.plan(tx, &share)?;
-            covered.extend(plan.shares.iter().map(|(share, _)| share.own.product_no));
-            planned.push(plan);
         }
         stored.sort_by_key(|document| document.head.document_ref);
         stored.dedup_by_key(|document| document.head.document_ref);

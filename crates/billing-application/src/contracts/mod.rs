@@ -1,8 +1,10 @@
 //! Contracts: make, read, list, and what they bill now and next.
 
+mod amend;
 mod create;
 mod invoices;
 
+pub use amend::{cancel_contract, edit_contract};
 pub use create::{ContractRequest, create_contract};
 pub use invoices::{current_invoices, next_invoices};
 
@@ -83,8 +85,7 @@ fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResul
             entity.ok_or_else(|| corrupt("an entity", entity_ref, "is not there"))?.profile.time_zone
         }
     };
-    let today = zone.service_date(now);
-    Ok(ContractView { state: contract.state(today), contract, today })
+    Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now) })
 }
 
 fn first_entity(contract: &Contract) -> Option<&EntityRef> {

@@ -1,7 +1,9 @@
-//! Usage: taking events and reading them back.
+//! Usage: taking events, changing them, and reading them back.
 
+mod change;
 mod read;
 mod record;
 
-pub use read::{EventView, get_event};
+pub use change::{EventUpdate, delete_event, update_event};
+pub use read::{EventAction, EventRevision, EventView, event_history, get_event};
 pub use record::{NamedCustomer, NamedUsageProduct, NewUsageEvent, RecordedUsage, record_usage};

@@ -9,25 +9,23 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::contract::ProductPeriod;
 use billing_domain::document::linking::{Share, share_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::{RatedShare, usage_key};
-use billing_domain::document::{Document, DocumentHead, Lifecycle};
+use billing_domain::document::totals::usage_key;
 use billing_domain::matching::{EventFacts, match_event};
-use billing_domain::money::Currency;
 use billing_domain::party::Customer;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{CustomerRef, EventRef, UsageProductRef};
+use billing_domain::refs::{CustomerRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::Line;
 use billing_domain::usage::{MAX_AHEAD_SECONDS, Placement, ReportData, UsageEvent, Validations};
 use billing_domain::violation::Violations;
 
 use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
-use crate::ledger::{Account, Planned, corrupt, entities_of};
+use crate::ledger::{Account, Change, corrupt, entities_of, settle};
 
 /// How often a contract or document may change between finding and holding it before the store is called
 /// contended.
-const MAX_HOLD_ATTEMPTS: u32 = 4;
+pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 
 /// A customer, by reference or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +110,15 @@ impl From<StoreError> for Stop {
     }
 }
 
+/// Refuses a timestamp too far ahead of the clock.
+pub(super) fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> UseCaseResult<()> {
+    if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
+        let detail = "must not be more than 5 minutes ahead of the server's clock";
+        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
+    }
+    Ok(())
+}
+
 fn record_one(
     services: &Services,
     tx: &mut dyn Tx,
@@ -119,10 +126,7 @@ fn record_one(
     event: &NewUsageEvent,
     now: Timestamp,
 ) -> UseCaseResult<RecordedUsage> {
-    if event.occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
-        let detail = "must not be more than 5 minutes ahead of the server's clock";
-        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
-    }
+    refuse_future(event.occurred_at, now)?;
     let (customer, usage_product_ref) = resolve(tx, principal, event)?;
     let customer_id = customer.id;
     let facts = EventFacts {
@@ -130,13 +134,8 @@ fn record_one(
         occurred_at: event.occurred_at,
         validations: event.validations.as_ref(),
     };
-    let (account, stored) = hold_account(tx, principal, customer, facts)?;
-    let (period, share) = place(&account, facts)?;
-    let target = match stored {
-        Some(Document { head, lifecycle: Lifecycle::Draft }) => Target::Draft(Box::new(head)),
-        Some(_) => return Err(UseCaseError::NotSupportedYet("usage of a period whose document is issued")),
-        None => Target::Planned(account.plan(tx, &share)?),
-    };
+    let account = hold_account(tx, principal, customer, facts)?;
+    let (period, _) = place(&account, facts)?;
 
     let organization = principal.organization;
     let event_ref = EventRef::from_uuid(services.ids.new_id());
@@ -144,10 +143,14 @@ fn record_one(
     let totals = tx.lock_usage(organization, customer_id, std::slice::from_ref(&key))?;
     let (_, before) = totals.first().ok_or_else(|| corrupt("a running total", &usage_product_ref, "is not there"))?;
     let after = before.plus(event.occurred_at, event_ref, event.quantity)?;
-    let (currency, rated) = target.rated(&account)?;
-    account.content(tx, currency, &rated, Some((&key, after)))?;
-
-    let head = target.open(services, tx, &account)?;
+    let change = Change { period, usage_product_ref: &usage_product_ref, before: *before, after, standing: None };
+    let head = settle(services, tx, &account, change, now)?;
+    let placement = Placement {
+        contract_ref: account.contract.contract_ref,
+        product_no: period.product_no,
+        service_period: period.period.span(),
+        document_ref: head.document_ref,
+    };
     let event = UsageEvent {
         event_ref,
         customer_id,
@@ -156,12 +159,7 @@ fn record_one(
         quantity: event.quantity,
         report_data: event.report_data.clone(),
         validations: event.validations.clone(),
-        placement: Placement {
-            contract_ref: account.contract.contract_ref,
-            product_no: period.product_no,
-            service_period: period.period.span(),
-            document_ref: head.document_ref,
-        },
+        placement,
         formatted: None,
         recorded_at: now,
         revision: 1,
@@ -174,64 +172,52 @@ fn record_one(
     Ok(RecordedUsage { event, document_number: head.number })
 }
 
-/// The document an event goes on: there already, or to be opened for it.
-enum Target<'c> {
-    Draft(Box<DocumentHead>),
-    Planned(Planned<'c>),
-}
-
-impl<'c> Target<'c> {
-    fn rated(&self, account: &'c Account) -> UseCaseResult<(Currency, Vec<RatedShare<'c>>)> {
-        match self {
-            Self::Draft(head) => Ok((head.currency, account.rated_shares(head)?)),
-            Self::Planned(planned) => Ok((planned.currency(), planned.rated())),
-        }
-    }
-
-    fn open(self, services: &Services, tx: &mut dyn Tx, account: &Account) -> UseCaseResult<DocumentHead> {
-        match self {
-            Self::Draft(head) => Ok(*head),
-            Self::Planned(planned) => account.open(services, tx, &planned),
-        }
-    }
-}
-
-/// Finds the contract an event lands on and holds it: exclusively where a document has to be opened, shared
-/// where one is there, so that nothing moves between here and the commit.
-fn hold_account(
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    customer: Customer,
-    facts: EventFacts<'_>,
-) -> UseCaseResult<(Account, Option<Document>)> {
+/// Finds the contract an event lands on and holds it: shared where the event goes on a draft that is there,
+/// exclusively where a document has to be opened or corrected, so that nothing moves between here and the commit.
+fn hold_account(tx: &mut dyn Tx, principal: &Principal, customer: Customer, facts: EventFacts<'_>) -> UseCaseResult<Account> {
     let organization = principal.organization;
     let mut lock = Lock::Shared;
     for _ in 0..MAX_HOLD_ATTEMPTS {
-        let contracts = tx.contracts_metering(organization, customer.id, facts.usage_product_ref)?;
-        let entities = entities_of(tx, organization, &contracts)?;
-        let contract = match_event(facts, &contracts, &entities)?.contract.clone();
-        let account = Account { organization, contract, customer: customer.clone(), entities };
-        let (_, share) = place(&account, facts)?;
-        if account.stored(tx, &share)?.is_none() {
+        let account = matching_account(tx, organization, &customer, facts)?;
+        if !goes_on_a_draft(tx, &account, facts)? {
             lock = Lock::Exclusive;
         }
         let contract = &account.contract;
         let version = tx.lock_contract(organization, contract.customer_id, contract.contract_ref, lock)?;
-        // Read again now that nobody can change it: the contract may have been edited, the document issued.
-        let stored = account.stored(tx, &share)?;
-        if version == Some(contract.version) && (stored.is_some() || lock == Lock::Exclusive) {
-            return Ok((account, stored));
+        // Look again now that nobody can change it: the contract may have been edited, the document issued.
+        if version == Some(contract.version) && (lock == Lock::Exclusive || goes_on_a_draft(tx, &account, facts)?) {
+            return Ok(account);
         }
     }
     Err(StoreError::Contended.into())
 }
 
+/// The account of the contract an event lands on.
+pub(super) fn matching_account(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer: &Customer,
+    facts: EventFacts<'_>,
+) -> UseCaseResult<Account> {
+    let contracts = tx.contracts_metering(organization, customer.id, facts.usage_product_ref)?;
+    let entities = entities_of(tx, organization, &contracts)?;
+    let contract = match_event(facts, &contracts, &entities)?.contract.clone();
+    Ok(Account { organization, contract, customer: customer.clone(), entities })
+}
+
+/// Whether an event only adds to the usage of a draft that is there.
+fn goes_on_a_draft(tx: &mut dyn Tx, account: &Account, facts: EventFacts<'_>) -> UseCaseResult<bool> {
+    let (period, share) = place(account, facts)?;
+    match account.stored(tx, &share)? {
+        Some(carrier) => Ok(carrier.is_draft() && !account.is_due_upon_usage(Some(&carrier), period)?),
+        None => Ok(false),
+    }
+}
+
 /// The period of the event's contract it counts in, and the share of a document that bills it.
-fn place<'c>(account: &'c Account, facts: EventFacts<'_>) -> UseCaseResult<(ProductPeriod<'c>, Share<'c>)> {
+pub(super) fn place<'c>(account: &'c Account, facts: EventFacts<'_>) -> UseCaseResult<(ProductPeriod<'c>, Share<'c>)> {
     let period = match_event(facts, std::slice::from_ref(&account.contract), &account.entities)?.period;
-    let product = account.contract.product(period.product_no);
-    let product = product.ok_or_else(|| corrupt("a contract", &account.contract.contract_ref, "has no such product"))?;
-    Ok((period, share_for_usage(product, period)))
+    Ok((period, share_for_usage(account.product(period.product_no)?, period)))
 }
 
 fn resolve(tx: &mut dyn Tx, principal: &Principal, event: &NewUsageEvent) -> UseCaseResult<(Customer, UsageProductRef)> {

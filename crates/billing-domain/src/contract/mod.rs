@@ -1,12 +1,13 @@
 //! Contracts: a chain of immutable versions, each in force from a date (billing rules 7).
 //! What they cost is [`rating`](crate::rating)'s and [`document`](crate::document)'s business.
 
+pub mod amendment;
 pub mod schedule;
 pub mod terms;
 
 use chrono::NaiveDate;
 
-use crate::calendar::{Period, Timestamp};
+use crate::calendar::{Period, TimeZone, Timestamp};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, ProductNo};
 use crate::text::Line;
 use crate::violation::Violations;
@@ -44,7 +45,7 @@ pub struct Contract {
 pub struct ContractProduct {
     /// Kept for the contract's whole life.
     pub no: ProductNo,
-    /// Versions of its terms, oldest first, each with a later date than the one before.
+    /// Versions of its terms, oldest first. From its date on, a version takes the place of all before it.
     pub segments: Vec<Segment>,
 }
 
@@ -111,11 +112,13 @@ impl Contract {
         format!("C-{}", self.number)
     }
 
-    /// Its state on a day.
-    pub fn state(&self, today: NaiveDate) -> ContractState {
+    /// Its state at an instant, by a zone's calendar.
+    pub fn state(&self, zone: TimeZone, now: Timestamp) -> ContractState {
+        let today = zone.service_date(now);
         let start = self.products.iter().filter_map(|product| product.billed().map(Period::start)).min();
         let over = match self.effective_end_date() {
-            Some(last) => today > last,
+            // One that was cancelled at once is over on the day itself.
+            Some(last) => today > last || self.cancelled_at.is_some_and(|at| last <= zone.service_date(at)),
             // Without a billed day a cancelled contract is over; one that never had products isn't.
             None => self.cancelled_at.is_some(),
         };
@@ -156,6 +159,11 @@ impl ContractProduct {
         self.terms().last()
     }
 
+    /// Whether an edit left it out.
+    pub fn is_removed(&self) -> bool {
+        matches!(self.segments.last(), Some(Segment { agreed: Agreed::Ended(EndReason::Removed), .. }))
+    }
+
     /// All terms, oldest first.
     pub fn terms(&self) -> impl Iterator<Item = &ProductTerms> {
         self.segments.iter().filter_map(|segment| match &segment.agreed {
@@ -166,9 +174,9 @@ impl ContractProduct {
 
     /// From the first day billed to the last; `None` when no day is.
     pub fn billed(&self) -> Option<Period> {
-        let first = self.clipped_terms().next()?.1;
-        let last = self.clipped_terms().last()?.1;
-        Period::new(first.start(), last.end())
+        let first = self.clipped_terms().map(|(_, range)| range.start()).min()?;
+        let last = self.clipped_terms().map(|(_, range)| range.end()).max()?;
+        Period::new(first, last)
     }
 
     /// The period a day is billed in.
@@ -205,7 +213,8 @@ impl ContractProduct {
     fn clipped_terms(&self) -> impl Iterator<Item = (&ProductTerms, Period)> {
         self.segments.iter().enumerate().filter_map(|(i, segment)| {
             let Agreed::Billed(terms) = &segment.agreed else { return None };
-            let until = self.segments.get(i + 1).map_or(NaiveDate::MAX, |next| next.in_force_from);
+            // A later version rules from its date on, also where it begins before an earlier one.
+            let until = self.segments[i + 1..].iter().map(|later| later.in_force_from).min().unwrap_or(NaiveDate::MAX);
             let in_force = Period::new(segment.in_force_from, until)?;
             Some((&**terms, terms.schedule.range().intersection(in_force)?))
         })

@@ -201,6 +201,26 @@ impl ProductTerms {
         })
     }
 
+    /// The request that leads to these terms: what an edit starts from.
+    pub fn as_request(&self) -> RequestedProduct {
+        let range = self.schedule.range();
+        RequestedProduct {
+            pricing_ref: self.pricing.pricing_ref.clone(),
+            billing_start_date: range.start(),
+            billing_end_date: range.last_day(),
+            line_items: Some(self.line_items.iter().map(|item| item.id.clone()).collect()),
+            entity_ref: self.stated_entity.clone(),
+            billing_cycle: Some(self.schedule.cycle()),
+            issue_day: self.schedule.issue_day(),
+            payment_time: Some(self.payment_time),
+            tax: self.tax,
+            discount: self.discount,
+            net_terms: self.net_terms,
+            note: self.note.clone(),
+            payment: self.payment.clone(),
+        }
+    }
+
     /// Whether a selected line item is priced by a usage product's events.
     pub fn meters(&self, usage_product_ref: &UsageProductRef) -> bool {
         self.metered_products().any(|metered| metered == usage_product_ref)

@@ -32,7 +32,7 @@ pub struct Share<'c> {
     pub own: ProductPeriod<'c>,
     /// Which of that period's documents.
     pub slot: Slot,
-    /// The period whose fixed items it bills.
+    /// The period whose fixed items it bills, and what of its usage is paid in advance.
     pub fixed: Option<ProductPeriod<'c>>,
     /// The period whose usage it bills, minimum fee included.
     pub usage: Option<ProductPeriod<'c>>,
@@ -49,6 +49,11 @@ impl Slot {
 }
 
 impl Share<'_> {
+    /// Whether it bills what is prepaid of the usage of [`fixed`](Self::fixed)'s period.
+    pub fn bills_prepaid(&self) -> bool {
+        self.slot == Slot::Period && self.own.terms.payment_time == PaymentTime::BeforeUse
+    }
+
     /// The first day it may be issued on: its natural day, or the terms' issue day if that is later.
     pub fn issue_day(&self) -> NaiveDate {
         let span = self.own.period.span();
@@ -77,6 +82,13 @@ pub fn share_for_usage<'c>(product: &'c ContractProduct, period: ProductPeriod<'
         },
     };
     share(product, own, slot)
+}
+
+/// The regular documents that bill a product's period, wherever they stand: its fixed items' and its usage's.
+pub fn shares_billing<'c>(product: &'c ContractProduct, period: ProductPeriod<'c>) -> Vec<Share<'c>> {
+    let of_fixed = share(product, period, Slot::Period);
+    let of_usage = share_for_usage(product, period);
+    if of_usage == of_fixed { vec![of_fixed] } else { vec![of_fixed, of_usage] }
 }
 
 /// The regular documents that belong to one of a product's periods, in the order they are issued.

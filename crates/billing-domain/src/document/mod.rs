@@ -1,15 +1,17 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
+pub mod correction;
 pub mod linking;
 pub mod numbering;
 pub mod totals;
 
 use chrono::NaiveDate;
 
+use crate::access::Actor;
 use crate::calendar::{Period, Timestamp, plus_days};
 use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, PaymentRef, ProductNo};
 use crate::text::{Line, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
@@ -95,6 +97,25 @@ pub struct Document {
     pub head: DocumentHead,
     /// How far it has come.
     pub lifecycle: Lifecycle,
+    /// What payments and credits say about it.
+    pub settlement: Settlement,
+}
+
+/// A payment recorded on a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// Reference.
+    pub payment_ref: PaymentRef,
+    /// What was paid; above zero.
+    pub amount: Money,
+    /// When.
+    pub paid_date: NaiveDate,
+    /// The payer's or the bank's reference.
+    pub reference: Option<Line>,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// Who recorded it.
+    pub recorded_by: Actor,
 }
 
 /// How far a document has come; each state owns what it brings.
@@ -194,12 +215,36 @@ impl Settlement {
         Self { paid: Money::zero(currency), credits: Money::zero(currency), paid_date: None }
     }
 
+    /// With the day noted on which nothing was left to pay of a total, where that is so (billing rules 6).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, AmountOutOfRange> {
+        let paid = self.amount_due(total)?.minor() <= 0;
+        Ok(Self { paid_date: if paid { self.paid_date.or(Some(on)) } else { None }, ..self })
+    }
+
     /// What is left to pay of a total.
     ///
     /// # Errors
     /// [`AmountOutOfRange`] on overflow.
     pub fn amount_due(&self, total: Money) -> Result<Money, AmountOutOfRange> {
         total.checked_sub(self.credits)?.checked_sub(self.paid)
+    }
+}
+
+impl Document {
+    /// Its state as the interface shows it.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amounts can't be held.
+    pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
+        self.lifecycle.state(&self.settlement)
+    }
+
+    /// Whether it is open.
+    pub const fn is_draft(&self) -> bool {
+        matches!(self.lifecycle, Lifecycle::Draft)
     }
 }
 

@@ -8,12 +8,13 @@
 
 use thiserror::Error;
 
-use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
+use crate::access::{Actor, AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
 use crate::calendar::{Period, Timestamp};
 use crate::catalog::{Pricing, UsageProduct};
 use crate::contract::Contract;
+use crate::document::correction::LedgerLine;
 use crate::document::linking::Slot;
-use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument};
+use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Payment, Settlement};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity, Organization};
 use crate::refs::{
@@ -138,6 +139,7 @@ pub trait Tx:
     + UsageEvents
     + Documents
     + NumberSeries
+    + Inspection
 {
 }
 
@@ -156,6 +158,7 @@ impl<T> Tx for T where
         + UsageEvents
         + Documents
         + NumberSeries
+        + Inspection
 {
 }
 
@@ -503,6 +506,18 @@ pub trait Contracts {
         after: Option<DueContract>,
         limit: u32,
     ) -> StoreResult<Vec<DueContract>>;
+    /// Stores a contract's next version: what it adds to the one before. The contract must be held
+    /// [`Lock::Exclusive`].
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn append_contract_version(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        at: Timestamp,
+        by: Actor,
+    ) -> StoreResult<()>;
     /// Brings the instant at which a contract next has something to issue forward; an earlier one stays.
     ///
     /// # Errors
@@ -540,6 +555,66 @@ pub trait UsageEvents {
     /// # Errors
     /// Any [`StoreError`].
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
+    /// Replaces an event by its next revision and keeps the superseded one.
+    ///
+    /// # Errors
+    /// Any [`StoreError`]; [`StoreError::Contended`] when the stored revision isn't the superseded one.
+    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
+    /// An event's superseded revisions, oldest first.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>>;
+    /// Puts all events of a document on another; their revisions stay as they are.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn move_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+    ) -> StoreResult<()>;
+    /// Puts those events of a document on another that count in one service period of a product.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    #[allow(clippy::too_many_arguments, reason = "the parts of one key")]
+    fn move_events_of_period(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+    ) -> StoreResult<()>;
+    /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
+    /// in bounded memory.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn recount_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        key: &UsageKey,
+        except: Option<EventRef>,
+    ) -> StoreResult<UsageTotal>;
+    /// A product's running totals with at least one event, of service periods that start on a day or later, by
+    /// their keys.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn usage_since(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        from: NaiveDate,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// Whether any event that isn't deleted stands on a document.
     ///
     /// # Errors
@@ -600,6 +675,19 @@ pub struct DocumentFilter {
     pub from: Option<NaiveDate>,
     /// Whose period starts on this day or earlier.
     pub to: Option<NaiveDate>,
+}
+
+/// A ledger line and the document it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentedLine {
+    /// The document.
+    pub document_ref: DocumentRef,
+    /// What it does: the sign its amounts count with.
+    pub kind: DocumentKind,
+    /// Whether it is a period's own document, rather than a child or an adjustment.
+    pub is_regular: bool,
+    /// The line.
+    pub line: LedgerLine,
 }
 
 /// Documents.
@@ -675,6 +763,112 @@ pub trait Documents {
         document_ref: DocumentRef,
         issued: &IssuedDocument,
     ) -> StoreResult<bool>;
+    /// Replaces what an amendment of its contract changes of a draft: slot, period, products and their rates, net terms
+    /// and payment details; `false` when it is a draft no more.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
+    /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn void_issued(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// The void document that was issued last in a slot of a product's period, by its number in the contract, because
+    /// clocks go back: what a new one replaces.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn last_void(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+        slot: Slot,
+    ) -> StoreResult<Option<DocumentRef>>;
+    /// The open adjustment of a kind that names a document as its parent; the oldest, when there are several.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn open_adjustment(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+        kind: DocumentKind,
+    ) -> StoreResult<Option<Document>>;
+    /// The documents that name one as parent, by creation; void ones too.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn documents_of_parent(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+    ) -> StoreResult<Vec<Document>>;
+    /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn ledger_lines(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<Vec<LedgerLine>>;
+    /// Replaces the ledger lines of a draft adjustment.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn put_ledger_lines(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        lines: &[LedgerLine],
+    ) -> StoreResult<()>;
+    /// The ledger lines of service periods on all documents that aren't void, each with its document.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn documented(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        periods: &[(ProductNo, NaiveDate)],
+    ) -> StoreResult<Vec<DocumentedLine>>;
+    /// Stores a payment of a document.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn insert_payment(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        payment: &Payment,
+    ) -> StoreResult<()>;
+    /// Replaces what payments and credits say about a document.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn settle_document(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        settlement: &Settlement,
+    ) -> StoreResult<()>;
     /// Puts a draft out of force; `false` when it is a draft no more.
     ///
     /// # Errors
@@ -686,6 +880,67 @@ pub trait Documents {
         document_ref: DocumentRef,
         at: Timestamp,
     ) -> StoreResult<bool>;
+}
+
+/// What `verify` looks at: everything there is, told as it is.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Inspection {
+    /// Every organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
+    /// An organization's contracts by reference, after one, at most `limit`.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn contracts_after(
+        &mut self,
+        organization: OrganizationId,
+        after: Option<ContractRef>,
+        limit: u32,
+    ) -> StoreResult<Vec<Contract>>;
+    /// The running totals of a contract, by their keys.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn usage_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// The same totals counted again from the events that aren't deleted; only those with an event.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn recount_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// The sum of a document's payments, in minor units.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn sum_of_payments(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<i64>;
+    /// Every series of document numbers that isn't 1…n, in a sentence each.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
+    /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,
+    /// in a sentence each.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
 }
 
 /// Sequences without gaps or repeats, under any concurrency, crash or roll-back.

@@ -1,11 +1,14 @@
 //! Contracts. What is read can be posted back: an answer has every field of a request, with what was agreed in it.
 
 use billing_application::contracts::{ContractRequest, ContractView};
+use billing_domain::calendar::Date;
 use billing_domain::catalog::MAX_LINE_ITEMS;
+use billing_domain::contract::amendment::{ContractEdit, ProductPatch, Reach};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit, MAX_CYCLE};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedProduct};
-use billing_domain::contract::{Agreed, ContractProduct, EndReason, MAX_PRODUCTS};
+use billing_domain::contract::{Agreed, ContractProduct, MAX_PRODUCTS};
 use billing_domain::money::Percentage;
+use billing_domain::patch::Patch;
 use billing_domain::refs::{CustomerRef, EntityRef, LineItemId, PricingRef};
 use billing_domain::violation::Violations;
 use serde::Serialize;
@@ -120,6 +123,135 @@ impl ContractBody {
     }
 }
 
+/// What of a contract is to change. Of the contract and of each product that stays, what is left out is kept and null
+/// clears; `products` is the new full list.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({
+    "include_current_invoice": false,
+    "products": [{"product_pricing_ref": "api", "discount": 15}]
+}))]
+pub(crate) struct ContractEditBody {
+    /// Whether the change applies to the current invoice; otherwise it starts from the next.
+    #[schema(default = false)]
+    include_current_invoice: Option<bool>,
+    /// May be repeated, but not changed.
+    customer_ref: Option<NamedRef>,
+    /// Purchase order number.
+    po_number: Option<LineText>,
+    /// The new full list of products: those that are missing end.
+    #[schema(max_items = 100)]
+    products: Option<Vec<ContractProductEditBody>>,
+}
+
+/// A product of an edit: one of the contract's, by its pricing, or a new one.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+pub(crate) struct ContractProductEditBody {
+    /// Related pricing; tells which product is meant.
+    product_pricing_ref: NamedRef,
+    /// First day billed; tells which product is meant where several have the pricing. Required of a new product.
+    billing_start_date: Option<DateText>,
+    /// Last day billed. Required of a new product.
+    billing_end_date: Option<DateText>,
+    /// Selected line items of the pricing; null for all.
+    #[schema(max_items = 200)]
+    line_items: Option<Vec<LineItemChoice>>,
+    /// Supplier entity.
+    entity_ref: Option<NamedRef>,
+    /// Interval of invoices.
+    billing_cycle: Option<BillingCycleBody>,
+    /// Date of the first invoice.
+    issue_day: Option<DateText>,
+    /// Timing of payment relative to the billing period.
+    payment_time: Option<PaymentTimeWord>,
+    /// Tax in percent.
+    tax: Option<PercentageInput>,
+    /// Discount in percent.
+    discount: Option<PercentageInput>,
+    /// Net terms.
+    net_terms: Option<NetTermsInput>,
+    /// Free text for the documents.
+    note: Option<ProseText>,
+    /// Bank account.
+    billing_bank_transfer_details: Option<BankTransferJson>,
+    /// Online payment.
+    billing_online_payment_details: Option<OnlinePaymentJson>,
+    /// Crypto wallet.
+    billing_crypto_details: Option<CryptoJson>,
+}
+
+impl ContractEditBody {
+    /// Reads an edit, and the customer it repeats.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: &Value) -> Result<(Option<CustomerRef>, ContractEdit), Violations> {
+        input::read(body, |fields| {
+            let customer_ref = fields.kept_or("customer_ref", |node| node.parsed(CustomerRef::parse));
+            let po_number = fields.patch("po_number", Node::line);
+            let products = match fields.patch("products", |node| node.list(MAX_PRODUCTS, product_patch)) {
+                Patch::Keep => None,
+                Patch::Clear => Some(Vec::new()),
+                Patch::Set(products) => Some(products),
+            };
+            let reach = reach(fields);
+            Some((customer_ref, ContractEdit { po_number, products, reach }))
+        })
+    }
+}
+
+/// How a contract is to end.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({"include_current_invoice": false}))]
+pub(crate) struct ContractCancelBody {
+    /// Whether the contract ends today; otherwise its current period is billed to the end.
+    #[schema(default = false)]
+    include_current_invoice: Option<bool>,
+}
+
+impl ContractCancelBody {
+    /// Reads a cancel; without a body it is by the default.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: Option<&Value>) -> Result<Reach, Violations> {
+        input::read_optional(body, |fields| Some(reach(fields)))
+    }
+}
+
+fn reach(fields: Fields<'_>) -> Reach {
+    match fields.optional("include_current_invoice", Node::boolean) {
+        Some(true) => Reach::CurrentInvoice,
+        Some(false) | None => Reach::NextInvoice,
+    }
+}
+
+fn product_patch(node: Node<'_>) -> Option<ProductPatch> {
+    node.object(|fields| {
+        let pricing_ref = fields.required("product_pricing_ref", |node| node.parsed(PricingRef::parse));
+        let (bank_transfer, online, crypto) = party::payment_patch(fields);
+        Some(ProductPatch {
+            billing_start_date: fields.kept_or("billing_start_date", Node::date),
+            billing_end_date: fields.kept_or("billing_end_date", Node::date),
+            line_items: fields.patch("line_items", |node| node.list(MAX_LINE_ITEMS, line_item)),
+            entity_ref: fields.patch("entity_ref", |node| node.parsed(EntityRef::parse)),
+            billing_cycle: fields.patch("billing_cycle", |node| node.object(billing_cycle)),
+            issue_day: fields.patch("issue_day", Node::date),
+            payment_time: fields.patch("payment_time", payment_time),
+            tax: fields.patch("tax", |node| node.decimal(Percentage::parse)),
+            discount: fields.patch("discount", |node| node.decimal(Percentage::parse)),
+            net_terms: fields.patch("net_terms", party::net_terms),
+            note: fields.patch("note", Node::prose),
+            bank_transfer,
+            online,
+            crypto,
+            pricing_ref: pricing_ref?,
+        })
+    })
+}
+
 fn product(node: Node<'_>) -> Option<RequestedProduct> {
     node.object(|fields| {
         let pricing_ref = fields.required("product_pricing_ref", |node| node.parsed(PricingRef::parse));
@@ -224,6 +356,9 @@ pub(crate) struct ContractProductJson {
     billing_end_date: DateText,
     /// Line items that are billed.
     line_items: Vec<LineItemChoice>,
+    /// The day these terms are in force from, where that is ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effective_from: Option<DateText>,
     /// Supplier entity, where the product states one.
     entity_ref: Option<NamedRef>,
     /// Interval of invoices.
@@ -261,21 +396,35 @@ pub(crate) struct BillingCycleJson {
 impl From<&ContractView> for ContractJson {
     fn from(view: &ContractView) -> Self {
         let contract = &view.contract;
-        let in_newest_version = |product: &&ContractProduct| {
-            !product.segments.last().is_some_and(|segment| segment.agreed == Agreed::Ended(EndReason::Removed))
-        };
-        let products = contract.products.iter().filter(in_newest_version).filter_map(ContractProduct::newest_terms);
+        let products = contract.products.iter().filter(|product| !product.is_removed());
+        let products = products.filter_map(|product| ContractProductJson::of(product, view.today));
         Self {
             contract_ref: AssignedRef::from(contract.contract_ref),
             customer_ref: NamedRef::from(&contract.customer_ref),
             po_number: contract.po_number.as_ref().map(LineText::from),
-            products: products.map(ContractProductJson::from).collect(),
+            products: products.collect(),
             state: ContractStateWord::from(view.state),
             version: contract.version,
             contract_number: contract.number_text(),
             effective_end_date: contract.effective_end_date().map(DateText::from),
             cancelled_at: contract.cancelled_at.map(TimestampText::from),
         }
+    }
+}
+
+impl ContractProductJson {
+    /// The newest terms of a product.
+    fn of(product: &ContractProduct, today: Date) -> Option<Self> {
+        let newest = product.segments.iter().rev().find_map(|segment| match &segment.agreed {
+            Agreed::Billed(terms) => Some((segment, &**terms)),
+            Agreed::Ended(_) => None,
+        });
+        let (segment, terms) = newest?;
+        // Terms that a cancel overtook never come into force.
+        let comes = || product.period_after(segment.in_force_from).is_some_and(|period| std::ptr::eq(period.terms, terms));
+        let ahead = segment.version > 1 && segment.in_force_from > today && comes();
+        let effective_from = ahead.then(|| DateText::from(segment.in_force_from));
+        Some(Self { effective_from, ..Self::from(terms) })
     }
 }
 
@@ -289,6 +438,7 @@ impl From<&ProductTerms> for ContractProductJson {
             billing_start_date: DateText::from(schedule.range().start()),
             billing_end_date: DateText::from(schedule.range().last_day()),
             line_items: terms.line_items.iter().map(|item| choice(&item.id)).collect(),
+            effective_from: None,
             entity_ref: terms.stated_entity.as_ref().map(NamedRef::from),
             billing_cycle: BillingCycleJson { unit: CycleUnitWord::from(cycle.unit()), cycle: cycle.count() },
             issue_day: schedule.issue_day().map(DateText::from),

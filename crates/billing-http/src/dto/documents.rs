@@ -1,14 +1,20 @@
 //! Documents: invoices, credits and debits, stored or previewed.
 
-use billing_application::documents::DocumentView;
+use billing_application::documents::{DocumentView, PaymentRequest, Related};
 use billing_domain::document::Parties;
 use billing_domain::document::totals::{BilledProduct, DocumentLine, Tax};
+use billing_domain::quantity::Quantity;
 use billing_domain::rating::RatedTier;
+use billing_domain::violation::Violations;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::input::{self, Node};
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, NetTermsValue, TimestampText};
+use super::wire::{
+    AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, NetTermsValue, QuantityInput, TimestampText,
+};
 use super::words::{DocumentKindWord, DocumentStateWord, PurposeWord};
 
 /// A document. Null is what it doesn't have yet.
@@ -126,6 +132,51 @@ pub(crate) struct RelatedDocumentJson {
     document_number: String,
     /// What it does to what the customer owes.
     kind: DocumentKindWord,
+    /// Why it exists.
+    purpose: PurposeWord,
+    /// How far it has come.
+    state: DocumentStateWord,
+}
+
+impl From<&Related> for RelatedDocumentJson {
+    fn from(related: &Related) -> Self {
+        Self {
+            document_ref: AssignedRef::from(related.document_ref),
+            document_number: related.number.to_string(),
+            kind: DocumentKindWord::from(related.kind),
+            purpose: PurposeWord::from(related.purpose),
+            state: DocumentStateWord::from(related.state),
+        }
+    }
+}
+
+/// A payment of a document.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({"amount": 129.71, "paid_date": "2026-12-02", "reference": "bank 4711"}))]
+pub(crate) struct PaymentBody {
+    /// Amount in the document's currency; above zero, at most the amount due.
+    amount: QuantityInput,
+    /// When it was paid; today when left out.
+    paid_date: Option<DateText>,
+    /// The payer's or the bank's reference.
+    reference: Option<LineText>,
+}
+
+impl PaymentBody {
+    /// Reads a payment.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: &Value) -> Result<PaymentRequest, Violations> {
+        input::read(body, |fields| {
+            // How many digits it may have is the document's currency's business.
+            let amount = fields.required("amount", |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned())));
+            let paid_date = fields.optional("paid_date", Node::date);
+            let reference = fields.optional("reference", Node::line);
+            Some(PaymentRequest { amount: amount?, paid_date, reference })
+        })
+    }
 }
 
 /// One product of a document.
@@ -230,7 +281,9 @@ impl From<&DocumentView> for DocumentJson {
             overdue: view.issued.is_some_and(|issued| issued.overdue),
             parent_document_ref: parent.map(|parent| AssignedRef::from(parent.document_ref)),
             parent_document_number: parent.map(|parent| parent.number.to_string()),
-            related_documents: Vec::new(),
+            related_documents: opened
+                .map(|opened| opened.related.iter().map(RelatedDocumentJson::from).collect())
+                .unwrap_or_default(),
             products: content.products.iter().map(DocumentProductJson::from).collect(),
             taxes: content.taxes.iter().map(TaxJson::from).collect(),
             sub_total: ExactNumber::from(content.sub_total),

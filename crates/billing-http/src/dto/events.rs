@@ -1,6 +1,9 @@
 //! Usage events, default shape in and formatted shape out.
 
-use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent, RecordedUsage};
+use billing_application::usage::{
+    EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent, RecordedUsage,
+};
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::Line;
@@ -13,7 +16,7 @@ use utoipa::ToSchema;
 use super::input::{self, Fields, Node};
 use super::reasons::Reason;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText};
-use super::words::DocumentStateWord;
+use super::words::{DocumentStateWord, EventActionWord};
 
 /// A usage event in the default shape.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
@@ -87,6 +90,45 @@ impl EventBody {
                 report_data,
                 validations,
             })
+        })
+    }
+}
+
+/// What of an event is to change; what is left out is kept.
+#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
+#[derive(ToSchema)]
+#[schema(example = json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "quantity": 12000}))]
+pub(crate) struct EventUpdateBody {
+    /// The event.
+    event_ref: AssignedRef,
+    /// Time of the usage; it may move the event to another period.
+    timestamp: Option<TimestampText>,
+    /// Usage quantity.
+    quantity: Option<QuantityInput>,
+    /// Free keys and values for the usage report, replaced as a whole; null clears them.
+    additional_report_data: Option<ReportDataJson>,
+    /// May be repeated, but not changed.
+    customer_ref: Option<NamedRef>,
+    /// May be repeated, but not changed.
+    usage_product_ref: Option<NamedRef>,
+}
+
+impl EventUpdateBody {
+    /// Reads an update; the reference stays text, because one that can't be is like one that isn't there.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read(body: &Value) -> Result<(String, EventUpdate), Violations> {
+        input::read(body, |fields| {
+            let event_ref = fields.required("event_ref", |node| node.line());
+            let update = EventUpdate {
+                occurred_at: fields.kept_or("timestamp", Node::timestamp),
+                quantity: fields.kept_or("quantity", |node| node.decimal(Quantity::parse)),
+                report_data: fields.patch("additional_report_data", report_data),
+                customer_ref: fields.optional("customer_ref", |node| node.parsed(CustomerRef::parse)),
+                usage_product_ref: fields.optional("usage_product_ref", |node| node.parsed(UsageProductRef::parse)),
+            };
+            Some((event_ref?.as_str().to_owned(), update))
         })
     }
 }
@@ -181,6 +223,12 @@ pub(crate) struct EventJson {
     related_document_ref: AssignedRef,
     /// Numbers of the related documents, joined by `, `.
     related_document_numbers: String,
+    /// The period's invoice, where the event has a document of its own (net terms DUE_UPON_USAGE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related_parent_document_ref: Option<AssignedRef>,
+    /// Its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related_parent_document_numbers: Option<String>,
     /// Time of the usage.
     timestamp: TimestampText,
     /// Customer reference.
@@ -210,7 +258,9 @@ impl From<&EventView> for EventJson {
         Self {
             event_ref: AssignedRef::from(event.event_ref),
             related_document_ref: AssignedRef::from(event.placement.document_ref),
-            related_document_numbers: view.document_number.to_string(),
+            related_document_numbers: joined(&view.document_numbers),
+            related_parent_document_ref: view.parent.as_ref().map(|(parent, _)| AssignedRef::from(*parent)),
+            related_parent_document_numbers: view.parent.as_ref().map(|(_, number)| number.to_string()),
             timestamp: TimestampText::from(event.occurred_at),
             customer_ref: NamedRef::from(&view.customer_ref),
             customer_name: LineText::from(&view.customer_name),
@@ -219,8 +269,68 @@ impl From<&EventView> for EventJson {
             quantity: ExactNumber::from(event.quantity),
             additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
             document_state: DocumentStateWord::from(view.document_state),
-            created_at: TimestampText::from(view.created_at),
+            created_at: TimestampText::from(event.recorded_at),
             revision: event.revision,
+        }
+    }
+}
+
+fn joined(numbers: &[DocumentNumber]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// One change of an event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventRevisionJson {
+    /// Counts the event's changes from 1.
+    #[schema(minimum = 1)]
+    revision: u32,
+    /// When.
+    changed_at: TimestampText,
+    /// Who: `api_key:` or `admin:` and a reference.
+    changed_by: String,
+    /// What.
+    action: EventActionWord,
+    /// The event as it was then.
+    event: RevisedEventJson,
+    /// The document this change stands on.
+    document_ref: AssignedRef,
+    /// Its number.
+    document_number: String,
+}
+
+/// An event as one of its changes left it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RevisedEventJson {
+    /// Time of the usage.
+    timestamp: TimestampText,
+    /// Customer reference.
+    customer_ref: NamedRef,
+    /// Usage product reference.
+    usage_product_ref: NamedRef,
+    /// Quantity.
+    quantity: ExactNumber,
+    /// Additional data.
+    additional_report_data: Option<ReportDataJson>,
+}
+
+impl From<&EventRevision> for EventRevisionJson {
+    fn from(revision: &EventRevision) -> Self {
+        let event = &revision.event;
+        Self {
+            revision: event.revision,
+            changed_at: TimestampText::from(revision.changed_at),
+            changed_by: revision.changed_by.to_string(),
+            action: EventActionWord::from(revision.action),
+            event: RevisedEventJson {
+                timestamp: TimestampText::from(event.occurred_at),
+                customer_ref: NamedRef::from(&revision.customer_ref),
+                usage_product_ref: NamedRef::from(&event.usage_product_ref),
+                quantity: ExactNumber::from(event.quantity),
+                additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
+            },
+            document_ref: AssignedRef::from(event.placement.document_ref),
+            document_number: revision.document_number.to_string(),
         }
     }
 }

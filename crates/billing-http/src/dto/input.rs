@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use billing_domain::calendar::{Date, Timestamp, parse_date};
 use billing_domain::decimal::{DecimalError, Digits};
 use billing_domain::money::Currency;
+use billing_domain::patch::Patch;
 use billing_domain::text::{Line, Prose};
 use billing_domain::violation::{Violation, Violations};
 use serde_json::{Map, Value};
@@ -323,6 +324,21 @@ impl<'a> Fields<'a> {
             Some(Value::Null) => default,
             Some(value) => self.parse(name, value, parse).unwrap_or(default),
         }
+    }
+
+    /// A field of an edit whose present value isn't known here: left out, it is kept; null clears it.
+    pub(super) fn patch<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Patch<T> {
+        match self.object.get(name) {
+            None => Patch::Keep,
+            Some(Value::Null) => Patch::Clear,
+            // What can't be parsed is noted; the whole is refused then.
+            Some(value) => self.parse(name, value, parse).map_or(Patch::Keep, Patch::Set),
+        }
+    }
+
+    /// A field of an edit that can be left out, but not cleared.
+    pub(super) fn kept_or<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
+        if self.object.contains_key(name) { self.required_or(name, None, parse) } else { None }
     }
 
     /// The reference of what is edited: it may be repeated, but not changed.

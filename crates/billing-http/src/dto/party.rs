@@ -4,6 +4,7 @@ use billing_domain::party::{
     Address, BankTransferDetails, CryptoDetails, MAX_NET_TERMS_DAYS, NetTerms, NetTermsError, OnlinePaymentDetails,
     PaymentDetails,
 };
+use billing_domain::patch::Patch;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -127,27 +128,42 @@ pub(super) fn payment(fields: Fields<'_>, present: Option<&PaymentDetails>) -> P
         None => (None, None, None),
     };
     PaymentDetails {
-        bank_transfer: fields.optional_or("billing_bank_transfer_details", bank, |node| {
-            node.object(|fields| {
-                Some(BankTransferDetails { billing_account_id: fields.optional("billing_account_id", Node::line) })
-            })
-        }),
-        online: fields.optional_or("billing_online_payment_details", online, |node| {
-            node.object(|fields| {
-                Some(OnlinePaymentDetails {
-                    auto_charge: fields.optional("auto_charge", Node::boolean),
-                    payment_gateway_id: fields.optional("payment_gateway_id", Node::line),
-                    payment_gateway_card_id: fields.optional("payment_gateway_card_id", Node::line),
-                })
-            })
-        }),
-        crypto: fields.optional_or("billing_crypto_details", crypto, |node| {
-            node.object(|fields| {
-                Some(CryptoDetails {
-                    address: fields.optional("address", Node::line),
-                    tokens: fields.optional("tokens", |node| node.list(MAX_TOKENS, Node::line)).unwrap_or_default(),
-                })
-            })
-        }),
+        bank_transfer: fields.optional_or("billing_bank_transfer_details", bank, bank_transfer),
+        online: fields.optional_or("billing_online_payment_details", online, online_payment),
+        crypto: fields.optional_or("billing_crypto_details", crypto, crypto_wallet),
     }
+}
+
+/// The same, of an edit that doesn't know the present ones.
+pub(super) fn payment_patch(
+    fields: Fields<'_>,
+) -> (Patch<BankTransferDetails>, Patch<OnlinePaymentDetails>, Patch<CryptoDetails>) {
+    (
+        fields.patch("billing_bank_transfer_details", bank_transfer),
+        fields.patch("billing_online_payment_details", online_payment),
+        fields.patch("billing_crypto_details", crypto_wallet),
+    )
+}
+
+fn bank_transfer(node: Node<'_>) -> Option<BankTransferDetails> {
+    node.object(|fields| Some(BankTransferDetails { billing_account_id: fields.optional("billing_account_id", Node::line) }))
+}
+
+fn online_payment(node: Node<'_>) -> Option<OnlinePaymentDetails> {
+    node.object(|fields| {
+        Some(OnlinePaymentDetails {
+            auto_charge: fields.optional("auto_charge", Node::boolean),
+            payment_gateway_id: fields.optional("payment_gateway_id", Node::line),
+            payment_gateway_card_id: fields.optional("payment_gateway_card_id", Node::line),
+        })
+    })
+}
+
+fn crypto_wallet(node: Node<'_>) -> Option<CryptoDetails> {
+    node.object(|fields| {
+        Some(CryptoDetails {
+            address: fields.optional("address", Node::line),
+            tokens: fields.optional("tokens", |node| node.list(MAX_TOKENS, Node::line)).unwrap_or_default(),
+        })
+    })
 }

@@ -1,5 +1,6 @@
 //! The words of enumerations: one table each, for reading, presenting and describing them.
 
+use billing_application::usage::EventAction;
 use billing_domain::access::Scope;
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
@@ -74,6 +75,15 @@ macro_rules! readable_words {
 fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
     let object = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied()));
     object.description(Some(description.trim())).into()
+}
+
+words! {
+    /// What happened to an event.
+    EventActionWord is EventAction {
+        "CREATED" = EventAction::Created,
+        "UPDATED" = EventAction::Updated,
+        "DELETED" = EventAction::Deleted,
+    }
 }
 
 readable_words! {

@@ -49,7 +49,7 @@ impl Problem {
                 unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
             }
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
-            UseCaseError::NotSupportedYet(_) => unprocessable("not_supported_yet"),
+            UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
                 let detail = "the request would break a rule of the books; nothing was stored";
@@ -110,7 +110,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::AlreadyExists { .. }
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
-            | UseCaseError::NotSupportedYet(_)
+            | UseCaseError::Conflict { .. }
             | UseCaseError::Secret(_) => {}
         }
         Self::of(&error)
@@ -183,7 +183,7 @@ mod tests {
             (UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }, 409, "already_exists"),
             (UseCaseError::NoMatch(MatchRefusal::NoMatchingContract), 422, "no_matching_contract"),
             (UseCaseError::AmountOutOfRange(AmountOutOfRange), 422, "amount_out_of_range"),
-            (UseCaseError::NotSupportedYet("payment_time BEFORE_USE"), 422, "not_supported_yet"),
+            (UseCaseError::Conflict { code: "contract_over", detail: "it is over".to_owned() }, 409, "contract_over"),
             (UseCaseError::InvariantViolation("a secret sum"), 500, "invariant_violation"),
             (UseCaseError::Secret(SecretError::PasswordLength), 422, "password_refused"),
             (UseCaseError::Secret(SecretError::CommonPassword), 422, "password_refused"),

@@ -1,5 +1,6 @@
 //! Usage events.
 
+use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::error::{Thing, UseCaseError};
 use billing_application::usage;
@@ -7,7 +8,8 @@ use billing_domain::refs::EventRef;
 
 use super::{Answer, Caller, in_path};
 use crate::body::Body;
-use crate::dto::events::{EventBody, EventJson, EventResultJson};
+use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
+use crate::problem::Problem;
 
 /// Takes a usage event and puts it on its document.
 #[utoipa::path(post, path = "/api/usage/event", tag = "usage", request_body = EventBody,
@@ -29,4 +31,34 @@ pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<Even
     let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
     let found = caller.run(move |services, principal| usage::get_event(services, principal, event_ref)).await?;
     Ok(Json(EventJson::from(&found)))
+}
+
+/// Changes a usage event; its documents follow in the same request.
+#[utoipa::path(post, path = "/api/usage/event/update", tag = "usage", request_body = EventUpdateBody,
+    responses((status = 200, description = "The event as it is now", body = EventJson)))]
+pub(crate) async fn update_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+    let (event_ref, update) = EventUpdateBody::read(&body)?;
+    let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
+    let updated = caller.run(move |services, principal| usage::update_event(services, principal, event_ref, &update)).await?;
+    Ok(Json(EventJson::from(&updated)))
+}
+
+/// Deletes a usage event; its documents follow in the same request, its history stays.
+#[utoipa::path(delete, path = "/api/usage/event/{event_ref}", tag = "usage",
+    params(("event_ref" = String, Path, description = "Its reference")),
+    responses((status = 204, description = "The event counts no more")))]
+pub(crate) async fn delete_event(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
+    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+    caller.run(move |services, principal| usage::delete_event(services, principal, event_ref)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Reads every change of a usage event, deleted ones included.
+#[utoipa::path(get, path = "/api/usage/event/history/{event_ref}", tag = "usage",
+    params(("event_ref" = String, Path, description = "Its reference")),
+    responses((status = 200, description = "Its changes, oldest first", body = Vec<EventRevisionJson>)))]
+pub(crate) async fn get_event_history(caller: Caller, path: Path<String>) -> Answer<Vec<EventRevisionJson>> {
+    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+    let history = caller.run(move |services, principal| usage::event_history(services, principal, event_ref)).await?;
+    Ok(Json(history.iter().map(EventRevisionJson::from).collect()))
 }

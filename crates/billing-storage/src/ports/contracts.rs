@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::page::{Page, PageRequest};
@@ -23,8 +24,8 @@ use crate::tx::{Transaction, load_held, with_conn};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
-struct ContractRow {
-    contract_id: Cell<Uuid>,
+pub(super) struct ContractRow {
+    pub(super) contract_id: Cell<Uuid>,
     customer_id: Cell<Uuid>,
     number: i64,
     po_number: Option<String>,
@@ -35,7 +36,7 @@ struct ContractRow {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contract_products)]
-struct SegmentRow {
+pub(super) struct SegmentRow {
     contract_id: Cell<Uuid>,
     product_no: i32,
     in_force_from: Cell<NaiveDate>,
@@ -68,7 +69,7 @@ struct NewMetering<'a> {
 const METERING_COLUMNS: usize = 4;
 
 /// A contract's own row and its customer's reference.
-type Found = (ContractRow, String);
+pub(super) type Found = (ContractRow, String);
 
 impl SegmentRow {
     fn read(self) -> StoreResult<(Uuid, ProductNo, Segment)> {
@@ -88,7 +89,7 @@ impl SegmentRow {
     }
 }
 
-/// Puts segments together to products, in the order they come: by product, then by date.
+/// Puts segments together to products, in the order they come: by product, then by version.
 fn products(rows: Vec<SegmentRow>) -> StoreResult<HashMap<Uuid, Vec<ContractProduct>>> {
     let mut products: HashMap<Uuid, Vec<ContractProduct>> = HashMap::new();
     for row in rows {
@@ -102,7 +103,7 @@ fn products(rows: Vec<SegmentRow>) -> StoreResult<HashMap<Uuid, Vec<ContractProd
     Ok(products)
 }
 
-fn assemble(found: Vec<Found>, segments: Vec<SegmentRow>) -> StoreResult<Vec<Contract>> {
+pub(super) fn assemble(found: Vec<Found>, segments: Vec<SegmentRow>) -> StoreResult<Vec<Contract>> {
     let mut products = products(segments)?;
     let read = |(contract, customer_ref): Found| {
         let row = Row::new("contracts", contract.contract_id.clone());
@@ -123,13 +124,14 @@ fn assemble(found: Vec<Found>, segments: Vec<SegmentRow>) -> StoreResult<Vec<Con
 }
 
 impl Transaction<'_> {
-    fn insert_segments(&mut self, contract: &Contract) -> StoreResult<()> {
+    /// Writes those segments of a contract that a version brought, or all.
+    pub(super) fn insert_segments(&mut self, contract: &Contract, brought_by: Option<u32>) -> StoreResult<()> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let mut segments = Vec::new();
         let mut metered = BTreeSet::new();
         for product in &contract.products {
             metered.extend(product.terms().flat_map(|terms| terms.metered_products()).map(|metered| (product.no, metered)));
-            for segment in &product.segments {
+            for segment in product.segments.iter().filter(|segment| brought_by.is_none_or(|version| version == segment.version)) {
                 let (terms, end_reason) = match &segment.agreed {
                     Agreed::Billed(terms) => (Some(to_json(&StoredTermsRef(terms))?), None),
                     Agreed::Ended(reason) => (None, Some(reason.show())),
@@ -164,6 +166,7 @@ impl Transaction<'_> {
         for rows in metered.chunks(MAX_BINDS / METERING_COLUMNS) {
             with_conn!(self, "contract_usage_products", |conn| diesel::insert_into(contract_usage_products::table)
                 .values(rows)
+                .on_conflict_do_nothing()
                 .execute(conn))?;
         }
         Ok(())
@@ -203,7 +206,7 @@ impl Contracts for Transaction<'_> {
                 contract_versions::po_number.eq(po_number),
             ))
             .execute(conn))?;
-        self.insert_segments(contract)
+        self.insert_segments(contract, None)
     }
 
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
@@ -217,7 +220,7 @@ impl Contracts for Transaction<'_> {
         let Some(found) = found else { return Ok(None) };
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .order((contract_products::product_no, contract_products::in_force_from))
+            .order((contract_products::product_no, contract_products::version))
             .select(SegmentRow::as_select())
             .load(conn))?;
         Ok(assemble(vec![found], segments)?.pop())
@@ -253,7 +256,7 @@ impl Contracts for Transaction<'_> {
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::customer_id.eq(Bound(customer_id.as_uuid())))
             .filter(one_of_ids(contract_products::contract_id, ids))
-            .order((contract_products::contract_id, contract_products::product_no, contract_products::in_force_from))
+            .order((contract_products::contract_id, contract_products::product_no, contract_products::version))
             .select(SegmentRow::as_select())
             .load(conn))?;
         Ok(Page { items: assemble(found, segments)?, total: counted(total)? })
@@ -287,7 +290,7 @@ impl Contracts for Transaction<'_> {
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::customer_id.eq(Bound(customer_id)))
             .filter(contract_products::contract_id.eq_any(metering()))
-            .order((contract_products::contract_id, contract_products::product_no, contract_products::in_force_from))
+            .order((contract_products::contract_id, contract_products::product_no, contract_products::version))
             .select(SegmentRow::as_select())
             .load(conn))?;
         assemble(found, segments)
@@ -349,6 +352,16 @@ impl Contracts for Transaction<'_> {
             })
         };
         rows.into_iter().map(read).collect()
+    }
+
+    fn append_contract_version(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        at: Timestamp,
+        by: Actor,
+    ) -> StoreResult<()> {
+        self.append_version(organization, contract, at, by)
     }
 
     fn bring_due_forward(

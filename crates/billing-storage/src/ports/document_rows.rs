@@ -1,30 +1,33 @@
-//! Rows of documents and their parts, and how they are read.
+//! Documents as rows: the head, the products on it, and what was issued.
 
 use std::collections::HashMap;
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{Document, DocumentHead, DocumentPart, Lifecycle, Purpose};
+use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentPart, Lifecycle, Purpose, Settlement};
+use billing_domain::money::Money;
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, ProductNo};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::stored;
-use crate::json::{Frozen, StoredPayment};
+use crate::json::{Frozen, StoredPayment, StoredPaymentRef};
 use crate::leaf::Leaf as _;
-use crate::row::{Cell, Row};
-use crate::schema::{document_parts, documents};
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{document_parts, documents, issued_documents};
 use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, with_conn};
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
 pub(super) const VOID: &str = "VOID";
 pub(super) const UNCOLLECTIBLE: &str = "UNCOLLECTIBLE";
 pub(super) const REGULAR: &str = "REGULAR";
-pub(super) const USAGE: &str = "USAGE";
+const USAGE: &str = "USAGE";
 pub(super) const ADJUSTMENT: &str = "ADJUSTMENT";
 
 #[derive(Queryable, Selectable)]
@@ -49,12 +52,15 @@ pub(super) struct DocumentRow {
     parent_document_id: Option<Cell<Uuid>>,
     replaces_document_id: Option<Cell<Uuid>>,
     created_at: Cell<Timestamp>,
-    pub(super) lifecycle: String,
+    lifecycle: String,
+    paid_minor: i64,
+    credits_minor: i64,
+    paid_date: Option<Cell<NaiveDate>>,
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = document_parts)]
-pub(super) struct PartRow {
+struct PartRow {
     document_id: Cell<Uuid>,
     product_no: i32,
     tax_rate: Cell<Decimal>,
@@ -64,10 +70,10 @@ pub(super) struct PartRow {
 /// Parts by document.
 pub(super) type Parts = HashMap<Uuid, Vec<DocumentPart>>;
 /// What was issued, by document.
-pub(super) type Issued = HashMap<Uuid, Frozen>;
+type Issued = HashMap<Uuid, Frozen>;
 
 impl PartRow {
-    pub(super) fn read(self) -> StoreResult<(Uuid, DocumentPart)> {
+    fn read(self) -> StoreResult<(Uuid, DocumentPart)> {
         let row = Row::new("document_parts", format!("{}/{}", self.document_id, self.product_no));
         let rate = |column, cell| {
             let rate: Decimal = row.cell(column, cell)?;
@@ -87,16 +93,20 @@ impl DocumentRow {
         Row::new("documents", "").cell("document_id", self.document_id.clone())
     }
 
-    pub(super) fn read(self, parts: &mut Parts, issued: &mut Issued) -> StoreResult<Document> {
+    /// Its number as people read it, whether it can be one or not.
+    pub(super) fn number(&self) -> String {
+        let kind = DocumentKind::read(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.abbreviation().to_owned());
+        format!("{}-{kind}-{}", self.number_prefix, self.sequence)
+    }
+
+    /// Whether it is open.
+    pub(super) fn is_draft(&self) -> bool {
+        self.lifecycle == DRAFT
+    }
+
+    fn read(self, parts: &mut Parts, issued: &mut Issued) -> StoreResult<Document> {
         let id = self.id()?;
         let row = Row::new("documents", id);
-        let kind = row.leaf("kind", &self.kind)?;
-        let purpose = match (self.purpose.as_str(), self.slot.as_deref()) {
-            (REGULAR, Some(slot)) => Purpose::Regular(row.leaf("slot", slot)?),
-            (USAGE, None) => Purpose::Usage,
-            (ADJUSTMENT, None) => Purpose::Adjustment,
-            (other, slot) => return Err(row.corrupt("purpose", format_args!("{other:?} with slot {slot:?}"))),
-        };
         let (frozen_head, issued) = issued.remove(&id).map(|frozen| (frozen.document, Box::new(frozen.issued))).unzip();
         let lifecycle = match (self.lifecycle.as_str(), issued) {
             (DRAFT, None) => Lifecycle::Draft,
@@ -108,9 +118,31 @@ impl DocumentRow {
                 return Err(row.corrupt("lifecycle", format_args!("{other:?} {content} issued content")));
             }
         };
+        let (paid, credits) = (self.paid_minor, self.credits_minor);
+        let paid_date = row.optional("paid_date", self.paid_date.clone())?;
+        let head = self.head(parts)?;
+        if frozen_head.is_some_and(|frozen| frozen != head) {
+            return Err(row.corrupt("content", "it isn't what was issued"));
+        }
+        let money = |minor| Money::from_minor(minor, head.currency);
+        let settlement = Settlement { paid: money(paid), credits: money(credits), paid_date };
+        Ok(Document { head, lifecycle, settlement })
+    }
+
+    /// What is known of a document since it was opened.
+    pub(super) fn head(self, parts: &mut Parts) -> StoreResult<DocumentHead> {
+        let id = self.id()?;
+        let row = Row::new("documents", id);
+        let kind = row.leaf("kind", &self.kind)?;
+        let purpose = match (self.purpose.as_str(), self.slot.as_deref()) {
+            (REGULAR, Some(slot)) => Purpose::Regular(row.leaf("slot", slot)?),
+            (USAGE, None) => Purpose::Usage,
+            (ADJUSTMENT, None) => Purpose::Adjustment,
+            (other, slot) => return Err(row.corrupt("purpose", format_args!("{other:?} with slot {slot:?}"))),
+        };
         let (start, end) = (row.cell("period_start", self.period_start)?, row.cell("period_end", self.period_end)?);
         let payment: StoredPayment = row.json("payment", &self.payment)?;
-        let head = DocumentHead {
+        Ok(DocumentHead {
             document_ref: DocumentRef::from_uuid(id),
             number: DocumentNumber {
                 prefix: row.leaf("number_prefix", &self.number_prefix)?,
@@ -132,17 +164,13 @@ impl DocumentRow {
             parent: row.optional("parent_document_id", self.parent_document_id)?.map(DocumentRef::from_uuid),
             replaces: row.optional("replaces_document_id", self.replaces_document_id)?.map(DocumentRef::from_uuid),
             created_at: row.cell("created_at", self.created_at)?,
-        };
-        if frozen_head.is_some_and(|frozen| frozen != head) {
-            return Err(row.corrupt("content", "it isn't what was issued"));
-        }
-        Ok(Document { head, lifecycle })
+        })
     }
 }
 
 #[derive(Insertable)]
 #[diesel(table_name = document_parts, treat_none_as_default_value = false)]
-pub(super) struct NewPart {
+struct NewPart {
     document_id: Bound<Uuid>,
     customer_id: Bound<Uuid>,
     product_no: i32,
@@ -156,7 +184,7 @@ pub(super) struct NewPart {
 }
 
 impl NewPart {
-    pub(super) fn of(head: &DocumentHead) -> StoreResult<Vec<Self>> {
+    fn of(head: &DocumentHead) -> StoreResult<Vec<Self>> {
         let slot = slot_of(head.purpose);
         let of = |(position, part): (usize, &DocumentPart)| {
             Ok(Self {
@@ -180,5 +208,108 @@ pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
     match purpose {
         Purpose::Regular(slot) => Some(slot.show()),
         Purpose::Usage | Purpose::Adjustment => None,
+    }
+}
+
+impl Transaction<'_> {
+    /// Reads documents with their parts and what they say, each in one query for all.
+    pub(super) fn with_content(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<Document>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = rows.iter().map(DocumentRow::id).collect::<StoreResult<_>>()?;
+        let mut parts = self.parts_of(&ids)?;
+        let mut issued = self.issued_of(rows.iter().zip(ids).filter(|(row, _)| !row.is_draft()).map(|(_, id)| id).collect())?;
+        rows.into_iter().map(|row| row.read(&mut parts, &mut issued)).collect()
+    }
+
+    /// The products of documents, in their order.
+    pub(super) fn parts_of(&mut self, ids: &[Uuid]) -> StoreResult<Parts> {
+        let part_rows: Vec<PartRow> = with_conn!(self, "document_parts", |conn| document_parts::table
+            .filter(one_of_ids(document_parts::document_id, ids.iter().copied()))
+            .order((document_parts::document_id, document_parts::position))
+            .select(PartRow::as_select())
+            .load(conn))?;
+        let mut parts = Parts::new();
+        for part in part_rows {
+            let (id, part) = part.read()?;
+            parts.entry(id).or_default().push(part);
+        }
+        Ok(parts)
+    }
+
+    fn issued_of(&mut self, ids: Vec<Uuid>) -> StoreResult<Issued> {
+        if ids.is_empty() {
+            return Ok(Issued::new());
+        }
+        let rows: Vec<(Cell<Uuid>, JsonText)> = with_conn!(self, "issued_documents", |conn| issued_documents::table
+            .filter(one_of_ids(issued_documents::document_id, ids))
+            .select((issued_documents::document_id, issued_documents::content))
+            .load(conn))?;
+        let read = |(id, content): (Cell<Uuid>, JsonText)| {
+            let row = Row::new("issued_documents", id.clone());
+            let frozen: Frozen = row.json("content", &content)?;
+            Ok((row.cell("document_id", id)?, frozen))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Puts a document's products in their places. One that is taken is refused, without an error of the
+    /// database's own, which would abort the transaction on PostgreSQL.
+    pub(super) fn insert_parts(&mut self, head: &DocumentHead) -> StoreResult<()> {
+        let parts = NewPart::of(head)?;
+        let expected = parts.len();
+        let inserted = with_conn!(self, "document_parts", |conn| diesel::insert_into(document_parts::table)
+            .values(parts)
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == expected {
+            return Ok(());
+        }
+        self.refuse(format!(
+            "documents {}: a product of contract {} has a document in force for the period from {} already",
+            head.document_ref,
+            head.contract_ref,
+            head.period.start()
+        ))
+    }
+
+    pub(super) fn insert_head(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()> {
+        let sequence: i64 = stored(head.number.sequence)?;
+        let number_in_contract: i32 = stored(head.number_in_contract)?;
+        let payment = to_json(&StoredPaymentRef(&head.payment))?;
+        let purpose = match head.purpose {
+            Purpose::Regular(_) => REGULAR,
+            Purpose::Usage => USAGE,
+            Purpose::Adjustment => ADJUSTMENT,
+        };
+        with_conn!(self, "documents", |conn| diesel::insert_into(documents::table)
+            .values((
+                documents::document_id.eq(Bound(head.document_ref.as_uuid())),
+                documents::customer_id.eq(Bound(head.customer_id.as_uuid())),
+                documents::organization_id.eq(Bound(organization.as_uuid())),
+                documents::contract_id.eq(Bound(head.contract_ref.as_uuid())),
+                documents::entity_ref.eq(head.entity_ref.as_str()),
+                documents::kind.eq(head.kind.show()),
+                documents::number_prefix.eq(head.number.prefix.as_str()),
+                documents::sequence.eq(sequence),
+                documents::purpose.eq(purpose),
+                documents::slot.eq(slot_of(head.purpose)),
+                documents::number_in_contract.eq(number_in_contract),
+                documents::currency.eq(head.currency.code()),
+                documents::period_start.eq(Bound(head.period.start())),
+                documents::period_end.eq(Bound(head.period.end())),
+                documents::is_partial_period.eq(head.is_partial_period),
+                documents::net_terms.eq(head.net_terms.show()),
+                documents::payment.eq(payment),
+                documents::parent_document_id.eq(head.parent.map(|parent| Bound(parent.as_uuid()))),
+                documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),
+                documents::created_at.eq(Bound(head.created_at)),
+                documents::lifecycle.eq(DRAFT),
+                documents::paid_minor.eq(0),
+                documents::credits_minor.eq(0),
+            ))
+            .execute(conn))?;
+        Ok(())
     }
 }

@@ -1,60 +1,19 @@
 //! Issuing a document: its lines, its content to the byte, and its place in its series' chain of hashes.
 
-use billing_domain::document::totals::{BilledProduct, DocumentLine};
-use billing_domain::document::{Document, DocumentHead, DocumentKind, IssuedDocument, Lifecycle};
+use billing_domain::document::{Document, DocumentHead, IssuedDocument, Lifecycle};
 use billing_domain::ports::{Documents as _, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, LineItemId, OrganizationId, UsageProductRef};
-use chrono::NaiveDate;
+use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use diesel::prelude::*;
-use rust_decimal::Decimal;
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 use super::document_rows::{DRAFT, ISSUED};
 use super::numbers::CHAIN_START;
-use super::{MAX_BINDS, stored};
 use crate::json::FrozenRef;
 use crate::leaf::Leaf as _;
 use crate::row::to_json;
-use crate::schema::{document_lines, documents, issued_documents, number_series};
+use crate::schema::{documents, issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, with_conn};
-
-#[derive(Insertable)]
-#[diesel(table_name = document_lines, treat_none_as_default_value = false)]
-struct NewLine<'a> {
-    document_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    ordinal: i32,
-    contract_id: Bound<Uuid>,
-    product_no: i32,
-    line_item_id: Option<&'a str>,
-    usage_product_ref: Option<&'a str>,
-    service_period_start: Bound<NaiveDate>,
-    service_period_end: Bound<NaiveDate>,
-    quantity: Option<Bound<Decimal>>,
-    amount_minor: i64,
-}
-const LINE_COLUMNS: usize = 11;
-
-impl<'a> NewLine<'a> {
-    fn of(head: &DocumentHead, ordinal: usize, product: &BilledProduct, line: &'a DocumentLine) -> StoreResult<Self> {
-        let usage = line.usage.as_ref();
-        Ok(Self {
-            document_id: Bound(head.document_ref.as_uuid()),
-            customer_id: Bound(head.customer_id.as_uuid()),
-            ordinal: stored(ordinal)?,
-            contract_id: Bound(head.contract_ref.as_uuid()),
-            product_no: i32::from(product.product_no.0),
-            line_item_id: line.line_item_id.as_ref().map(LineItemId::as_str),
-            usage_product_ref: usage.map(|usage| &usage.usage_product_ref).map(UsageProductRef::as_str),
-            service_period_start: Bound(line.service_period.start()),
-            service_period_end: Bound(line.service_period.end()),
-            quantity: usage.map(|usage| Bound(usage.quantity)),
-            amount_minor: line.amount.minor(),
-        })
-    }
-}
 
 impl Transaction<'_> {
     pub(super) fn issue(
@@ -80,7 +39,7 @@ impl Transaction<'_> {
         if changed == 0 {
             return Ok(false);
         }
-        let Some(Document { head, lifecycle: Lifecycle::Draft }) = self.document(organization, document_ref)? else {
+        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(organization, document_ref)? else {
             return self.refuse(format!("documents {document_ref}: a draft that can't be read"));
         };
         with_conn!(self, "documents", |conn| {
@@ -88,38 +47,12 @@ impl Transaction<'_> {
                 .set(documents::lifecycle.eq(ISSUED))
                 .execute(conn)
         })?;
-        self.count_credit(&head, total)?;
-        self.insert_lines(&head, issued)?;
+        self.replace_lines(&head, &issued.content.ledger_lines())?;
         self.freeze(organization, &head, issued)?;
         Ok(true)
     }
 
-    /// An issued credit counts towards what its invoice's payer owes.
-    fn count_credit(&mut self, head: &DocumentHead, total: i64) -> StoreResult<()> {
-        let (DocumentKind::Credit, Some(parent)) = (head.kind, head.parent) else { return Ok(()) };
-        with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(parent.as_uuid()), Bound(head.customer_id.as_uuid()))))
-                .set(documents::credits_minor.eq(documents::credits_minor + total))
-                .execute(conn)
-        })?;
-        Ok(())
-    }
-
-    fn insert_lines(&mut self, head: &DocumentHead, issued: &IssuedDocument) -> StoreResult<()> {
-        let lines = issued.content.products.iter().flat_map(|product| product.lines.iter().map(move |line| (product, line)));
-        let rows: Vec<NewLine<'_>> = lines
-            .enumerate()
-            .map(|(ordinal, (product, line))| NewLine::of(head, ordinal, product, line))
-            .collect::<StoreResult<_>>()?;
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            let some: Vec<NewLine<'_>> = rows.by_ref().take(MAX_BINDS / LINE_COLUMNS).collect();
-            with_conn!(self, "document_lines", |conn| diesel::insert_into(document_lines::table).values(some).execute(conn))?;
-        }
-        Ok(())
-    }
-
-    /// Writes the content and links its hash to the one before: `sha256(previous hash ‖ content)`.
+    /// Writes the content and links its hash to the one before.
     fn freeze(&mut self, organization: OrganizationId, head: &DocumentHead, issued: &IssuedDocument) -> StoreResult<()> {
         let content = to_json(&FrozenRef::new(head, issued))?;
         let kind = head.kind.show();
@@ -163,7 +96,8 @@ impl Transaction<'_> {
     }
 }
 
-fn chained(previous: &[u8], content: &JsonText) -> [u8; 32] {
+/// The hash of what a document says and of everything issued before it: `sha256(previous hash ‖ content)`.
+pub(super) fn chained(previous: &[u8], content: &JsonText) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(previous);
     hash.update(content.0.as_bytes());

@@ -3,13 +3,21 @@
 mod access;
 mod catalog;
 mod contracts;
+mod corrections;
 mod document_rows;
 mod documents;
+mod event_rows;
+mod inspection;
 mod issue;
+mod ledger;
 mod numbers;
 mod organizations;
 mod parties;
+mod recount;
+mod revisions;
+mod seals;
 mod usage;
+mod versions;
 
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{StoreError, StoreResult};

@@ -12,7 +12,7 @@ use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 /// The kind of the series that counts an organization's contracts, for no entity.
-const CONTRACT_KIND: &str = "CONTRACT";
+pub(super) const CONTRACT_KIND: &str = "CONTRACT";
 /// What the first hash of a chain is taken over.
 pub(super) const CHAIN_START: [u8; 32] = [0; 32];
 

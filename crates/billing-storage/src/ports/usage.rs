@@ -1,141 +1,23 @@
-//! Usage events and their running totals: the hot path.
+//! Usage events and their running totals: the hot path. Changes of events are [`revisions`](super::revisions)', counting
+//! them again is [`recount`](super::recount)'s.
 
-use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Lock, StoreResult, UsageEvents};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
-use billing_domain::usage::{FormattedSource, LatestUsage, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{LatestUsage, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::event_rows::{EVENT_COLUMNS, EventRow, NewEvent};
 use super::{MAX_BINDS, stored};
-use crate::json::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
-use crate::row::{Cell, Row, to_json};
+use crate::row::{Cell, Row};
 use crate::schema::{customers, usage_events, usage_totals};
-use crate::sql_types::{Bound, JsonText};
+use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
 use crate::usage_key::{KeyIn, PutTotal};
-
-#[derive(Insertable)]
-#[diesel(table_name = usage_events, treat_none_as_default_value = false)]
-struct NewEvent<'a> {
-    event_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    contract_id: Bound<Uuid>,
-    product_no: i32,
-    usage_product_ref: &'a str,
-    service_start: Bound<NaiveDate>,
-    service_end: Bound<NaiveDate>,
-    document_id: Bound<Uuid>,
-    occurred_at: Bound<Timestamp>,
-    quantity: Bound<Decimal>,
-    report_data: Option<JsonText>,
-    validations: Option<JsonText>,
-    format_ref: Option<&'a str>,
-    format_version: Option<i32>,
-    raw_event: Option<JsonText>,
-    recorded_at: Bound<Timestamp>,
-    revision: i32,
-    revised_at: Bound<Timestamp>,
-    revised_by: String,
-    deleted: bool,
-}
-const EVENT_COLUMNS: usize = 20;
-
-impl<'a> NewEvent<'a> {
-    fn of(event: &'a UsageEvent) -> StoreResult<Self> {
-        let formatted = event.formatted.as_ref();
-        Ok(Self {
-            event_id: Bound(event.event_ref.as_uuid()),
-            customer_id: Bound(event.customer_id.as_uuid()),
-            contract_id: Bound(event.placement.contract_ref.as_uuid()),
-            product_no: i32::from(event.placement.product_no.0),
-            usage_product_ref: event.usage_product_ref.as_str(),
-            service_start: Bound(event.placement.service_period.start()),
-            service_end: Bound(event.placement.service_period.end()),
-            document_id: Bound(event.placement.document_ref.as_uuid()),
-            occurred_at: Bound(event.occurred_at),
-            quantity: Bound(event.quantity.as_decimal()),
-            report_data: event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose()?,
-            validations: event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose()?,
-            format_ref: formatted.map(|source| source.format_ref.as_str()),
-            format_version: formatted.map(|source| stored(source.format_version)).transpose()?,
-            raw_event: formatted.map(|source| JsonText(source.raw_event.clone())),
-            recorded_at: Bound(event.recorded_at),
-            revision: stored(event.revision)?,
-            revised_at: Bound(event.revised_at),
-            revised_by: event.revised_by.to_string(),
-            deleted: event.deleted,
-        })
-    }
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = usage_events)]
-struct EventRow {
-    event_id: Cell<Uuid>,
-    customer_id: Cell<Uuid>,
-    contract_id: Cell<Uuid>,
-    product_no: i32,
-    usage_product_ref: String,
-    service_start: Cell<NaiveDate>,
-    service_end: Cell<NaiveDate>,
-    document_id: Cell<Uuid>,
-    occurred_at: Cell<Timestamp>,
-    quantity: Cell<Decimal>,
-    report_data: Option<JsonText>,
-    validations: Option<JsonText>,
-    format_ref: Option<String>,
-    format_version: Option<i32>,
-    raw_event: Option<JsonText>,
-    recorded_at: Cell<Timestamp>,
-    revision: i32,
-    revised_at: Cell<Timestamp>,
-    revised_by: String,
-    deleted: bool,
-}
-
-impl EventRow {
-    fn read(self) -> StoreResult<UsageEvent> {
-        let row = Row::new("usage_events", self.event_id.clone());
-        let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
-        let checks: Option<StoredValidations> =
-            self.validations.as_ref().map(|checks| row.json("validations", checks)).transpose()?;
-        let formatted = match (self.format_ref, self.format_version, self.raw_event) {
-            (Some(format_ref), Some(version), Some(raw)) => Some(FormattedSource {
-                format_ref: row.leaf("format_ref", &format_ref)?,
-                format_version: row.checked("format_version", u32::try_from(version))?,
-                raw_event: raw.0,
-            }),
-            (None, None, None) => None,
-            _ => return Err(row.corrupt("format_ref", "format, version and raw event don't come together")),
-        };
-        let (start, end) = (row.cell("service_start", self.service_start)?, row.cell("service_end", self.service_end)?);
-        Ok(UsageEvent {
-            event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
-            customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
-            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
-            occurred_at: row.cell("occurred_at", self.occurred_at)?,
-            quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
-            report_data: report.map(|report| report.0),
-            validations: checks.map(|checks| checks.0),
-            placement: Placement {
-                contract_ref: ContractRef::from_uuid(row.cell("contract_id", self.contract_id)?),
-                product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
-                service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_end", "a period without a day"))?,
-                document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
-            },
-            formatted,
-            recorded_at: row.cell("recorded_at", self.recorded_at)?,
-            revision: row.checked("revision", u32::try_from(self.revision))?,
-            revised_at: row.cell("revised_at", self.revised_at)?,
-            revised_by: row.leaf("revised_by", &self.revised_by)?,
-            deleted: self.deleted,
-        })
-    }
-}
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -168,7 +50,7 @@ impl<'a> NewTotal<'a> {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_totals)]
-struct TotalRow {
+pub(super) struct TotalRow {
     contract_id: Cell<Uuid>,
     product_no: i32,
     period_start: Cell<NaiveDate>,
@@ -213,7 +95,7 @@ impl TotalRow {
 /// The most keys of one statement.
 const MAX_KEYS: usize = MAX_BINDS / KeyIn::BINDS;
 
-fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
     let mut totals: Vec<(UsageKey, UsageTotal)> = rows.into_iter().map(TotalRow::read).collect::<StoreResult<_>>()?;
     totals.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(totals)
@@ -277,21 +159,74 @@ impl UsageEvents for Transaction<'_> {
         row.map(EventRow::read).transpose()
     }
 
+    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
+        self.revise(organization, superseded, revised)
+    }
+
+    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
+        self.revisions_of(organization, event_ref)
+    }
+
+    fn move_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+    ) -> StoreResult<()> {
+        self.move_all(organization, customer_id, from, to)
+    }
+
+    fn move_events_of_period(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+    ) -> StoreResult<()> {
+        self.move_of_period(organization, customer_id, from, to, i32::from(product_no.0), period_start)
+    }
+
+    fn recount_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        key: &UsageKey,
+        except: Option<EventRef>,
+    ) -> StoreResult<UsageTotal> {
+        let counted = self.count_again(organization, customer_id, key.contract_ref, Some(key), except)?;
+        Ok(counted.into_values().next().unwrap_or(UsageTotal::ZERO))
+    }
+
+    fn usage_since(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        from: NaiveDate,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
+            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(usage_totals::product_no.eq(i32::from(product_no.0)))
+            .filter(usage_totals::period_start.ge(Bound(from)))
+            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(usage_totals::events.gt(0))
+            .select(TotalRow::as_select())
+            .load(conn))?;
+        read_totals(rows)
+    }
+
     fn has_events(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         document_ref: DocumentRef,
     ) -> StoreResult<bool> {
-        with_conn!(self, "usage_events", |conn| {
-            let live = usage_events::table
-                .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
-                .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(usage_events::document_id.eq(Bound(document_ref.as_uuid())))
-                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(diesel::dsl::not(usage_events::deleted));
-            diesel::select(diesel::dsl::exists(live)).get_result(conn)
-        })
+        self.stands_on(organization, customer_id, document_ref)
     }
 
     fn lock_usage(

@@ -5,5 +5,6 @@ mod frozen;
 mod migrations;
 mod opening;
 mod rows;
+mod seals;
 mod support;
 mod transactions;

@@ -1,12 +1,18 @@
 //! Contracts, usage and number series.
 
+use std::sync::Arc;
+
+use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Contracts, DueContract, Lock, NumberSeries, StoreResult, UsageEvents};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, UsageProductRef};
+use billing_domain::ports::{Contracts, DueContract, Lock, NumberSeries, StoreError, StoreResult, UsageEvents};
+use billing_domain::refs::{
+    ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use chrono::NaiveDate;
 
 use super::{MemoryTx, StoredContract, corrupt, page, sorted};
 
@@ -114,6 +120,23 @@ impl Contracts for MemoryTx {
         Ok(())
     }
 
+    fn append_contract_version(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        _at: Timestamp,
+        _by: Actor,
+    ) -> StoreResult<()> {
+        self.held.need_contract(organization, contract.contract_ref, "append_contract_version")?;
+        match self.contract_of(organization, contract.customer_id, contract.contract_ref) {
+            Some(row) if row.contract.version + 1 == contract.version => row.contract = contract.clone(),
+            Some(_) | None => {
+                return Err(corrupt(format!("{:?} has no version before {}", contract.contract_ref, contract.version)));
+            }
+        }
+        Ok(())
+    }
+
     fn bring_due_forward(
         &mut self,
         organization: OrganizationId,
@@ -145,6 +168,83 @@ impl UsageEvents for MemoryTx {
         Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
     }
 
+    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
+        let mut rows = self.state.events.of_mut(organization);
+        let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
+            return Err(StoreError::Contended);
+        };
+        *row = revised.clone();
+        self.state.superseded_events.push(organization, superseded.clone());
+        Ok(())
+    }
+
+    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
+        let rows = self.state.superseded_events.of(organization).filter(|row| row.event_ref == event_ref);
+        Ok(sorted(rows, |row| row.revision))
+    }
+
+    fn move_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+    ) -> StoreResult<()> {
+        for row in self.state.events.of_mut(organization).filter(|row| row.customer_id == customer_id) {
+            if row.placement.document_ref == from {
+                row.placement.document_ref = to;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_events_of_period(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+    ) -> StoreResult<()> {
+        for row in self.state.events.of_mut(organization).filter(|row| row.customer_id == customer_id) {
+            let placement = &mut row.placement;
+            let counts_there = placement.product_no == product_no && placement.service_period.start() == period_start;
+            if placement.document_ref == from && counts_there {
+                placement.document_ref = to;
+            }
+        }
+        Ok(())
+    }
+
+    fn recount_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        key: &UsageKey,
+        except: Option<EventRef>,
+    ) -> StoreResult<UsageTotal> {
+        let rows = self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted);
+        let mut rows = rows.filter(|row| row.usage_key() == *key && Some(row.event_ref) != except);
+        rows.try_fold(UsageTotal::ZERO, |total, row| total.plus(row.occurred_at, row.event_ref, row.quantity))
+            .map_err(|reason| corrupt(reason.to_string()))
+    }
+
+    fn usage_since(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        from: NaiveDate,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let all = self.state.totals.iter().filter(|((owner, customer, _), _)| *owner == organization && *customer == customer_id);
+        let of_product = all.filter(|((_, _, key), total)| {
+            key.contract_ref == contract_ref && key.product_no == product_no && key.period_start >= from && total.events > 0
+        });
+        Ok(of_product.map(|((_, _, key), total)| (key.clone(), *total)).collect())
+    }
+
     fn has_events(
         &mut self,
         organization: OrganizationId,
@@ -167,7 +267,9 @@ impl UsageEvents for MemoryTx {
         let mut found = Vec::new();
         for key in keys {
             self.held.total(organization, customer_id, &key)?;
-            let total = *self.state.totals.entry((organization, customer_id, key.clone())).or_insert(UsageTotal::ZERO);
+            let total = *Arc::make_mut(&mut self.state.totals)
+                .entry((organization, customer_id, key.clone()))
+                .or_insert(UsageTotal::ZERO);
             found.push((key, total));
         }
         Ok(found)
@@ -181,7 +283,7 @@ impl UsageEvents for MemoryTx {
     ) -> StoreResult<()> {
         for (key, total) in totals {
             self.held.need_total(organization, customer_id, key)?;
-            self.state.totals.insert((organization, customer_id, key.clone()), *total);
+            Arc::make_mut(&mut self.state.totals).insert((organization, customer_id, key.clone()), *total);
         }
         Ok(())
     }

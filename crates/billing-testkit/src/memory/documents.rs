@@ -1,13 +1,13 @@
 //! Documents.
 
+use std::sync::Arc;
+
 use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::document::correction::LedgerLine;
 use billing_domain::document::linking::Slot;
-use billing_domain::document::{
-    Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Purpose, Settlement,
-};
-use billing_domain::money::Money;
+use billing_domain::document::{Document, DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Payment, Purpose, Settlement};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, Documents, Lock, StoreResult};
+use billing_domain::ports::{DocumentFilter, DocumentedLine, Documents, Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 
@@ -23,7 +23,10 @@ impl Documents for MemoryTx {
             return Err(corrupt(format!("{:?} has a regular document of {} already", head.contract_ref, head.period)));
         }
         self.held.document(organization, head.contract_ref, head.document_ref, Lock::Exclusive)?;
-        self.state.documents.push(organization, Document { head: head.clone(), lifecycle: Lifecycle::Draft });
+        self.state.documents.push(
+            organization,
+            Document { head: head.clone(), lifecycle: Lifecycle::Draft, settlement: Settlement::none(head.currency) },
+        );
         Ok(())
     }
 
@@ -39,7 +42,7 @@ impl Documents for MemoryTx {
     ) -> StoreResult<Page<Document>> {
         let mut passed = Vec::new();
         for row in self.state.documents.of(organization) {
-            if passes(filter, &row.head) && filter.state.is_none_or(|wanted| self.state_of(organization, row) == wanted) {
+            if passes(filter, &row.head) && filter.state.is_none_or(|wanted| row.state() == Ok(wanted)) {
                 passed.push(row.clone());
             }
         }
@@ -102,7 +105,142 @@ impl Documents for MemoryTx {
         }
         self.held.need_document(organization, document.head.contract_ref, document_ref, "issue_document")?;
         document.lifecycle = Lifecycle::Issued(Box::new(issued.clone()));
+        Arc::make_mut(&mut self.state.ledger).insert(document_ref, issued.content.ledger_lines());
         Ok(true)
+    }
+
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
+        self.held.need_contract(organization, head.contract_ref, "update_draft")?;
+        Ok(self.draft(organization, head.document_ref).map(|row| row.head = head.clone()).is_some())
+    }
+
+    fn void_issued(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        _at: Timestamp,
+    ) -> StoreResult<bool> {
+        let mut rows = self.state.documents.of_mut(organization).filter(|row| row.head.customer_id == customer_id);
+        let Some(row) = rows.find(|row| row.head.document_ref == document_ref) else { return Ok(false) };
+        let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
+        row.lifecycle = Lifecycle::Void(Some(issued.clone()));
+        Ok(true)
+    }
+
+    fn last_void(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+        slot: Slot,
+    ) -> StoreResult<Option<DocumentRef>> {
+        let rows = self.state.documents.of(organization).filter(|row| of_contract(row, customer_id, contract_ref));
+        let void =
+            rows.filter(|row| matches!(row.lifecycle, Lifecycle::Void(Some(_))) && row.head.purpose == Purpose::Regular(slot));
+        let has_product = |row: &&Document| row.head.parts.iter().any(|part| part.product_no == product_no);
+        let found = void
+            .filter(|row| row.head.period.start() == period_start)
+            .filter(has_product)
+            .max_by_key(|row| row.head.number_in_contract);
+        Ok(found.map(|row| row.head.document_ref))
+    }
+
+    fn open_adjustment(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+        kind: DocumentKind,
+    ) -> StoreResult<Option<Document>> {
+        let of_parent = self.documents_of_parent(organization, customer_id, parent)?;
+        let open = |row: &Document| row.is_draft() && row.head.kind == kind && row.head.purpose == Purpose::Adjustment;
+        Ok(of_parent.into_iter().find(open))
+    }
+
+    fn documents_of_parent(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+    ) -> StoreResult<Vec<Document>> {
+        let rows = self.state.documents.of(organization).filter(|row| row.head.customer_id == customer_id);
+        Ok(sorted(rows.filter(|row| row.head.parent == Some(parent)), order))
+    }
+
+    fn ledger_lines(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<Vec<LedgerLine>> {
+        let found = self.document(organization, document_ref)?.filter(|row| row.head.customer_id == customer_id);
+        Ok(found.and_then(|_| self.state.ledger.get(&document_ref).cloned()).unwrap_or_default())
+    }
+
+    fn put_ledger_lines(
+        &mut self,
+        organization: OrganizationId,
+        _customer_id: CustomerId,
+        document_ref: DocumentRef,
+        lines: &[LedgerLine],
+    ) -> StoreResult<()> {
+        if self.draft(organization, document_ref).is_none() {
+            return Err(corrupt(format!("{document_ref:?} is no draft")));
+        }
+        Arc::make_mut(&mut self.state.ledger).insert(document_ref, lines.to_vec());
+        Ok(())
+    }
+
+    fn documented(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        periods: &[(ProductNo, NaiveDate)],
+    ) -> StoreResult<Vec<DocumentedLine>> {
+        let mut found = Vec::new();
+        for row in
+            self.state.documents.of(organization).filter(|row| of_contract(row, customer_id, contract_ref) && !is_void(row))
+        {
+            for line in self.state.ledger.get(&row.head.document_ref).into_iter().flatten() {
+                if periods.contains(&(line.product_no, line.service_period.start())) {
+                    found.push(DocumentedLine {
+                        document_ref: row.head.document_ref,
+                        kind: row.head.kind,
+                        is_regular: matches!(row.head.purpose, Purpose::Regular(_)),
+                        line: line.clone(),
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn insert_payment(
+        &mut self,
+        _organization: OrganizationId,
+        _customer_id: CustomerId,
+        document_ref: DocumentRef,
+        payment: &Payment,
+    ) -> StoreResult<()> {
+        Arc::make_mut(&mut self.state.payments).entry(document_ref).or_default().push(payment.clone());
+        Ok(())
+    }
+
+    fn settle_document(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        settlement: &Settlement,
+    ) -> StoreResult<()> {
+        let mut rows = self.state.documents.of_mut(organization).filter(|row| row.head.customer_id == customer_id);
+        let row = rows.find(|row| row.head.document_ref == document_ref);
+        row.ok_or_else(|| corrupt(format!("{document_ref:?} is not there")))?.settlement = *settlement;
+        Ok(())
     }
 
     fn void_draft(
@@ -119,19 +257,9 @@ impl Documents for MemoryTx {
 }
 
 impl MemoryTx {
-    /// The derived state: issued credits count against the document they belong to (billing rules 6).
-    fn state_of(&self, organization: OrganizationId, document: &Document) -> DocumentState {
-        let currency = document.head.currency;
-        let rows = self.state.documents.of(organization);
-        let credits =
-            rows.filter(|row| row.head.kind == DocumentKind::Credit && row.head.parent == Some(document.head.document_ref));
-        let credits = credits.filter_map(|row| match &row.lifecycle {
-            Lifecycle::Issued(issued) => Some(issued.content.total),
-            Lifecycle::Draft | Lifecycle::Void(_) | Lifecycle::Uncollectible(_) => None,
-        });
-        let credits = Money::sum(currency, credits).expect("credits of one currency");
-        let settlement = Settlement { credits, ..Settlement::none(currency) };
-        document.lifecycle.state(&settlement).expect("amounts in range")
+    fn draft(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> Option<&mut Document> {
+        let mut rows = self.state.documents.of_mut(organization);
+        rows.find(|row| row.head.document_ref == document_ref && row.lifecycle == Lifecycle::Draft)
     }
 }
 

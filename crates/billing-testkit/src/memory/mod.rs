@@ -9,6 +9,7 @@ mod access;
 mod billing;
 mod catalog;
 mod documents;
+mod inspection;
 mod locks;
 
 use std::collections::BTreeMap;
@@ -19,11 +20,12 @@ use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret}
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
-use billing_domain::document::{Document, DocumentKind};
+use billing_domain::document::correction::LedgerLine;
+use billing_domain::document::{Document, DocumentKind, Payment};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
@@ -59,6 +61,17 @@ impl MemoryStore {
     /// From now on answers [`StoreError::Unavailable`], or works again.
     pub fn set_unavailable(&self, unavailable: bool) {
         self.unavailable.store(unavailable, Ordering::Relaxed);
+    }
+
+    /// Another store with the same content, to see what would come of it.
+    pub fn fork(&self) -> Self {
+        Self { committed: RwLock::new(self.snapshot()), forgiving: self.forgiving, ..Self::default() }
+    }
+
+    /// Whether two stores hold the same, to the last row.
+    pub fn holds_the_same_as(&self, other: &Self) -> bool {
+        let (own, others) = (self.snapshot(), other.snapshot());
+        Arc::ptr_eq(&own, &others) || own == others
     }
 
     fn begin(&self, access: Access) -> MemoryTx {
@@ -102,7 +115,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// Everything there is.
+/// Everything there is. Collections are copied when they are first written to.
 #[derive(Clone, Default, PartialEq)]
 struct State {
     organizations: Vec<Organization>,
@@ -117,8 +130,11 @@ struct State {
     pricings: Rows<Pricing>,
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,
-    totals: BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>,
+    totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,
+    superseded_events: Rows<UsageEvent>,
     documents: Rows<Document>,
+    ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
+    payments: Arc<BTreeMap<DocumentRef, Vec<Payment>>>,
     document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
     contract_numbers: BTreeMap<OrganizationId, u64>,
     numbers_in_contract: BTreeMap<(OrganizationId, CustomerId, ContractRef), u32>,
@@ -138,26 +154,32 @@ struct MemoryTx {
 }
 
 /// Rows that belong to an organization.
-#[derive(Clone, PartialEq)]
-struct Rows<T>(Vec<(OrganizationId, T)>);
+#[derive(Clone)]
+struct Rows<T>(Arc<Vec<(OrganizationId, T)>>);
 
 impl<T> Default for Rows<T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(Arc::new(Vec::new()))
     }
 }
 
-impl<T> Rows<T> {
+impl<T: PartialEq> PartialEq for Rows<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl<T: Clone> Rows<T> {
     fn of(&self, organization: OrganizationId) -> impl Iterator<Item = &T> {
         self.0.iter().filter(move |(owner, _)| *owner == organization).map(|(_, row)| row)
     }
 
     fn of_mut(&mut self, organization: OrganizationId) -> impl Iterator<Item = &mut T> {
-        self.0.iter_mut().filter(move |(owner, _)| *owner == organization).map(|(_, row)| row)
+        Arc::make_mut(&mut self.0).iter_mut().filter(move |(owner, _)| *owner == organization).map(|(_, row)| row)
     }
 
     fn push(&mut self, organization: OrganizationId, row: T) {
-        self.0.push((organization, row));
+        Arc::make_mut(&mut self.0).push((organization, row));
     }
 }
 

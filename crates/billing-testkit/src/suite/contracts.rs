@@ -1,13 +1,14 @@
 //! Contracts.
 
+use billing_domain::access::Actor;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{Contracts, DueContract, Store};
+use billing_domain::ports::{Contracts, DueContract, Lock, Store, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, ProductNo};
 
-use super::{World, done, later, long_ago, page, read, world, write};
+use super::{World, done, later, long_ago, page, read, transact_answer, undo, world, write};
 use crate::fixtures::{self, agreed, agreed_with, date, price, quantity};
 use crate::{FreshIds, suite::all};
 
@@ -265,4 +266,79 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
     assert_eq!(seen, mine);
     // Leave nothing due to those who come after.
     write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.organization, due.customer_id, due.contract_ref, None)));
+}
+
+/// The next version of a contract, changed in everything a version can change.
+fn amended(w: &World, contract: &Contract) -> Contract {
+    let version = contract.version + 1;
+    let mut next = Contract { version, po_number: Some(fixtures::line("PO-2")), ..contract.clone() };
+    let mut changed = full_terms();
+    changed.note = Some(fixtures::prose(&format!("version {version}")));
+    let billed = |terms| Agreed::Billed(Box::new(terms));
+    // From the day of the version before, and from an earlier one: later versions rule.
+    next.products[0].segments.push(Segment { version, in_force_from: date("2026-01-01"), agreed: billed(changed) });
+    next.products.push(ContractProduct {
+        no: ProductNo(1),
+        segments: vec![Segment {
+            version,
+            in_force_from: date("2026-07-01"),
+            agreed: billed(agreed(&w.pricing, "2026-07-01", "2026-12-31")),
+        }],
+    });
+    next
+}
+
+fn append(store: &dyn Store, w: &World, contract: &Contract) -> StoreResult<()> {
+    transact_answer(store, |tx| {
+        tx.lock_contract(w.org, w.customer.id, contract.contract_ref, Lock::Exclusive)?;
+        tx.append_contract_version(w.org, contract, later(7), Actor::Service)
+    })
+}
+
+pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
+    let w = world(store);
+    store_full_catalog(store, &w);
+    write(store, |tx| tx.set_next_due(w.org, w.customer.id, w.contract.contract_ref, Some(later(1))));
+    let second = amended(&w, &w.contract);
+    append(store, &w, &second).expect("the next version");
+    let mut third = Contract { version: 3, po_number: None, cancelled_at: Some(later(9)), ..second.clone() };
+    for (product, from) in third.products.iter_mut().zip(["2026-01-01", "2026-03-01"]) {
+        let agreed = Agreed::Ended(EndReason::Cancelled);
+        product.segments.push(Segment { version: 3, in_force_from: date(from), agreed });
+    }
+    append(store, &w, &third).expect("the next version");
+    let stored = read(store, |tx| tx.contract(w.org, w.contract.contract_ref)).expect("a contract");
+    assert_eq!(format!("{stored:?}"), format!("{third:?}"));
+    assert_eq!(stored, third);
+    let locked = write(store, |tx| tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared));
+    assert_eq!(locked, Some(3));
+    // Found by what the second version meters, and due as before.
+    let graduated = fixtures::usage_product_ref("graduated");
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &graduated)), [third]);
+    let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
+    assert_eq!(due.iter().map(|due| due.due_at).collect::<Vec<_>>(), [later(1)]);
+}
+
+pub fn a_version_that_does_not_follow_is_corrupt(store: &dyn Store) {
+    let w = world(store);
+    store_full_catalog(store, &w);
+    let second = amended(&w, &w.contract);
+    append(store, &w, &second).expect("the next version");
+    for contract in [&second, &Contract { version: 4, ..second.clone() }, &amended(&w, &w.another_contract(9))] {
+        let answer = append(store, &w, contract);
+        assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    }
+    assert_eq!(read(store, |tx| tx.contract(w.org, w.contract.contract_ref)), Some(second));
+}
+
+pub fn a_version_rolled_back_leaves_the_one_before(store: &dyn Store) {
+    let w = world(store);
+    store_full_catalog(store, &w);
+    undo(store, |tx| {
+        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.append_contract_version(w.org, &amended(&w, &w.contract), later(7), Actor::Service)
+    });
+    assert_eq!(read(store, |tx| tx.contract(w.org, w.contract.contract_ref)), Some(w.contract.clone()));
+    let graduated = fixtures::usage_product_ref("graduated");
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &graduated)), []);
 }

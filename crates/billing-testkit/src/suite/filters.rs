@@ -1,12 +1,11 @@
 //! Lists of documents.
 
 use billing_domain::document::linking::Slot;
-use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentPart, DocumentState, Purpose};
-use billing_domain::money::Percentage;
-use billing_domain::ports::{DocumentFilter, Lock, Store};
-use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, Settlement};
+use billing_domain::ports::{DocumentFilter, Store};
+use billing_domain::refs::DocumentRef;
 
+use super::corrections::void_issued;
 use super::documents::two_products;
 use super::{World, all, done, later, month, page, read, refs_of, world, write};
 use crate::FreshIds;
@@ -108,39 +107,36 @@ pub fn the_state_of_a_filter_is_derived(store: &dyn Store) {
     }
 }
 
-pub fn an_issued_credit_counts_towards_its_invoices_state(store: &dyn Store) {
+pub fn what_is_settled_counts_towards_the_state(store: &dyn Store) {
     let w = world(store);
     let invoice = w.issue(store, w.head(1), cents(1000));
     let untouched = w.issue(store, w.head(2), cents(1000));
-    let credit = |minor| {
-        let head = DocumentHead {
-            purpose: Purpose::Adjustment,
-            kind: DocumentKind::Credit,
-            number: DocumentNumber { kind: DocumentKind::Credit, ..w.head(1).number },
-            parent: Some(invoice.document_ref),
-            parts: vec![DocumentPart { product_no: ProductNo(0), tax_rate: Percentage::ZERO, discount_rate: Percentage::ZERO }],
-            created_at: later(minor),
-            ..w.head(1)
-        };
-        (w.open(store, head), cents(minor))
-    };
-    let (first, _) = credit(400);
-    assert_eq!(
-        in_state(store, &w, DocumentState::Issued),
-        [invoice.document_ref, untouched.document_ref],
-        "a draft counts for nothing"
-    );
-    let issue = |head: &DocumentHead, minor| {
-        write(store, |tx| {
-            tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-            tx.issue_document(w.org, w.customer.id, head.document_ref, &w.frozen(head, cents(minor)))
-        })
-    };
-    assert!(issue(&first, 400));
-    assert_eq!(in_state(store, &w, DocumentState::PartiallyPaid), [invoice.document_ref]);
-    let (second, _) = credit(600);
-    assert!(issue(&second, 600));
-    assert_eq!(in_state(store, &w, DocumentState::PartiallyPaid), []);
-    assert_eq!(in_state(store, &w, DocumentState::Paid), [invoice.document_ref]);
-    assert_eq!(in_state(store, &w, DocumentState::Issued), [untouched.document_ref, first.document_ref, second.document_ref]);
+    let none = Settlement::none(fixtures::eur());
+    let rows: [(Settlement, DocumentState); 6] = [
+        (Settlement { credits: cents(400), ..none }, DocumentState::PartiallyPaid),
+        (Settlement { credits: cents(400), paid: cents(599), ..none }, DocumentState::PartiallyPaid),
+        (Settlement { credits: cents(400), paid: cents(600), ..none }, DocumentState::Paid),
+        (Settlement { credits: cents(1001), ..none }, DocumentState::Paid),
+        (Settlement { paid: cents(1000), paid_date: Some(date("2026-02-01")), ..none }, DocumentState::Paid),
+        (none, DocumentState::Issued),
+    ];
+    for (settlement, expected) in rows {
+        write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+        for state in [DocumentState::PartiallyPaid, DocumentState::Paid] {
+            let found = if state == expected { vec![invoice.document_ref] } else { vec![] };
+            assert_eq!(in_state(store, &w, state), found, "{settlement:?}");
+        }
+        let issued = [invoice.document_ref, untouched.document_ref];
+        let issued = if expected == DocumentState::Issued { &issued[..] } else { &issued[1..] };
+        assert_eq!(in_state(store, &w, DocumentState::Issued), issued, "{settlement:?}");
+    }
+}
+
+pub fn a_document_voided_after_its_issue_is_void(store: &dyn Store) {
+    let w = world(store);
+    let head = w.issue(store, w.head(1), cents(0));
+    assert_eq!(in_state(store, &w, DocumentState::Paid), [head.document_ref]);
+    assert!(void_issued(store, &w, &head));
+    assert_eq!(in_state(store, &w, DocumentState::Void), [head.document_ref]);
+    assert_eq!(in_state(store, &w, DocumentState::Paid), []);
 }

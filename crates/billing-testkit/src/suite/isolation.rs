@@ -1,13 +1,17 @@
 //! What belongs to another organization is not there: every method that takes an organization, asked by the
 //! wrong one.
 
-use billing_domain::document::DocumentKind;
+use billing_domain::access::Actor;
+use billing_domain::contract::Contract;
 use billing_domain::document::linking::Slot;
+use billing_domain::document::{DocumentKind, Lifecycle, Settlement};
 use billing_domain::page::Page;
-use billing_domain::ports::{DocumentFilter, Lock, Store, Update};
+use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError, Update};
 use billing_domain::refs::ProductNo;
+use billing_domain::usage::{UsageEvent, UsageTotal};
 
-use super::{World, all, done, later, month, read, world, write};
+use super::corrections::{adjustment, void_issued};
+use super::{World, all, done, later, month, read, transact_answer, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -147,6 +151,130 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
     });
     let drafts = read(store, |tx| tx.drafts_of_contract(w.org, customer, contract));
     assert_eq!(drafts.into_iter().map(|document| document.head).collect::<Vec<_>>(), [head]);
+}
+
+pub fn another_organization_changes_no_events(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let (from, to) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
+    let first = fixtures::event(&FreshIds, &from, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let second = UsageEvent { revision: 2, ..first.clone() };
+    let key = first.usage_key();
+    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    write(store, |tx| {
+        tx.insert_events(w.org, std::slice::from_ref(&first))?;
+        tx.revise_event(w.org, &first, &second)?;
+        let (key, zero) = tx.lock_usage(w.org, customer, std::slice::from_ref(&key))?.remove(0);
+        let total = zero.plus(first.occurred_at, first.event_ref, first.quantity).expect("in range");
+        tx.put_usage(w.org, customer, &[(key, total)])
+    });
+    let third = UsageEvent { revision: 3, ..first.clone() };
+    let answer = transact_answer(store, |tx| tx.revise_event(stranger, &second, &third));
+    assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
+    write(store, |tx| {
+        assert_eq!(tx.superseded_revisions(stranger, first.event_ref)?, []);
+        assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
+        assert_eq!(tx.usage_since(stranger, customer, contract, ProductNo(0), month(1).start())?, []);
+        tx.move_events_of_period(stranger, customer, from.document_ref, to.document_ref, ProductNo(0), month(1).start())?;
+        tx.move_events(stranger, customer, from.document_ref, to.document_ref)
+    });
+    assert_eq!(read(store, |tx| tx.event(w.org, first.event_ref)), Some(second));
+}
+
+pub fn another_organization_corrects_no_documents(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let debit = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    let void = w.issue(store, w.head(2), cents(100));
+    assert!(void_issued(store, &w, &void));
+    let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
+    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    write(store, |tx| tx.put_ledger_lines(w.org, customer, debit.document_ref, &lines));
+    let (january, february) = (month(1).start(), month(2).start());
+    write(store, |tx| {
+        tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
+        assert!(!tx.update_draft(stranger, &debit)?);
+        assert!(!tx.void_issued(stranger, customer, invoice.document_ref, later(1))?);
+        assert_eq!(tx.last_void(stranger, customer, contract, ProductNo(0), february, Slot::Period)?, None);
+        assert_eq!(tx.open_adjustment(stranger, customer, invoice.document_ref, DocumentKind::Debit)?, None);
+        assert_eq!(tx.documents_of_parent(stranger, customer, invoice.document_ref)?, []);
+        assert_eq!(tx.ledger_lines(stranger, customer, debit.document_ref)?, []);
+        assert_eq!(tx.documented(stranger, customer, contract, &[(ProductNo(0), january)])?, []);
+        Ok(())
+    });
+    let settlement = Settlement::none(fixtures::eur());
+    let next = Contract { version: 2, ..w.contract.clone() };
+    let refused = [
+        transact_answer(store, |tx| tx.put_ledger_lines(stranger, customer, debit.document_ref, &[])),
+        transact_answer(store, |tx| tx.settle_document(stranger, customer, invoice.document_ref, &settlement)),
+        transact_answer(store, |tx| {
+            tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
+            tx.append_contract_version(stranger, &next, later(1), Actor::Service)
+        }),
+    ];
+    assert!(refused.iter().all(|answer| matches!(answer, Err(StoreError::Corrupt(_)))), "{refused:?}");
+    assert_eq!(read(store, |tx| tx.ledger_lines(w.org, customer, debit.document_ref)), lines);
+    assert_eq!(read(store, |tx| tx.contract(w.org, contract)), Some(w.contract.clone()));
+    let stored = read(store, |tx| tx.document(w.org, invoice.document_ref)).expect("a document");
+    assert!(matches!(stored.lifecycle, Lifecycle::Issued(_)));
+}
+
+pub fn another_organization_inspects_nothing(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let head = w.issue(store, w.head(1), cents(100));
+    let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    write(store, |tx| {
+        tx.insert_events(w.org, std::slice::from_ref(&event))?;
+        tx.lock_usage(w.org, customer, &[event.usage_key()])?;
+        // A gap.
+        tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)
+    });
+    w.open(store, w.head(2));
+    read(store, |tx| {
+        assert_eq!(tx.contracts_after(stranger, None, 10)?, []);
+        assert_eq!(tx.usage_of_contract(stranger, customer, contract)?, []);
+        assert_eq!(tx.recount_contract(stranger, customer, contract)?, []);
+        assert_eq!(tx.broken_series(stranger)?, [""; 0]);
+        assert_eq!(tx.broken_seals(stranger)?, [""; 0]);
+        assert_eq!(tx.broken_series(w.org)?.len(), 1);
+        Ok(())
+    });
+}
+
+pub fn another_customer_corrects_nothing(store: &dyn Store) {
+    let w = world(store);
+    let other = fixtures::customer(&FreshIds, "other");
+    write(store, |tx| done(tx.insert_customer(w.org, &other)));
+    let (from, to) = (w.issue(store, w.head(1), cents(100)), w.open(store, w.head(2)));
+    let debit = w.open(store, adjustment(&w, DocumentKind::Debit, &from, 1));
+    let void = w.issue(store, w.head(3), cents(100));
+    assert!(void_issued(store, &w, &void));
+    let event = fixtures::event(&FreshIds, &from, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
+    write(store, |tx| {
+        tx.put_ledger_lines(w.org, w.customer.id, debit.document_ref, &lines)?;
+        tx.insert_events(w.org, std::slice::from_ref(&event))?;
+        tx.lock_usage(w.org, w.customer.id, &[event.usage_key()])
+    });
+    let contract = w.contract.contract_ref;
+    let (january, march) = (month(1).start(), month(3).start());
+    write(store, |tx| {
+        assert!(!tx.void_issued(w.org, other.id, from.document_ref, later(1))?);
+        assert_eq!(tx.last_void(w.org, other.id, contract, ProductNo(0), march, Slot::Period)?, None);
+        assert_eq!(tx.open_adjustment(w.org, other.id, from.document_ref, DocumentKind::Debit)?, None);
+        assert_eq!(tx.documents_of_parent(w.org, other.id, from.document_ref)?, []);
+        assert_eq!(tx.ledger_lines(w.org, other.id, debit.document_ref)?, []);
+        assert_eq!(tx.documented(w.org, other.id, contract, &[(ProductNo(0), january)])?, []);
+        assert_eq!(tx.recount_usage(w.org, other.id, &event.usage_key(), None)?, UsageTotal::ZERO);
+        assert_eq!(tx.recount_contract(w.org, other.id, contract)?, []);
+        assert_eq!(tx.usage_of_contract(w.org, other.id, contract)?, []);
+        tx.move_events_of_period(w.org, other.id, from.document_ref, to.document_ref, ProductNo(0), january)?;
+        tx.move_events(w.org, other.id, from.document_ref, to.document_ref)
+    });
+    let answer =
+        transact_answer(store, |tx| tx.settle_document(w.org, other.id, from.document_ref, &Settlement::none(fixtures::eur())));
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));
 }
 
 pub fn another_organization_has_its_own_numbers(store: &dyn Store) {

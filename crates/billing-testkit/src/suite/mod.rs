@@ -9,12 +9,16 @@
 pub mod access;
 pub mod catalog;
 pub mod contracts;
+pub mod corrections;
 pub mod documents;
 pub mod filters;
+pub mod inspection;
 pub mod isolation;
 pub mod keeping;
+pub mod ledger;
 pub mod locks;
 pub mod numbers;
+pub mod revisions;
 pub mod transactions;
 pub mod usage;
 
@@ -79,6 +83,24 @@ macro_rules! store_contract {
                 the_next_due_instant_can_be_moved_and_cleared
                 the_next_due_instant_is_brought_forward_but_never_put_off
                 due_contracts_of_all_organizations_come_in_one_order
+                a_version_adds_to_the_one_before
+                a_version_that_does_not_follow_is_corrupt
+                a_version_rolled_back_leaves_the_one_before
+            }
+            corrections {
+                a_draft_is_updated_and_comes_back
+                an_update_rolled_back_leaves_the_draft
+                an_updated_draft_is_found_by_the_products_it_has_now
+                a_draft_is_not_updated_once_it_is_none
+                an_issued_document_is_voided_once_and_keeps_what_it_says
+                a_voided_document_frees_its_place
+                the_void_document_of_a_place_that_was_issued_last_is_the_one_to_replace
+                the_open_adjustment_of_a_kind_is_the_oldest_draft
+                documents_that_name_a_parent_come_by_creation_void_ones_too
+                what_payments_and_credits_say_is_replaced_and_read_back
+                a_document_that_is_not_there_cannot_be_settled
+                payments_are_stored_and_add_up
+                a_void_document_is_never_issued_again
             }
             documents {
                 a_draft_comes_back_with_every_field
@@ -94,7 +116,17 @@ macro_rules! store_contract {
                 documents_are_listed_by_creation_then_by_reference_in_pages
                 each_field_of_a_filter_narrows_the_list
                 the_state_of_a_filter_is_derived
-                an_issued_credit_counts_towards_its_invoices_state
+                what_is_settled_counts_towards_the_state
+                a_document_voided_after_its_issue_is_void
+            }
+            inspection {
+                every_organization_is_seen
+                contracts_come_by_reference_after_the_last_one
+                the_totals_of_a_contract_are_counted_again
+                the_totals_of_a_contract_are_those_that_are_kept
+                series_without_a_gap_are_whole
+                a_series_with_a_gap_is_named
+                what_nobody_touched_has_its_seals
             }
             isolation {
                 another_organization_sees_no_keys
@@ -105,6 +137,10 @@ macro_rules! store_contract {
                 another_organization_sees_no_usage
                 another_organization_sees_no_documents
                 another_organization_has_its_own_numbers
+                another_organization_changes_no_events
+                another_organization_corrects_no_documents
+                another_organization_inspects_nothing
+                another_customer_corrects_nothing
                 another_customer_reaches_neither_contract_nor_document
             }
             keeping {
@@ -113,6 +149,15 @@ macro_rules! store_contract {
                 instants_keep_their_microseconds
                 days_keep_from_the_first_year_to_the_last
                 texts_keep_every_character
+            }
+            ledger {
+                the_lines_of_a_draft_adjustment_are_replaced
+                the_amounts_of_lines_are_in_the_documents_currency
+                many_lines_are_kept_in_their_order
+                an_issued_document_has_the_lines_it_was_issued_with
+                lines_of_what_is_no_draft_refuse_every_change
+                what_documents_in_force_bill_of_a_period_is_documented
+                void_documents_document_nothing
             }
             locks {
                 a_held_contract_makes_check_then_open_safe
@@ -126,6 +171,18 @@ macro_rules! store_contract {
                 numbers_have_no_gaps_under_threads_and_roll_backs
                 contract_numbers_count_from_one_without_gaps_under_threads
                 numbers_in_a_contract_count_from_one
+            }
+            revisions {
+                a_revision_takes_the_events_place_and_the_one_before_is_kept
+                revising_what_is_superseded_already_is_contended
+                a_revision_rolled_back_leaves_no_trace
+                all_events_of_a_document_move_and_their_revisions_stay
+                events_of_one_period_of_a_product_move_alone
+                a_document_has_events_in_any_of_its_contracts_periods
+                a_total_is_counted_again_from_events_that_are_not_deleted
+                a_total_of_many_events_is_counted_again
+                totals_since_a_day_are_those_with_an_event
+                an_adjustment_has_events_of_the_period_it_corrects
             }
             transactions {
                 a_store_is_ready
@@ -192,6 +249,11 @@ fn undo<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T
     });
     undone.expect("a roll-back is no error");
     made.expect("the work has run")
+}
+
+/// Work that may be refused; only what isn't is committed.
+fn transact_answer<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> StoreResult<T> {
+    transact::<T, StoreError>(store, Access::Write, |tx| work(tx))
 }
 
 /// As [`write`], once more whenever others were faster too often.

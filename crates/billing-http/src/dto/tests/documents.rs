@@ -1,11 +1,11 @@
 //! Documents and billing runs.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
-use billing_application::documents::{DocumentView, IssueDates, Opened, Parent};
+use billing_application::documents::{DocumentView, IssueDates, Opened, Related};
 use billing_application::error::UseCaseError;
 use billing_domain::contract::Contract;
 use billing_domain::document::linking::{Slot, share_for_usage};
-use billing_domain::document::totals::{DocumentContent, RatedShare, UsageFacts, bill, usage_key};
+use billing_domain::document::totals::{DocumentContent, Documented, RatedShare, UsageFacts, bill, usage_key};
 use billing_domain::document::{DocumentKind, DocumentState, Parties, Purpose, Settlement};
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
@@ -41,7 +41,7 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
         discount_rate: fixtures::percent("10"),
         tax_rate: fixtures::percent("19.00"),
     };
-    let content = bill(contract.contract_ref, currency, &[share], &usage).expect("a small amount");
+    let content = bill(contract.contract_ref, currency, &[share], &usage, &Documented::nothing()).expect("a small amount");
     (contract, content)
 }
 
@@ -230,13 +230,22 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     let (ids, eur) = (CountingIds::new(), fixtures::eur());
     let mut view = preview(eur);
     let number = fixtures::document_head(&ids, &january(eur).0, &fixtures::entity("main"), view.period).number;
-    let parent = Parent { document_ref: DocumentRef::from_uuid(ids.new_id()), number: number.clone() };
+    let related = |kind, purpose| Related {
+        document_ref: DocumentRef::from_uuid(ids.new_id()),
+        number: number.clone(),
+        kind,
+        purpose,
+        state: DocumentState::Issued,
+    };
+    let parent = related(DocumentKind::Invoice, Purpose::Regular(Slot::Period));
+    let child = related(DocumentKind::Credit, Purpose::Adjustment);
     view.opened = Some(Opened {
         document_ref: DocumentRef::from_uuid(ids.new_id()),
-        number,
+        number: number.clone(),
         number_in_contract: 2,
         replaces: Some(DocumentRef::from_uuid(ids.new_id())),
         parent: Some(parent),
+        related: vec![child],
         created_at: fixtures::at("2026-01-20T10:15:30Z"),
     });
     view.kind = DocumentKind::Debit;
@@ -253,7 +262,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     view.content.products.clear();
     assert_snapshot!(presented(&DocumentJson::from(&view)), @r#"
     {
-      "document_ref": "019b76da-a803-7000-8000-000000000003",
+      "document_ref": "019b76da-a804-7000-8000-000000000004",
       "document_number": "MAIN-INV-1",
       "kind": "DEBIT",
       "state": "PARTIALLY_PAID",
@@ -261,7 +270,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "contract_ref": "019b76da-a802-7000-8000-000000000002",
       "contract_number": "C-1",
       "number_in_contract": 2,
-      "replaces_document_ref": "019b76da-a804-7000-8000-000000000004",
+      "replaces_document_ref": "019b76da-a805-7000-8000-000000000005",
       "customer": {
         "customer_ref": "acme",
         "customer_name": "acme",
@@ -284,7 +293,15 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "overdue": true,
       "parent_document_ref": "019b76da-a802-7000-8000-000000000002",
       "parent_document_number": "MAIN-INV-1",
-      "related_documents": [],
+      "related_documents": [
+        {
+          "document_ref": "019b76da-a803-7000-8000-000000000003",
+          "document_number": "MAIN-INV-1",
+          "kind": "CREDIT",
+          "purpose": "ADJUSTMENT",
+          "state": "ISSUED"
+        }
+      ],
       "products": [],
       "taxes": [
         {

@@ -161,9 +161,9 @@ fn recorded() -> (RecordedUsage, EventView) {
         customer_ref: customer.customer_ref.clone(),
         customer_name: fixtures::line("Acme"),
         usage_product_name: fixtures::line("API calls"),
-        document_number: head.number.clone(),
+        document_numbers: vec![head.number.clone()],
         document_state: DocumentState::Draft,
-        created_at: event.recorded_at,
+        parent: None,
     };
     (RecordedUsage { event, document_number: head.number }, view)
 }

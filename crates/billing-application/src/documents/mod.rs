@@ -1,5 +1,9 @@
 //! Documents as they are shown: stored or planned, drafts rated as of now, issued ones as issued.
 
+mod act;
+
+pub use act::{PaymentRequest, issue_document, record_payment, void_document};
+
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::linking::Share;
@@ -70,18 +74,34 @@ pub struct Opened {
     /// The void document it bills again.
     pub replaces: Option<DocumentRef>,
     /// The invoice it belongs to.
-    pub parent: Option<Parent>,
+    pub parent: Option<Related>,
+    /// The documents that name it as parent.
+    pub related: Vec<Related>,
     /// When it was opened.
     pub created_at: Timestamp,
 }
 
-/// The invoice a credit, debit or child belongs to.
+/// Another document that has to do with one: its parent, a child, an adjustment.
 #[derive(Clone, Debug)]
-pub struct Parent {
+pub struct Related {
     /// Its reference.
     pub document_ref: DocumentRef,
     /// Its number.
     pub number: DocumentNumber,
+    /// What it does.
+    pub kind: DocumentKind,
+    /// Why it exists.
+    pub purpose: Purpose,
+    /// How far it has come.
+    pub state: DocumentState,
+}
+
+impl Related {
+    fn of(document: Document) -> UseCaseResult<Self> {
+        let state = document.state()?;
+        let DocumentHead { document_ref, number, kind, purpose, .. } = document.head;
+        Ok(Self { document_ref, number, kind, purpose, state })
+    }
 }
 
 /// The dates of an issued document.
@@ -168,29 +188,29 @@ fn account_of<'a>(
 
 /// Shows a stored document: a draft as it is rated now, an issued one as it was issued.
 pub(crate) fn view_stored(tx: &mut dyn Tx, account: &Account, document: Document, now: Timestamp) -> UseCaseResult<DocumentView> {
-    let Document { head, lifecycle } = document;
-    let settlement = Settlement::none(head.currency);
-    let state = lifecycle.state(&settlement)?;
+    let state = document.state()?;
+    let Document { head, lifecycle, settlement } = document;
     let opened = Opened {
         document_ref: head.document_ref,
         number: head.number.clone(),
         number_in_contract: head.number_in_contract,
         replaces: head.replaces,
         parent: parent_of(tx, account.organization, &head)?,
+        related: related_to(tx, account, &head)?,
         created_at: head.created_at,
     };
     let (content, parties, po_number, note, issued) = match lifecycle {
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(Some(issued)) => {
             let today = account.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
             let unpaid = matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid);
-            let overdue = unpaid && today > issued.due_date;
+            // A credit is nobody's debt.
+            let overdue = unpaid && head.kind != DocumentKind::Credit && today > issued.due_date;
             let dates = IssueDates { issue_date: issued.issue_date, due_date: issued.due_date, overdue };
             (issued.content, issued.parties, issued.po_number, issued.note, Some(dates))
         }
         Lifecycle::Draft | Lifecycle::Void(None) => {
-            let shares: Vec<Share<'_>> = account.rated_shares(&head)?.iter().map(|rated| rated.share).collect();
             let content = account.draft_content(tx, &head)?;
-            (content, account.parties(&head.entity_ref)?, account.contract.po_number.clone(), Account::note(&shares), None)
+            (content, account.parties(&head.entity_ref)?, account.contract.po_number.clone(), account.note_of(&head)?, None)
         }
     };
     Ok(DocumentView {
@@ -243,8 +263,13 @@ pub(crate) fn view_planned(tx: &mut dyn Tx, account: &Account, planned: &Planned
     })
 }
 
-fn parent_of(tx: &mut dyn Tx, organization: OrganizationId, head: &DocumentHead) -> UseCaseResult<Option<Parent>> {
+fn parent_of(tx: &mut dyn Tx, organization: OrganizationId, head: &DocumentHead) -> UseCaseResult<Option<Related>> {
     let Some(parent) = head.parent else { return Ok(None) };
     let parent = tx.document(organization, parent)?.ok_or_else(|| corrupt("a document", &parent, "is not there"))?;
-    Ok(Some(Parent { document_ref: parent.head.document_ref, number: parent.head.number }))
+    Related::of(parent).map(Some)
+}
+
+fn related_to(tx: &mut dyn Tx, account: &Account, head: &DocumentHead) -> UseCaseResult<Vec<Related>> {
+    let related = tx.documents_of_parent(account.organization, head.customer_id, head.document_ref)?;
+    related.into_iter().map(Related::of).collect()
 }

@@ -1,0 +1,279 @@
+//! The bench of every example: one organization, entity `main` with prefix `UB` in UTC, customer `acme`.
+
+use billing_application::billing_run::run_billing;
+use billing_application::catalog::{create_customer, create_entity, create_pricing, create_usage_product, edit_pricing};
+use billing_application::contracts::{ContractRequest, cancel_contract, create_contract, edit_contract, get_contract};
+use billing_application::documents::{DocumentView, PaymentRequest, record_payment, void_document};
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::usage::{
+    EventUpdate, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, get_event, record_usage, update_event,
+};
+use billing_application::verify::verify;
+use billing_domain::catalog::{LineItem, Pricing, PricingContent};
+use billing_domain::contract::amendment::{ContractEdit, ProductPatch, Reach};
+use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::matching::MatchRefusal;
+use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
+use billing_domain::patch::Patch;
+use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
+use billing_domain::usage::Validations;
+use billing_testkit::fixtures;
+
+use crate::support::Bench;
+
+/// Up to 100 at 0.10, up to 1,000 at 0.05, above at 0.01.
+pub(crate) const THREE_TIERS: &[(Option<&str>, &str, &str)] =
+    &[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "0"), (None, "0.01", "0")];
+
+pub(crate) struct Books {
+    pub(crate) bench: Bench,
+}
+
+impl Books {
+    /// In UTC, with 60 days to pay.
+    pub(crate) fn at(now: &str) -> Self {
+        Self::with(now, |_| {}, |_| {})
+    }
+
+    /// With a changed entity and customer.
+    pub(crate) fn with(now: &str, entity: impl FnOnce(&mut Entity), customer: impl FnOnce(&mut Customer)) -> Self {
+        let books = Self { bench: Bench::at(now) };
+        let (services, principal) = (&books.bench.services, &books.bench.principal);
+        let mut main = fixtures::entity("main");
+        main.profile.number_prefix = NumberPrefix::parse("UB").expect("a prefix");
+        main.profile.net_terms = Some(NetTerms::Days(60));
+        entity(&mut main);
+        create_entity(services, principal, Some(main.entity_ref), main.profile).expect("an entity");
+        let mut acme = fixtures::customer(&*books.bench.ids, "acme");
+        customer(&mut acme);
+        create_customer(services, principal, Some(acme.customer_ref), acme.profile).expect("a customer");
+        let calls = fixtures::usage_product("calls");
+        create_usage_product(services, principal, Some(calls.usage_product_ref), calls.profile).expect("a usage product");
+        books
+    }
+
+    /// The clock shows another time.
+    pub(crate) fn clock(&self, now: &str) {
+        self.bench.clock.set(fixtures::at(now));
+    }
+
+    /// A billing run at a time.
+    pub(crate) fn bill(&self, now: &str) {
+        self.clock(now);
+        let report = run_billing(&self.bench.services, &self.bench.principal, false).expect("a billing run");
+        assert!(report.failed.is_empty(), "{report:?}");
+    }
+
+    pub(crate) fn pricing(&self, reference: &str, line_items: Vec<LineItem>) -> Pricing {
+        self.pricing_with(reference, line_items, |_| {})
+    }
+
+    pub(crate) fn pricing_with(
+        &self,
+        reference: &str,
+        line_items: Vec<LineItem>,
+        change: impl FnOnce(&mut PricingContent),
+    ) -> Pricing {
+        let mut made = fixtures::pricing(reference, line_items);
+        change(&mut made.content);
+        create_pricing(&self.bench.services, &self.bench.principal, Some(made.pricing_ref), made.content).expect("a pricing")
+    }
+
+    /// Gives a pricing other line items.
+    pub(crate) fn reprice(&self, pricing: &Pricing, line_items: Vec<LineItem>) {
+        let edit = |content: &PricingContent| Ok(PricingContent { line_items: line_items.clone(), ..content.clone() });
+        edit_pricing(&self.bench.services, &self.bench.principal, &pricing.pricing_ref, &edit).expect("a pricing");
+    }
+
+    pub(crate) fn contract(&self, products: Vec<RequestedProduct>) -> ContractRef {
+        let request = ContractRequest { customer_ref: fixtures::customer_ref("acme"), po_number: None, products };
+        let made = create_contract(&self.bench.services, &self.bench.principal, &request).expect("a contract");
+        made.contract.contract_ref
+    }
+
+    pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, reach: Reach) -> UseCaseResult<()> {
+        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), reach };
+        edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit).map(|_| ())
+    }
+
+    pub(crate) fn cancel(&self, contract: ContractRef, reach: Reach) -> String {
+        let view = cancel_contract(&self.bench.services, &self.bench.principal, contract, reach).expect("a cancel");
+        format!("{:?}", view.state).to_uppercase()
+    }
+
+    pub(crate) fn state(&self, contract: ContractRef) -> String {
+        let view = get_contract(&self.bench.services, &self.bench.principal, contract).expect("a contract");
+        format!("{:?}", view.state).to_uppercase()
+    }
+
+    /// Calls of the customer, now reported.
+    pub(crate) fn calls(&self, occurred_at: &str, quantity: &str) -> EventRef {
+        self.report(occurred_at, quantity, None).expect("an event that is taken")
+    }
+
+    pub(crate) fn report(&self, occurred_at: &str, quantity: &str, validations: Option<Validations>) -> UseCaseResult<EventRef> {
+        let event = NewUsageEvent {
+            customer: NamedCustomer::Ref(fixtures::customer_ref("acme")),
+            usage_product: NamedUsageProduct::Ref(fixtures::usage_product_ref("calls")),
+            occurred_at: fixtures::at(occurred_at),
+            quantity: fixtures::quantity(quantity),
+            report_data: None,
+            validations,
+        };
+        let mut taken = record_usage(&self.bench.services, &self.bench.principal, &[event])?;
+        taken.remove(0).map(|recorded| recorded.event.event_ref)
+    }
+
+    pub(crate) fn update(&self, event: EventRef, occurred_at: Option<&str>, quantity: Option<&str>) {
+        let update = EventUpdate {
+            occurred_at: occurred_at.map(fixtures::at),
+            quantity: quantity.map(fixtures::quantity),
+            report_data: Patch::Keep,
+            customer_ref: None,
+            usage_product_ref: None,
+        };
+        update_event(&self.bench.services, &self.bench.principal, event, &update).expect("an update");
+    }
+
+    pub(crate) fn delete(&self, event: EventRef) {
+        delete_event(&self.bench.services, &self.bench.principal, event).expect("a deletion");
+    }
+
+    /// `related_document_numbers` of an event.
+    pub(crate) fn numbers_of(&self, event: EventRef) -> String {
+        let view = get_event(&self.bench.services, &self.bench.principal, event).expect("an event");
+        view.document_numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn reference(&self, number: &str) -> DocumentRef {
+        let all = self.bench.documents();
+        let opened = all.iter().filter_map(|view| view.opened.as_ref()).find(|opened| opened.number.to_string() == number);
+        opened.expect(number).document_ref
+    }
+
+    pub(crate) fn void(&self, number: &str) -> UseCaseResult<()> {
+        void_document(&self.bench.services, &self.bench.principal, self.reference(number)).map(|_| ())
+    }
+
+    pub(crate) fn pay(&self, number: &str, amount: &str) -> UseCaseResult<()> {
+        let request = PaymentRequest { amount: amount.to_owned(), paid_date: None, reference: None };
+        record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &request).map(|_| ())
+    }
+
+    /// All documents, oldest first, as the page shows them. Every invariant holds at that moment.
+    pub(crate) fn documents(&self) -> String {
+        let seen = verify(&self.bench.services).expect("a verification");
+        assert!(seen.findings.is_empty(), "{:?}", seen.findings);
+        shown(&self.bench.documents())
+    }
+
+    /// Those of one number or several.
+    pub(crate) fn only(&self, numbers: &[&str]) -> String {
+        let all = self.documents();
+        let blocks = all.split_inclusive("\n\n").map(str::trim_end);
+        let wanted = blocks.filter(|block| numbers.iter().any(|number| block.starts_with(&format!("{number} "))));
+        wanted.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// Documents as the page shows them, with an empty line between two.
+pub(crate) fn shown(documents: &[DocumentView]) -> String {
+    documents.iter().map(one).collect::<Vec<_>>().join("\n\n")
+}
+
+fn one(document: &DocumentView) -> String {
+    let state = match document.state {
+        DocumentState::Draft => "DRAFT",
+        DocumentState::Issued => "ISSUED",
+        DocumentState::PartiallyPaid => "PARTIALLY_PAID",
+        DocumentState::Paid => "PAID",
+        DocumentState::Void => "VOID",
+        DocumentState::Uncollectible => "UNCOLLECTIBLE",
+    };
+    let number = document.opened.as_ref().map_or_else(
+        || match document.kind {
+            DocumentKind::Invoice => "(invoice without a number)".to_owned(),
+            DocumentKind::Credit => "(credit without a number)".to_owned(),
+            DocumentKind::Debit => "(debit without a number)".to_owned(),
+        },
+        |opened| opened.number.to_string(),
+    );
+    let mut head = format!("{number} {state}");
+    if let Some(parent) = document.opened.as_ref().and_then(|opened| opened.parent.as_ref()) {
+        head = format!("{head}, of {}", parent.number);
+    }
+    if document.opened.as_ref().is_some_and(|opened| opened.replaces.is_some()) {
+        head = format!("{head}, a replacement");
+    }
+    if let Some(issued) = document.issued {
+        head = format!("{head}, issued {}, due {}", issued.issue_date, issued.due_date);
+        if issued.overdue {
+            head.push_str(", overdue");
+        }
+    }
+    if document.state == DocumentState::Void {
+        return head;
+    }
+    let content = &document.content;
+    let mut lines = vec![head];
+    for product in &content.products {
+        for line in &product.lines {
+            let used = line.usage.as_ref().map_or(String::new(), |usage| format!(" × {}", usage.quantity.normalize()));
+            let amount = line.amount.to_decimal();
+            lines.push(format!("  {} {}{used}: {amount}", line.service_period, line.name.as_str()));
+        }
+        if product.discount.minor() != 0 {
+            lines.push(format!("  discount {} %: -{}", product.discount_rate.as_decimal(), product.discount.to_decimal()));
+        }
+    }
+    for tax in content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
+        lines.push(format!("  tax {} % of {}: {}", tax.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
+    }
+    let mut total = format!("  total {}", content.total);
+    if document.settlement.credits.minor() != 0 {
+        total = format!("{total}, credits {}", document.settlement.credits.to_decimal());
+    }
+    if document.settlement.paid.minor() != 0 {
+        total = format!("{total}, paid {}", document.settlement.paid.to_decimal());
+    }
+    if document.amount_due != content.total {
+        total = format!("{total}, left to pay {}", document.amount_due.to_decimal());
+    }
+    lines.push(total);
+    lines.join("\n")
+}
+
+/// The code a refusal has in the interface.
+pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
+    match refused.expect_err("a refusal") {
+        UseCaseError::Conflict { code, .. } => code.to_owned(),
+        UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => "no_matching_contract".to_owned(),
+        UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
+            "validation_mismatch".to_owned()
+        }
+        UseCaseError::Invalid(violations) => violations.iter().map(|violation| violation.code).collect::<Vec<_>>().join(", "),
+        other => panic!("{other}"),
+    }
+}
+
+/// A product of an edit that keeps everything.
+pub(crate) fn same(pricing: &Pricing) -> ProductPatch {
+    ProductPatch {
+        pricing_ref: pricing.pricing_ref.clone(),
+        billing_start_date: None,
+        billing_end_date: None,
+        line_items: Patch::Keep,
+        entity_ref: Patch::Keep,
+        billing_cycle: Patch::Keep,
+        issue_day: Patch::Keep,
+        payment_time: Patch::Keep,
+        tax: Patch::Keep,
+        discount: Patch::Keep,
+        net_terms: Patch::Keep,
+        note: Patch::Keep,
+        bank_transfer: Patch::Keep,
+        online: Patch::Keep,
+        crypto: Patch::Keep,
+    }
+}

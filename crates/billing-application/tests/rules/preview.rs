@@ -1,0 +1,100 @@
+//! Section 7: what is billed now and next.
+
+use billing_application::contracts::{current_invoices, next_invoices};
+use billing_application::documents::DocumentView;
+use billing_domain::contract::amendment::Reach;
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::refs::ContractRef;
+use billing_testkit::fixtures::{fixed, per_unit, requested};
+
+use crate::books::{Books, shown};
+
+fn current(books: &Books, contract: ContractRef) -> Vec<DocumentView> {
+    current_invoices(&books.bench.services, &books.bench.principal, contract).expect("current invoices")
+}
+
+fn next(books: &Books, contract: ContractRef) -> Vec<DocumentView> {
+    next_invoices(&books.bench.services, &books.bench.principal, contract).expect("next invoices")
+}
+
+/// January to March.
+fn quarter(payment_time: PaymentTime) -> (Books, ContractRef) {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00"), per_unit("calls", "0.10")]);
+    let mut product = requested(&api, "2026-01-01", "2026-03-31");
+    product.payment_time = Some(payment_time);
+    let contract = books.contract(vec![product]);
+    (books, contract)
+}
+
+const UNNUMBERED: &str = "(invoice without a number) DRAFT";
+
+#[test]
+fn before_the_start_nothing_is_current_and_the_first_period_is_next() {
+    let (books, contract) = quarter(PaymentTime::AfterUse);
+    assert!(current(&books, contract).is_empty());
+    assert_eq!(
+        shown(&next(&books, contract)),
+        format!("{UNNUMBERED}\n  2026-01-01…2026-01-31 fee: 10.00\n  2026-01-01…2026-01-31 calls × 0: 0.00\n  total 10.00 EUR")
+    );
+}
+
+#[test]
+fn after_the_end_there_is_neither() {
+    let (books, contract) = quarter(PaymentTime::AfterUse);
+    books.clock("2026-04-01T00:00:00Z");
+    assert!(current(&books, contract).is_empty());
+    assert!(next(&books, contract).is_empty());
+}
+
+#[test]
+fn with_during_use_the_next_invoice_has_the_usage_of_the_current_period() {
+    let (books, contract) = quarter(PaymentTime::DuringUse);
+    books.clock("2026-01-10T00:00:00Z");
+    books.calls("2026-01-10T00:00:00Z", "20");
+    assert_eq!(
+        shown(&next(&books, contract)),
+        "UB-INV-1 DRAFT\n  2026-02-01…2026-02-28 fee: 10.00\n  2026-01-01…2026-01-31 calls × 20: 2.00\n  total 12.00 EUR"
+    );
+    let expected = format!("{UNNUMBERED}\n  2026-01-01…2026-01-31 fee: 10.00\n  total 10.00 EUR");
+    assert_eq!(shown(&current(&books, contract)), expected);
+}
+
+#[test]
+fn in_the_last_period_of_during_use_the_closing_invoice_is_next() {
+    let (books, contract) = quarter(PaymentTime::DuringUse);
+    books.bill("2026-03-10T00:00:00Z");
+    let expected = format!("{UNNUMBERED}\n  2026-03-01…2026-03-31 calls × 0: 0.00\n  total 0.00 EUR");
+    assert_eq!(shown(&next(&books, contract)), expected);
+    books.calls("2026-03-10T00:00:00Z", "20");
+    let opened = "UB-INV-4 DRAFT\n  2026-03-01…2026-03-31 calls × 20: 2.00\n  total 2.00 EUR";
+    assert_eq!(shown(&next(&books, contract)), opened);
+}
+
+#[test]
+fn in_the_last_period_of_other_payment_times_nothing_is_next() {
+    for payment_time in [PaymentTime::AfterUse, PaymentTime::BeforeUse] {
+        let (books, contract) = quarter(payment_time);
+        books.clock("2026-03-10T00:00:00Z");
+        assert!(next(&books, contract).is_empty(), "{payment_time:?}");
+    }
+}
+
+#[test]
+fn a_cancel_makes_the_current_period_the_last_in_the_preview_too() {
+    let (books, contract) = quarter(PaymentTime::DuringUse);
+    books.bill("2026-01-10T00:00:00Z");
+    books.cancel(contract, Reach::NextInvoice);
+    let expected = format!("{UNNUMBERED}\n  2026-01-01…2026-01-31 calls × 0: 0.00\n  total 0.00 EUR");
+    assert_eq!(shown(&next(&books, contract)), expected);
+}
+
+#[test]
+fn asking_stores_nothing() {
+    let (books, contract) = quarter(PaymentTime::DuringUse);
+    books.clock("2026-02-10T00:00:00Z");
+    let before = books.bench.store.fork();
+    current(&books, contract);
+    next(&books, contract);
+    assert!(books.bench.store.holds_the_same_as(&before));
+}

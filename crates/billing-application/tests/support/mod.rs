@@ -1,0 +1,123 @@
+//! What every test here needs: the use cases on a store in memory, with time and identifiers that tests decide.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::sync::Arc;
+
+use billing_application::Services;
+use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
+use billing_application::organizations::create_organization;
+use billing_domain::access::{Actor, PasswordHash, Principal, Scopes, SecretDigest, TokenClaims};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
+use billing_domain::ports::{
+    Access, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, StoreError, TokenSigner, Tx, transact,
+};
+use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
+
+/// Secrets play no part in billing.
+struct NoSecrets;
+
+const NO_SECRETS: &str = "no secrets in this test";
+
+impl PasswordHasher for NoSecrets {
+    fn hash(&self, _password: &str) -> Result<PasswordHash, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
+    }
+
+    fn check(&self, _password: &str, _hash: Option<&PasswordHash>) -> PasswordCheck {
+        PasswordCheck::Wrong
+    }
+}
+
+impl KeyMaker for NoSecrets {
+    fn new_key(&self) -> Result<NewKey, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
+    }
+
+    fn new_secret(&self) -> Result<String, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
+    }
+
+    fn digest(&self, _secret: &str) -> SecretDigest {
+        SecretDigest([0; 32])
+    }
+
+    fn matches(&self, _secret: &str, _digest: Option<&SecretDigest>) -> bool {
+        false
+    }
+}
+
+impl TokenSigner for NoSecrets {
+    fn sign(&self, _claims: &TokenClaims) -> Result<String, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
+    }
+
+    fn verify(&self, _token: &str, _now: Timestamp) -> Result<TokenClaims, SecretError> {
+        Err(SecretError::InvalidToken)
+    }
+}
+
+/// One organization, empty.
+pub(crate) struct Bench {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) clock: Arc<FixedClock>,
+    pub(crate) ids: Arc<CountingIds>,
+    pub(crate) services: Services,
+    pub(crate) principal: Principal,
+}
+
+impl Bench {
+    pub(crate) fn at(now: &str) -> Self {
+        let clock = FixedClock::at(now);
+        let (store, ids) = (Arc::new(MemoryStore::new()), Arc::new(CountingIds::new()));
+        let clock = Arc::new(clock);
+        let services = services(&store, &clock, &ids);
+        let organization = create_organization(&services, &fixtures::line("tests")).expect("an organization");
+        let principal = Principal { organization: organization.id, actor: Actor::Service, scopes: Scopes::all() };
+        Self { store, clock, ids, services, principal }
+    }
+
+    /// Another bench with the same content at the same time, to see what would come of it.
+    pub(crate) fn fork(&self) -> Self {
+        let store = Arc::new(self.store.fork());
+        let clock = Arc::new(FixedClock::at(&self.services.now().to_string()));
+        let ids = Arc::clone(&self.ids);
+        let services = services(&store, &clock, &ids);
+        Self { store, clock, ids, services, principal: self.principal.clone() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.services.now()
+    }
+
+    /// Every document, by creation.
+    pub(crate) fn documents(&self) -> Vec<DocumentView> {
+        let mut all = Vec::new();
+        for number in 0.. {
+            let page = PageRequest::new(MAX_PAGE_SIZE, number).expect("a page");
+            let page = list_documents(&self.services, &self.principal, &DocumentQuery::default(), page).expect("documents");
+            all.extend(page.items);
+            if all.len() as u64 >= page.total {
+                break;
+            }
+        }
+        all
+    }
+
+    /// Looks at what the use cases don't show.
+    pub(crate) fn read<T>(&self, mut look: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>) -> T {
+        transact(&*self.store, Access::Read, |tx| look(tx)).expect("a readable store")
+    }
+}
+
+fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services {
+    Services {
+        store: Arc::clone(store) as _,
+        clock: Arc::clone(clock) as _,
+        ids: Arc::clone(ids) as _,
+        passwords: Arc::new(NoSecrets),
+        keys: Arc::new(NoSecrets),
+        tokens: Arc::new(NoSecrets),
+        token_lifetime_seconds: 60,
+    }
+}

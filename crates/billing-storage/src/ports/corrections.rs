@@ -1,0 +1,203 @@
+//! What happens to documents after they were opened: amended drafts, voided ones, adjustments, payments.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::linking::Slot;
+use billing_domain::document::{Document, DocumentHead, DocumentKind, Payment, Settlement};
+use billing_domain::ports::StoreResult;
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::text::Line;
+use chrono::NaiveDate;
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use super::document_rows::{ADJUSTMENT, DRAFT, DocumentRow, VOID, slot_of};
+use crate::json::StoredPaymentRef;
+use crate::leaf::Leaf as _;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{document_parts, documents, payments};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+impl Transaction<'_> {
+    /// Replaces what an amendment changes of a draft; `false` when it is a draft no more.
+    pub(super) fn redraw(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
+        let key = (Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()));
+        let payment = to_json(&StoredPaymentRef(&head.payment))?;
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .set((
+                documents::slot.eq(slot_of(head.purpose)),
+                documents::period_start.eq(Bound(head.period.start())),
+                documents::period_end.eq(Bound(head.period.end())),
+                documents::is_partial_period.eq(head.is_partial_period),
+                documents::net_terms.eq(head.net_terms.show()),
+                documents::payment.eq(payment),
+            ))
+            .execute(conn))?;
+        if changed == 0 {
+            return Ok(false);
+        }
+        with_conn!(self, "document_parts", |conn| diesel::delete(document_parts::table)
+            .filter(document_parts::document_id.eq(key.0))
+            .filter(document_parts::customer_id.eq(key.1))
+            .execute(conn))?;
+        self.insert_parts(head)?;
+        Ok(true)
+    }
+
+    /// Voids a document that is in one state, and leaves its places free; `false` when it isn't in it.
+    pub(super) fn put_out_of_force(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        from: &'static str,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+        let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.eq(from))
+            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at))))
+            .execute(conn))?;
+        if voided == 0 {
+            return Ok(false);
+        }
+        with_conn!(self, "document_parts", |conn| diesel::update(document_parts::table)
+            .filter(document_parts::document_id.eq(key.0))
+            .filter(document_parts::customer_id.eq(key.1))
+            .set(document_parts::active.eq(false))
+            .execute(conn))?;
+        Ok(true)
+    }
+
+    pub(super) fn last_void_in(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        product_no: ProductNo,
+        period_start: NaiveDate,
+        slot: Slot,
+    ) -> StoreResult<Option<DocumentRef>> {
+        let found: Vec<(Cell<Uuid>, Cell<Timestamp>)> = with_conn!(self, "documents", |conn| document_parts::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_parts::document_id)
+                    .and(documents::customer_id.eq(document_parts::customer_id)))
+            )
+            .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(document_parts::product_no.eq(i32::from(product_no.0)))
+            .filter(document_parts::period_start.eq(Bound(period_start)))
+            .filter(document_parts::slot.eq(slot.show()))
+            // The bare column: an equality with a value hides the partial index from a prepared plan.
+            .filter(diesel::dsl::not(document_parts::active))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.eq(VOID))
+            .filter(documents::issue_date.is_not_null())
+            .select((documents::document_id, documents::created_at))
+            .load(conn))?;
+        let row = Row::new("documents", "");
+        let read = |(id, created_at)| Ok((row.cell("created_at", created_at)?, row.cell("document_id", id)?));
+        let found: Vec<(Timestamp, Uuid)> = found.into_iter().map(read).collect::<StoreResult<_>>()?;
+        // A place has one document in force at a time: they were opened in the order in which they were issued.
+        Ok(found.into_iter().max().map(|(_, id)| DocumentRef::from_uuid(id)))
+    }
+
+    pub(super) fn draft_adjustment(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+        kind: DocumentKind,
+    ) -> StoreResult<Option<Document>> {
+        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(documents::parent_document_id.eq(Bound(parent.as_uuid())))
+            .filter(documents::purpose.eq(ADJUSTMENT))
+            .filter(documents::kind.eq(kind.show()))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(DocumentRow::as_select())
+            .load(conn))?;
+        Ok(self.by_creation(rows)?.into_iter().next())
+    }
+
+    pub(super) fn naming_parent(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        parent: DocumentRef,
+    ) -> StoreResult<Vec<Document>> {
+        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(documents::parent_document_id.eq(Bound(parent.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(DocumentRow::as_select())
+            .load(conn))?;
+        self.by_creation(rows)
+    }
+
+    /// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of
+    /// the organization.
+    fn by_creation(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<Document>> {
+        let mut documents = self.with_content(rows)?;
+        documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+        Ok(documents)
+    }
+
+    pub(super) fn record_payment(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        payment: &Payment,
+    ) -> StoreResult<()> {
+        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+        let there: i64 = with_conn!(self, "documents", |conn| documents::table
+            .find(key)
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .count()
+            .get_result(conn))?;
+        if there == 0 {
+            return self.refuse(format!("payments {}: its document {document_ref} is not there", payment.payment_ref));
+        }
+        with_conn!(self, "payments", |conn| diesel::insert_into(payments::table)
+            .values((
+                payments::payment_id.eq(Bound(payment.payment_ref.as_uuid())),
+                payments::customer_id.eq(key.1),
+                payments::document_id.eq(key.0),
+                payments::amount_minor.eq(payment.amount.minor()),
+                payments::paid_date.eq(Bound(payment.paid_date)),
+                payments::reference.eq(payment.reference.as_ref().map(Line::as_str)),
+                payments::recorded_at.eq(Bound(payment.recorded_at)),
+                payments::recorded_by.eq(payment.recorded_by.to_string()),
+            ))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        settlement: &Settlement,
+    ) -> StoreResult<()> {
+        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .set((
+                documents::paid_minor.eq(settlement.paid.minor()),
+                documents::credits_minor.eq(settlement.credits.minor()),
+                documents::paid_date.eq(settlement.paid_date.map(Bound)),
+            ))
+            .execute(conn))?;
+        if changed == 0 {
+            return self.refuse(format!("documents {document_ref}: not there to be settled"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Events as rows. A superseded revision has the same columns as the event that took its place.
+
+use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::ports::StoreResult;
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo};
+use billing_domain::usage::{FormattedSource, Placement, UsageEvent};
+use chrono::NaiveDate;
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::stored;
+use crate::json::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{usage_event_revisions, usage_events};
+use crate::sql_types::{Bound, JsonText};
+
+/// A row to be written and a row read, of one of the two tables.
+macro_rules! event_rows {
+    ($table:ident, $(#[$meta:meta])* $new:ident, $row:ident) => {
+        #[derive(Insertable)]
+        $(#[$meta])*
+        #[diesel(table_name = $table, treat_none_as_default_value = false)]
+        pub(super) struct $new<'a> {
+            event_id: Bound<Uuid>,
+            customer_id: Bound<Uuid>,
+            contract_id: Bound<Uuid>,
+            product_no: i32,
+            usage_product_ref: &'a str,
+            service_start: Bound<NaiveDate>,
+            service_end: Bound<NaiveDate>,
+            document_id: Bound<Uuid>,
+            occurred_at: Bound<Timestamp>,
+            quantity: Bound<Decimal>,
+            report_data: Option<JsonText>,
+            validations: Option<JsonText>,
+            format_ref: Option<&'a str>,
+            format_version: Option<i32>,
+            raw_event: Option<JsonText>,
+            recorded_at: Bound<Timestamp>,
+            revision: i32,
+            revised_at: Bound<Timestamp>,
+            revised_by: String,
+            deleted: bool,
+        }
+        impl<'a> $new<'a> {
+            pub(super) fn of(event: &'a UsageEvent) -> StoreResult<Self> {
+                let formatted = event.formatted.as_ref();
+                Ok(Self {
+                    event_id: Bound(event.event_ref.as_uuid()),
+                    customer_id: Bound(event.customer_id.as_uuid()),
+                    contract_id: Bound(event.placement.contract_ref.as_uuid()),
+                    product_no: i32::from(event.placement.product_no.0),
+                    usage_product_ref: event.usage_product_ref.as_str(),
+                    service_start: Bound(event.placement.service_period.start()),
+                    service_end: Bound(event.placement.service_period.end()),
+                    document_id: Bound(event.placement.document_ref.as_uuid()),
+                    occurred_at: Bound(event.occurred_at),
+                    quantity: Bound(event.quantity.as_decimal()),
+                    report_data: event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose()?,
+                    validations: event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose()?,
+                    format_ref: formatted.map(|source| source.format_ref.as_str()),
+                    format_version: formatted.map(|source| stored(source.format_version)).transpose()?,
+                    raw_event: formatted.map(|source| JsonText(source.raw_event.clone())),
+                    recorded_at: Bound(event.recorded_at),
+                    revision: stored(event.revision)?,
+                    revised_at: Bound(event.revised_at),
+                    revised_by: event.revised_by.to_string(),
+                    deleted: event.deleted,
+                })
+            }
+        }
+
+        #[derive(Queryable, Selectable)]
+        #[diesel(table_name = $table)]
+        pub(super) struct $row {
+            event_id: Cell<Uuid>,
+            customer_id: Cell<Uuid>,
+            contract_id: Cell<Uuid>,
+            product_no: i32,
+            usage_product_ref: String,
+            service_start: Cell<NaiveDate>,
+            service_end: Cell<NaiveDate>,
+            document_id: Cell<Uuid>,
+            occurred_at: Cell<Timestamp>,
+            quantity: Cell<Decimal>,
+            report_data: Option<JsonText>,
+            validations: Option<JsonText>,
+            format_ref: Option<String>,
+            format_version: Option<i32>,
+            raw_event: Option<JsonText>,
+            recorded_at: Cell<Timestamp>,
+            revision: i32,
+            revised_at: Cell<Timestamp>,
+            revised_by: String,
+            deleted: bool,
+        }
+
+        impl $row {
+            pub(super) fn read(self) -> StoreResult<UsageEvent> {
+                let row = Row::new(stringify!($table), self.event_id.clone());
+                let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
+                let checks: Option<StoredValidations> =
+                    self.validations.as_ref().map(|checks| row.json("validations", checks)).transpose()?;
+                let formatted = match (self.format_ref, self.format_version, self.raw_event) {
+                    (Some(format_ref), Some(version), Some(raw)) => Some(FormattedSource {
+                        format_ref: row.leaf("format_ref", &format_ref)?,
+                        format_version: row.checked("format_version", u32::try_from(version))?,
+                        raw_event: raw.0,
+                    }),
+                    (None, None, None) => None,
+                    _ => return Err(row.corrupt("format_ref", "format, version and raw event don't come together")),
+                };
+                let (start, end) = (row.cell("service_start", self.service_start)?, row.cell("service_end", self.service_end)?);
+                Ok(UsageEvent {
+                    event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
+                    customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+                    usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+                    occurred_at: row.cell("occurred_at", self.occurred_at)?,
+                    quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+                    report_data: report.map(|report| report.0),
+                    validations: checks.map(|checks| checks.0),
+                    placement: Placement {
+                        contract_ref: ContractRef::from_uuid(row.cell("contract_id", self.contract_id)?),
+                        product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
+                        service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_end", "a period without a day"))?,
+                        document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
+                    },
+                    formatted,
+                    recorded_at: row.cell("recorded_at", self.recorded_at)?,
+                    revision: row.checked("revision", u32::try_from(self.revision))?,
+                    revised_at: row.cell("revised_at", self.revised_at)?,
+                    revised_by: row.leaf("revised_by", &self.revised_by)?,
+                    deleted: self.deleted,
+                })
+            }
+        }
+    };
+}
+
+/// Columns of either table.
+pub(super) const EVENT_COLUMNS: usize = 20;
+
+event_rows!(
+    usage_events,
+    #[derive(AsChangeset)]
+    #[diesel(primary_key(event_id, customer_id), treat_none_as_null = true)]
+    NewEvent,
+    EventRow
+);
+event_rows!(usage_event_revisions, NewRevision, RevisionRow);

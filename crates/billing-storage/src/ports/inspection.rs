@@ -1,0 +1,181 @@
+//! What `verify` looks at. Seals are [`seals`](super::seals)'.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::contract::Contract;
+use billing_domain::ports::{Inspection, StoreError, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::usage::{UsageKey, UsageTotal};
+use diesel::dsl::{count, count_star, max, min};
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use super::numbers::CONTRACT_KIND;
+use super::usage::{TotalRow, read_totals};
+use crate::row::{Cell, Row};
+use crate::schema::{contracts, documents, number_series, organizations, payments, usage_totals};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+/// An entity and a kind.
+type SeriesKey = (String, String);
+/// How many numbers there are, how many different ones, the first and the last.
+type Numbers = (i64, i64, Option<i64>, Option<i64>);
+
+impl Inspection for Transaction<'_> {
+    fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>> {
+        let ids: Vec<Cell<Uuid>> = with_conn!(self, "organizations", |conn| organizations::table
+            .order((organizations::created_at, organizations::organization_id))
+            .select(organizations::organization_id)
+            .load(conn))?;
+        let row = Row::new("organizations", "");
+        ids.into_iter().map(|id| Ok(OrganizationId::from_uuid(row.cell("organization_id", id)?))).collect()
+    }
+
+    fn contracts_after(
+        &mut self,
+        organization: OrganizationId,
+        after: Option<ContractRef>,
+        limit: u32,
+    ) -> StoreResult<Vec<Contract>> {
+        self.contracts_by_ref(organization, after, limit)
+    }
+
+    fn usage_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
+            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
+            .select(TotalRow::as_select())
+            .load(conn))?;
+        read_totals(rows)
+    }
+
+    fn recount_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        Ok(self.count_again(organization, customer_id, contract_ref, None, None)?.into_iter().collect())
+    }
+
+    fn sum_of_payments(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<i64> {
+        // Added up here: PostgreSQL's sum of a BIGINT is a NUMERIC, and a document has few payments.
+        let amounts: Vec<i64> = with_conn!(self, "payments", |conn| payments::table
+            .inner_join(
+                documents::table
+                    .on(documents::document_id.eq(payments::document_id).and(documents::customer_id.eq(payments::customer_id)))
+            )
+            .filter(payments::document_id.eq(Bound(document_ref.as_uuid())))
+            .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(payments::amount_minor)
+            .load(conn))?;
+        let sum = amounts.into_iter().try_fold(0_i64, i64::checked_add);
+        sum.ok_or_else(|| StoreError::Corrupt(format!("payments of document {document_ref}: their sum is out of range")))
+    }
+
+    fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        let mut broken = self.broken_document_numbers(organization)?;
+        broken.extend(self.broken_numbers_in_contracts(organization)?);
+        Ok(broken)
+    }
+
+    fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        let mut broken = self.broken_chains(organization)?;
+        broken.extend(self.unsealed_documents(organization)?);
+        Ok(broken)
+    }
+}
+
+impl Transaction<'_> {
+    fn broken_document_numbers(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        type Counted = (String, String, i64, i64, Option<i64>, Option<i64>);
+        let rows: Vec<Counted> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .group_by((documents::entity_ref, documents::kind))
+            .select((
+                documents::entity_ref,
+                documents::kind,
+                count_star(),
+                count(documents::sequence).aggregate_distinct(),
+                min(documents::sequence),
+                max(documents::sequence),
+            ))
+            .load(conn))?;
+        let numbers: BTreeMap<SeriesKey, Numbers> =
+            rows.into_iter().map(|row| ((row.0, row.1), (row.2, row.3, row.4, row.5))).collect();
+        let counters: Vec<(String, String, i64)> = with_conn!(self, "number_series", |conn| number_series::table
+            .filter(number_series::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(number_series::kind.ne(CONTRACT_KIND))
+            .select((number_series::entity_ref, number_series::kind, number_series::last))
+            .load(conn))?;
+        let counters: BTreeMap<SeriesKey, i64> = counters.into_iter().map(|row| ((row.0, row.1), row.2)).collect();
+        let mut broken = Vec::new();
+        for key in numbers.keys().chain(counters.keys()).collect::<BTreeSet<_>>() {
+            let (documents, different, first, last) = numbers.get(key).copied().unwrap_or((0, 0, None, None));
+            let counter = counters.get(key).copied().unwrap_or(0);
+            if !is_one_to_n(documents, different, first, last) || counter != documents {
+                let (entity_ref, kind) = key;
+                broken.push(format!(
+                    "the series {kind} of entity {entity_ref} isn't 1 to n: {documents} documents with {different} different \
+                     numbers from {} to {}, and its counter stands at {counter}",
+                    first.unwrap_or(0),
+                    last.unwrap_or(0)
+                ));
+            }
+        }
+        Ok(broken)
+    }
+
+    fn broken_numbers_in_contracts(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        type Counted = (i64, i32, i64, i64, Option<i32>, Option<i32>);
+        with_conn!(self, "contracts", |conn| {
+            let counted =
+                contracts::table
+                    .left_join(documents::table.on(
+                        documents::contract_id.eq(contracts::contract_id).and(documents::customer_id.eq(contracts::customer_id)),
+                    ))
+                    .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                    .group_by((contracts::contract_id, contracts::number, contracts::documents_opened))
+                    .select((
+                        contracts::number,
+                        contracts::documents_opened,
+                        count(documents::document_id.nullable()),
+                        count(documents::number_in_contract.nullable()).aggregate_distinct(),
+                        min(documents::number_in_contract.nullable()),
+                        max(documents::number_in_contract.nullable()),
+                    ));
+            let mut broken = Vec::new();
+            for row in counted.load_iter::<Counted, RowByRow>(conn)? {
+                let (number, opened, documents, different, first, last) = row?;
+                if !is_one_to_n(documents, different, first.map(i64::from), last.map(i64::from)) || i64::from(opened) != documents
+                {
+                    broken.push(format!(
+                        "the documents of contract C-{number} aren't numbered 1 to n: {documents} with {different} different \
+                         numbers from {} to {}, and its counter stands at {opened}",
+                        first.unwrap_or(0),
+                        last.unwrap_or(0)
+                    ));
+                }
+            }
+            Ok(broken)
+        })
+    }
+}
+
+/// Whether so many numbers, so many of them different, from a first to a last, are 1…n.
+fn is_one_to_n(numbers: i64, different: i64, first: Option<i64>, last: Option<i64>) -> bool {
+    numbers == different && first.unwrap_or(1) == 1 && last.unwrap_or(0) == numbers
+}

@@ -1,0 +1,234 @@
+//! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
+
+use std::collections::BTreeSet;
+
+use billing_domain::calendar::Period;
+use billing_domain::document::DocumentHead;
+use billing_domain::document::correction::{LedgerLine, LedgerUsage};
+use billing_domain::money::{Currency, Money};
+use billing_domain::ports::{DocumentedLine, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, LineItemId, OrganizationId, ProductNo};
+use chrono::NaiveDate;
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::document_rows::{DRAFT, REGULAR, VOID};
+use super::{MAX_BINDS, stored};
+use crate::one_of::{one_of_days, one_of_ids, one_of_numbers};
+use crate::row::{Cell, Row};
+use crate::schema::{document_lines, documents};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+#[derive(Insertable)]
+#[diesel(table_name = document_lines, treat_none_as_default_value = false)]
+struct NewLine<'a> {
+    document_id: Bound<Uuid>,
+    customer_id: Bound<Uuid>,
+    ordinal: i32,
+    contract_id: Bound<Uuid>,
+    product_no: i32,
+    line_item_id: Option<&'a str>,
+    usage_product_ref: Option<&'a str>,
+    service_period_start: Bound<NaiveDate>,
+    service_period_end: Bound<NaiveDate>,
+    quantity: Option<Bound<Decimal>>,
+    amount_minor: i64,
+}
+const LINE_COLUMNS: usize = 11;
+
+impl<'a> NewLine<'a> {
+    fn of(
+        document_ref: DocumentRef,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        ordinal: usize,
+        line: &'a LedgerLine,
+    ) -> StoreResult<Self> {
+        let usage = line.usage.as_ref();
+        Ok(Self {
+            document_id: Bound(document_ref.as_uuid()),
+            customer_id: Bound(customer_id.as_uuid()),
+            ordinal: stored(ordinal)?,
+            contract_id: Bound(contract_ref.as_uuid()),
+            product_no: i32::from(line.product_no.0),
+            line_item_id: line.line_item_id.as_ref().map(LineItemId::as_str),
+            usage_product_ref: usage.map(|usage| usage.usage_product_ref.as_str()),
+            service_period_start: Bound(line.service_period.start()),
+            service_period_end: Bound(line.service_period.end()),
+            quantity: usage.map(|usage| Bound(usage.quantity)),
+            amount_minor: line.amount.minor(),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = document_lines)]
+pub(super) struct LineRow {
+    document_id: Cell<Uuid>,
+    ordinal: i32,
+    product_no: i32,
+    line_item_id: Option<String>,
+    usage_product_ref: Option<String>,
+    service_period_start: Cell<NaiveDate>,
+    service_period_end: Cell<NaiveDate>,
+    quantity: Option<Cell<Decimal>>,
+    amount_minor: i64,
+}
+
+impl LineRow {
+    pub(super) fn document_id(&self) -> StoreResult<Uuid> {
+        Row::new("document_lines", self.ordinal).cell("document_id", self.document_id.clone())
+    }
+
+    /// The line, of a document in a currency.
+    pub(super) fn read(self, currency: Currency) -> StoreResult<(DocumentRef, LedgerLine)> {
+        let row = Row::new("document_lines", format!("{}/{}", self.document_id, self.ordinal));
+        let (start, end) = (
+            row.cell("service_period_start", self.service_period_start)?,
+            row.cell("service_period_end", self.service_period_end)?,
+        );
+        let usage = match (self.usage_product_ref, self.quantity) {
+            (Some(product), Some(quantity)) => Some(LedgerUsage {
+                usage_product_ref: row.leaf("usage_product_ref", &product)?,
+                quantity: row.cell("quantity", quantity)?,
+            }),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                return Err(row.corrupt("quantity", "usage product and quantity don't come together"));
+            }
+        };
+        let line = LedgerLine {
+            product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
+            line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
+            service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_period_end", "a period without a day"))?,
+            usage,
+            amount: Money::from_minor(self.amount_minor, currency),
+        };
+        Ok((DocumentRef::from_uuid(row.cell("document_id", self.document_id)?), line))
+    }
+}
+
+/// A currency as documents have it.
+fn currency_of(text: &str) -> StoreResult<Currency> {
+    Row::new("documents", "").leaf("currency", text)
+}
+
+impl Transaction<'_> {
+    pub(super) fn lines_of(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<Vec<LedgerLine>> {
+        let rows: Vec<(LineRow, String)> = with_conn!(self, "document_lines", |conn| document_lines::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_lines::document_id)
+                    .and(documents::customer_id.eq(document_lines::customer_id)))
+            )
+            .filter(document_lines::document_id.eq(Bound(document_ref.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .order(document_lines::ordinal)
+            .select((LineRow::as_select(), documents::currency))
+            .load(conn))?;
+        rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
+    }
+
+    pub(super) fn put_lines(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        lines: &[LedgerLine],
+    ) -> StoreResult<()> {
+        let contract_id: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
+            .find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .select(documents::contract_id)
+            .first(conn)
+            .optional())?;
+        let Some(contract_id) = contract_id else {
+            return self.refuse(format!("document_lines of {document_ref}: it is no draft"));
+        };
+        let contract_id = Row::new("documents", document_ref).cell("contract_id", contract_id)?;
+        self.write_lines(document_ref, customer_id, ContractRef::from_uuid(contract_id), lines)
+    }
+
+    /// Replaces the lines of a document that is being issued.
+    pub(super) fn replace_lines(&mut self, head: &DocumentHead, lines: &[LedgerLine]) -> StoreResult<()> {
+        self.write_lines(head.document_ref, head.customer_id, head.contract_ref, lines)
+    }
+
+    fn write_lines(
+        &mut self,
+        document_ref: DocumentRef,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        lines: &[LedgerLine],
+    ) -> StoreResult<()> {
+        with_conn!(self, "document_lines", |conn| diesel::delete(document_lines::table)
+            .filter(document_lines::document_id.eq(Bound(document_ref.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+            .execute(conn))?;
+        let rows: Vec<NewLine<'_>> = lines
+            .iter()
+            .enumerate()
+            .map(|(ordinal, line)| NewLine::of(document_ref, customer_id, contract_ref, ordinal, line))
+            .collect::<StoreResult<_>>()?;
+        for rows in rows.chunks(MAX_BINDS / LINE_COLUMNS) {
+            with_conn!(self, "document_lines", |conn| diesel::insert_into(document_lines::table).values(rows).execute(conn))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn lines_in_force(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        periods: &[(ProductNo, NaiveDate)],
+    ) -> StoreResult<Vec<DocumentedLine>> {
+        type InForce = (LineRow, String, String, String);
+        let products: BTreeSet<i32> = periods.iter().map(|(product_no, _)| i32::from(product_no.0)).collect();
+        let days: BTreeSet<NaiveDate> = periods.iter().map(|(_, start)| *start).collect();
+        // Both databases find each product with each day by the index; pairs of them SQLite would look for among all
+        // lines of the contract. Mostly there is one day, so that few lines come that nobody asked for.
+        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_lines::document_id)
+                    .and(documents::customer_id.eq(document_lines::customer_id)))
+            )
+            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(one_of_numbers(document_lines::product_no, products))
+            .filter(one_of_days(document_lines::service_period_start, days))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.ne(VOID))
+            .select((LineRow::as_select(), documents::currency, documents::kind, documents::purpose))
+            .load(conn))?;
+        let wanted: BTreeSet<(ProductNo, NaiveDate)> = periods.iter().copied().collect();
+        let mut found = Vec::new();
+        for (row, currency, kind, purpose) in rows {
+            let (document_ref, line) = row.read(currency_of(&currency)?)?;
+            let kind = Row::new("documents", document_ref).leaf("kind", &kind)?;
+            if wanted.contains(&(line.product_no, line.service_period.start())) {
+                found.push(DocumentedLine { document_ref, kind, is_regular: purpose == REGULAR, line });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The lines of several documents, in their order, as they are kept.
+    pub(super) fn line_rows(&mut self, ids: &[Uuid]) -> StoreResult<Vec<LineRow>> {
+        with_conn!(self, "document_lines", |conn| document_lines::table
+            .filter(one_of_ids(document_lines::document_id, ids.iter().copied()))
+            .order((document_lines::document_id, document_lines::ordinal))
+            .select(LineRow::as_select())
+            .load(conn))
+    }
+}

@@ -1,0 +1,117 @@
+//! Changes of events: their next revisions, and the documents they stand on.
+
+use billing_domain::ports::StoreResult;
+use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId};
+use billing_domain::usage::UsageEvent;
+use chrono::NaiveDate;
+use diesel::prelude::*;
+
+use super::event_rows::{NewEvent, NewRevision, RevisionRow};
+use super::stored;
+use crate::failure::Failure;
+use crate::on_document::{PeriodsOnDocument, Which};
+use crate::row::{Cell, Row};
+use crate::schema::{customers, documents, usage_event_revisions, usage_events};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+/// A product and a period's first day.
+type PeriodRow = (i32, Cell<NaiveDate>);
+
+impl Transaction<'_> {
+    pub(super) fn revise(
+        &mut self,
+        organization: OrganizationId,
+        superseded: &UsageEvent,
+        revised: &UsageEvent,
+    ) -> StoreResult<()> {
+        let key = (Bound(superseded.event_ref.as_uuid()), Bound(superseded.customer_id.as_uuid()));
+        let revision: i32 = stored(superseded.revision)?;
+        let (row, kept) = (NewEvent::of(revised)?, NewRevision::of(superseded)?);
+        // The revision is tested in the statement that replaces it.
+        let changed = with_conn!(self, "usage_events", |conn| {
+            let own = customers::table
+                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(customers::customer_id.eq(Bound(superseded.customer_id.as_uuid())))
+                .select(customers::customer_id);
+            diesel::update(usage_events::table.find(key))
+                .filter(usage_events::revision.eq(revision))
+                .filter(usage_events::customer_id.eq_any(own))
+                .set(row)
+                .execute(conn)
+        })?;
+        if changed == 0 {
+            return Err(self.remember(Failure::Contended));
+        }
+        with_conn!(self, "usage_event_revisions", |conn| diesel::insert_into(usage_event_revisions::table)
+            .values(kept)
+            .execute(conn))?;
+        Ok(())
+    }
+
+    pub(super) fn revisions_of(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
+        let rows: Vec<RevisionRow> = with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
+            .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
+            .filter(usage_event_revisions::event_id.eq(Bound(event_ref.as_uuid())))
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .order(usage_event_revisions::revision)
+            .select(RevisionRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(RevisionRow::read).collect()
+    }
+
+    /// Whether any event that isn't deleted stands on a document.
+    pub(super) fn stands_on(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<bool> {
+        let query = PeriodsOnDocument::new(organization, customer_id, document_ref, Which::AnyLive);
+        let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
+        Ok(!periods.is_empty())
+    }
+
+    /// Puts all events of a document on another, period by period.
+    pub(super) fn move_all(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+    ) -> StoreResult<()> {
+        let query = PeriodsOnDocument::new(organization, customer_id, from, Which::All);
+        let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
+        for (product_no, period_start) in periods {
+            let period_start = Row::new("usage_events", from).cell("service_start", period_start)?;
+            self.move_of_period(organization, customer_id, from, to, product_no, period_start)?;
+        }
+        Ok(())
+    }
+
+    /// Puts those events of a document on another that count in one service period of a product.
+    pub(super) fn move_of_period(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        from: DocumentRef,
+        to: DocumentRef,
+        product_no: i32,
+        period_start: NaiveDate,
+    ) -> StoreResult<()> {
+        let contract = documents::table
+            .find((Bound(from.as_uuid()), Bound(customer_id.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(documents::contract_id)
+            .single_value();
+        with_conn!(self, "usage_events", |conn| diesel::update(usage_events::table)
+            .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_events::contract_id.nullable().eq(contract))
+            .filter(usage_events::product_no.eq(product_no))
+            .filter(usage_events::service_start.eq(Bound(period_start)))
+            .filter(usage_events::document_id.eq(Bound(from.as_uuid())))
+            .set(usage_events::document_id.eq(Bound(to.as_uuid())))
+            .execute(conn))?;
+        Ok(())
+    }
+}

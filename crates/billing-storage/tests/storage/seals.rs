@@ -1,0 +1,220 @@
+//! What `verify` finds when somebody was at the tables, and only then.
+
+use billing_domain::access::Actor;
+use billing_domain::document::{DocumentHead, Payment};
+use billing_domain::ports::{Access, Lock, StoreError, transact};
+use billing_domain::refs::PaymentRef;
+use billing_testkit::fixtures;
+use uuid::Uuid;
+
+use crate::rows::{World, world};
+use crate::support::{TestDatabase, on_both, read, write};
+
+on_both!(
+    a_row_changed_behind_our_back_breaks_a_seal,
+    an_issued_document_removed_behind_our_back_is_missed,
+    a_series_that_was_not_counted_is_broken,
+    more_documents_than_a_page_have_their_seals,
+    payments_of_another_customer_or_organization_are_not_there,
+);
+
+fn issue(test: &TestDatabase, w: &World, month: u32, minor: i64) -> DocumentHead {
+    let head = w.open(test, month);
+    write(test, |tx| {
+        tx.lock_contract(w.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        assert!(tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(&head, minor))?);
+        Ok(())
+    });
+    head
+}
+
+/// Takes away what keeps honest programs from it.
+fn drop_triggers(test: &TestDatabase) {
+    let names: &[&str] = if test.is_sqlite() {
+        &[
+            "issued_documents_frozen_update",
+            "issued_documents_frozen_delete",
+            "document_lines_frozen_update",
+            "document_lines_frozen_insert",
+            "document_lines_frozen_delete",
+        ]
+    } else {
+        &["issued_documents_frozen ON issued_documents", "document_lines_frozen ON document_lines"]
+    };
+    for name in names {
+        test.beside().execute(&format!("DROP TRIGGER {name}")).expect(name);
+    }
+}
+
+fn broken_seals(test: &TestDatabase, w: &World) -> Vec<String> {
+    read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read")
+}
+
+/// Replaces a word in the content of the second document.
+fn rewrite(test: &TestDatabase, from: &str, to: &str) -> String {
+    let text = format!("replace(CAST(content AS TEXT), '{from}', '{to}')");
+    let json = if test.is_sqlite() { text } else { format!("CAST({text} AS JSON)") };
+    format!("issued_documents SET content = {json} WHERE chain_position = 2")
+}
+
+fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
+    let w = world(test);
+    for (month, minor) in [(1, 100), (2, 200), (3, 300)] {
+        issue(test, &w, month, minor);
+    }
+    drop_triggers(test);
+    assert_eq!(broken_seals(test, &w), [""; 0]);
+    let second = "WHERE document_id = (SELECT document_id FROM documents WHERE sequence = 2)";
+    let of = |change: &str| format!("{change} {second}");
+    let flipped =
+        if test.is_sqlite() { "unhex(replace(hex(@), '1', '2'))" } else { "decode(replace(encode(@, 'hex'), '1', '2'), 'hex')" };
+    let flip = |column: &str| format!("{column} = {}", flipped.replace('@', column));
+    let rows: [(String, &str, &[&str]); 15] = [
+        (rewrite(test, "Base fee", "Base fei"), "MAIN-INV-2", &["its content doesn't have its hash"]),
+        (rewrite(test, "2.00", "2.01"), "MAIN-INV-2", &["its content doesn't have its hash", "total, lines differ"]),
+        (rewrite(test, "document_ref", "ref"), "MAIN-INV-2", &["its content doesn't have its hash", "content:"]),
+        (of(&format!("issued_documents SET {}", flip("content_hash"))), "MAIN-INV-2", &["its content doesn't have its hash"]),
+        (
+            of(&format!("issued_documents SET {}", flip("content_hash"))),
+            "MAIN-INV-3",
+            &["isn't chained to the document issued before"],
+        ),
+        (of("issued_documents SET chain_position = 7"), "MAIN-INV-2", &["it is number 7 in its chain, after number 3"]),
+        (of("documents SET total_minor = 201"), "MAIN-INV-2", &["total differ from what was issued"]),
+        (of("documents SET due_date = due_date + 1"), "MAIN-INV-2", &["due date differ"]),
+        (of("documents SET lifecycle = 'DRAFT', net_terms = '30'"), "MAIN-INV-2", &["state, net terms differ"]),
+        (of("documents SET sequence = 9"), "MAIN-INV-9", &["number differ"]),
+        (of("documents SET currency = 'nonsense'"), "MAIN-INV-2", &["currency:", "differ from what was issued"]),
+        (of("document_parts SET tax_rate = '7'"), "MAIN-INV-2", &["products and rates differ"]),
+        (of("document_lines SET amount_minor = 201"), "MAIN-INV-2", &["lines differ"]),
+        (
+            "number_series SET chain_length = 4 WHERE kind = 'INVOICE'".to_owned(),
+            "INVOICE",
+            &["ends at 3, and its series counts 4"],
+        ),
+        (format!("number_series SET {} WHERE kind = 'INVOICE'", flip("chain_head")), "INVOICE", &["doesn't end with the hash"]),
+    ];
+    for (change, name, what) in rows {
+        let table = change.split(' ').next().expect("a table");
+        let mut beside = test.beside();
+        beside.execute(&format!("CREATE TABLE kept AS SELECT * FROM {table}")).expect("a copy");
+        beside.execute(&format!("UPDATE {change}")).expect(&change);
+        let found = broken_seals(test, &w);
+        for what in what {
+            assert!(found.iter().any(|sentence| sentence.contains(name) && sentence.contains(what)), "{change}: {found:?}");
+        }
+        put_back(test, table);
+        assert_eq!(broken_seals(test, &w), [""; 0], "{change}");
+    }
+}
+
+/// Puts a table's rows back as they were copied.
+fn put_back(test: &TestDatabase, table: &str) {
+    // Rows that others point at stay where they are meanwhile.
+    let (before, after) = if test.is_sqlite() {
+        ("PRAGMA foreign_keys = OFF; BEGIN", "COMMIT")
+    } else {
+        ("BEGIN; SET LOCAL session_replication_role = replica", "COMMIT")
+    };
+    let sql = format!("{before}; DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept; DROP TABLE kept; {after}");
+    test.beside().execute(&sql).expect("put back");
+}
+
+fn an_issued_document_removed_behind_our_back_is_missed(test: &TestDatabase) {
+    let w = world(test);
+    for month in 1..=3 {
+        issue(test, &w, month, 100);
+    }
+    drop_triggers(test);
+    test.beside().execute("DELETE FROM issued_documents WHERE chain_position = 2").expect("nobody stops it");
+    let found = broken_seals(test, &w);
+    for what in ["MAIN-INV-2: it was issued, but what it said is gone", "MAIN-INV-3: it is number 3 in its chain, after number 1"]
+    {
+        assert!(found.iter().any(|sentence| sentence == what), "{what}: {found:?}");
+    }
+    test.beside().execute("DELETE FROM issued_documents; DELETE FROM number_series").expect("nobody stops it");
+    let found = broken_seals(test, &w);
+    assert_eq!(found.iter().filter(|sentence| sentence.ends_with("what it said is gone")).count(), 3, "{found:?}");
+}
+
+fn a_series_that_was_not_counted_is_broken(test: &TestDatabase) {
+    let w = world(test);
+    for month in 1..=3 {
+        w.open(test, month);
+    }
+    let broken = || read(test, |tx| tx.broken_series(w.organization)).expect("series are read");
+    assert_eq!(broken(), [""; 0]);
+    let rows = [
+        ("number_series SET last = @ WHERE kind = 'INVOICE'", "4", "3", "the series INVOICE of entity main"),
+        ("documents SET sequence = @ WHERE number_in_contract = 2", "3", "2", "3 documents with 2 different numbers from 1 to 3"),
+        ("documents SET sequence = @ WHERE number_in_contract = 1", "0", "1", "numbers from 0 to 3"),
+        ("contracts SET documents_opened = @", "4", "3", "the documents of contract C-1"),
+        ("documents SET number_in_contract = @ WHERE sequence = 3", "7", "3", "the documents of contract C-1"),
+    ];
+    for (change, wrong, right, what) in rows {
+        test.beside().execute(&format!("UPDATE {}", change.replace('@', wrong))).expect(change);
+        let found = broken();
+        assert!(matches!(&found[..], [sentence] if sentence.contains(what)), "{change}: {found:?}");
+        test.beside().execute(&format!("UPDATE {}", change.replace('@', right))).expect(change);
+        assert_eq!(broken(), [""; 0]);
+    }
+    test.beside().execute("DELETE FROM number_series WHERE kind = 'INVOICE'").expect("nobody stops it");
+    assert_eq!(broken().len(), 1);
+}
+
+fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
+    let w = world(test);
+    write(test, |tx| {
+        for n in 0..250 {
+            let mut head = w.head(1);
+            tx.lock_contract(w.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+            head.purpose = billing_domain::document::Purpose::Usage;
+            head.number.sequence = tx.next_document_number(w.organization, &head.entity_ref, head.kind)?;
+            head.number_in_contract = tx.next_number_in_contract(w.organization, head.customer_id, head.contract_ref)?;
+            tx.open_document(w.organization, &head)?;
+            assert!(tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(&head, n))?);
+        }
+        Ok(())
+    });
+    assert_eq!(broken_seals(test, &w), [""; 0]);
+    drop_triggers(test);
+    // A place that is taken twice, where a page ends.
+    test.beside()
+        .execute("UPDATE issued_documents SET chain_position = 100 WHERE chain_position IN (99, 101)")
+        .expect("nobody stops it");
+    let found = broken_seals(test, &w);
+    let places = found.iter().filter(|sentence| sentence.contains("in its chain, after number")).count();
+    assert_eq!(places, 4, "{found:?}");
+}
+
+fn payments_of_another_customer_or_organization_are_not_there(test: &TestDatabase) {
+    let (w, other) = (world(test), world(test));
+    let head = issue(test, &w, 1, 100);
+    let payment = Payment {
+        payment_ref: PaymentRef::from_uuid(Uuid::now_v7()),
+        amount: fixtures::cents(40),
+        paid_date: fixtures::date("2026-02-01"),
+        reference: None,
+        recorded_at: fixtures::at("2026-02-01T00:00:00Z"),
+        recorded_by: Actor::Service,
+    };
+    let pay = |organization, customer, document| {
+        transact::<(), StoreError>(test, Access::Write, |tx| tx.insert_payment(organization, customer, document, &payment))
+    };
+    let unknown = w.head(1).document_ref;
+    let wrong = [
+        (other.organization, w.customer.id, head.document_ref),
+        (w.organization, other.customer.id, head.document_ref),
+        (w.organization, w.customer.id, unknown),
+    ];
+    for (organization, customer, document) in wrong {
+        assert!(matches!(pay(organization, customer, document), Err(StoreError::Corrupt(_))));
+    }
+    pay(w.organization, w.customer.id, head.document_ref).expect("a payment");
+    assert!(pay(w.organization, w.customer.id, head.document_ref).is_err(), "the same payment twice");
+    let sum =
+        |organization, customer| read(test, |tx| tx.sum_of_payments(organization, customer, head.document_ref)).expect("a sum");
+    assert_eq!(sum(w.organization, w.customer.id), 40);
+    assert_eq!(sum(other.organization, w.customer.id), 0);
+    assert_eq!(sum(w.organization, other.customer.id), 0);
+}

@@ -1,0 +1,87 @@
+//! What `verify` looks at. Nothing here can be tampered with, so seals never break.
+
+use std::collections::BTreeMap;
+
+use billing_domain::contract::Contract;
+use billing_domain::document::DocumentKind;
+use billing_domain::ports::{Inspection, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::usage::{UsageKey, UsageTotal};
+
+use super::{MemoryTx, corrupt, sorted};
+
+impl Inspection for MemoryTx {
+    fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>> {
+        Ok(self.state.organizations.iter().map(|row| row.id).collect())
+    }
+
+    fn contracts_after(
+        &mut self,
+        organization: OrganizationId,
+        after: Option<ContractRef>,
+        limit: u32,
+    ) -> StoreResult<Vec<Contract>> {
+        let rows = self.state.contracts.of(organization).map(|row| &row.contract);
+        let mut found = sorted(rows.filter(|row| Some(row.contract_ref) > after), |row| row.contract_ref);
+        found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    fn usage_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let all = self.state.totals.iter().filter(|((owner, customer, _), _)| *owner == organization && *customer == customer_id);
+        Ok(all
+            .filter(|((_, _, key), _)| key.contract_ref == contract_ref)
+            .map(|((_, _, key), total)| (key.clone(), *total))
+            .collect())
+    }
+
+    fn recount_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        let mut totals: BTreeMap<UsageKey, UsageTotal> = BTreeMap::new();
+        for row in self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted) {
+            if row.placement.contract_ref == contract_ref {
+                let total = totals.entry(row.usage_key()).or_insert(UsageTotal::ZERO);
+                *total =
+                    total.plus(row.occurred_at, row.event_ref, row.quantity).map_err(|reason| corrupt(reason.to_string()))?;
+            }
+        }
+        Ok(totals.into_iter().collect())
+    }
+
+    fn sum_of_payments(
+        &mut self,
+        _organization: OrganizationId,
+        _customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<i64> {
+        Ok(self.state.payments.get(&document_ref).into_iter().flatten().map(|payment| payment.amount.minor()).sum())
+    }
+
+    fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        let mut series: BTreeMap<(EntityRef, DocumentKind), Vec<u64>> = BTreeMap::new();
+        for row in self.state.documents.of(organization) {
+            series.entry((row.head.entity_ref.clone(), row.head.kind)).or_default().push(row.head.number.sequence);
+        }
+        let mut broken = Vec::new();
+        for ((entity_ref, kind), mut numbers) in series {
+            numbers.sort_unstable();
+            if !numbers.iter().copied().eq(1..=numbers.len() as u64) {
+                broken.push(format!("the series {kind:?} of {entity_ref} is not 1 to n: {numbers:?}"));
+            }
+        }
+        Ok(broken)
+    }
+
+    fn broken_seals(&mut self, _organization: OrganizationId) -> StoreResult<Vec<String>> {
+        Ok(Vec::new())
+    }
+}

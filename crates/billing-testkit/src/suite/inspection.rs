@@ -1,0 +1,146 @@
+//! What `verify` looks at.
+
+use std::collections::BTreeMap;
+
+use billing_domain::contract::Contract;
+use billing_domain::document::DocumentKind;
+use billing_domain::ports::Store;
+use billing_domain::refs::{ContractRef, ProductNo};
+use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+
+use super::corrections::{adjustment, void_issued};
+use super::documents::two_products;
+use super::{World, done, later, month, read, world, write};
+use crate::FreshIds;
+use crate::fixtures::{self, cents};
+
+pub fn every_organization_is_seen(store: &dyn Store) {
+    let (one, other) = (world(store), world(store));
+    let seen = read(store, |tx| tx.all_organizations());
+    for w in [&one, &other] {
+        assert_eq!(seen.iter().filter(|id| **id == w.org).count(), 1);
+    }
+}
+
+pub fn contracts_come_by_reference_after_the_last_one(store: &dyn Store) {
+    let w = world(store);
+    world(store);
+    let elsewhere = two_products(store, &w);
+    let mut contracts: Vec<Contract> = vec![w.contract.clone(), elsewhere.contract.clone()];
+    contracts.extend((3..8).map(|number| w.another_contract(number)));
+    write(store, |tx| contracts[2..].iter().rev().try_for_each(|contract| tx.insert_contract(w.org, contract, None)));
+    contracts.sort_by_key(|contract| contract.contract_ref);
+    let after = |last: Option<ContractRef>, limit| read(store, |tx| tx.contracts_after(w.org, last, limit));
+    assert_eq!(after(None, 100), contracts);
+    assert_eq!(after(None, 3), &contracts[..3]);
+    assert_eq!(after(Some(contracts[2].contract_ref), 3), &contracts[3..6]);
+    assert_eq!(after(Some(contracts[5].contract_ref), 3), &contracts[6..]);
+    assert_eq!(after(Some(contracts[6].contract_ref), 3), []);
+    assert_eq!(after(None, 0), []);
+}
+
+fn plus(total: UsageTotal, event: &UsageEvent) -> UsageTotal {
+    total.plus(event.occurred_at, event.event_ref, event.quantity).expect("in range")
+}
+
+/// Events of several totals, one total of deleted events alone, and another contract's.
+fn used(store: &dyn Store, w: &World) -> BTreeMap<UsageKey, UsageTotal> {
+    write(store, |tx| done(tx.insert_usage_product(w.org, &fixtures::usage_product("Zeta"))));
+    let head = w.open(store, w.head(1));
+    let zeta = fixtures::usage_product_ref("Zeta");
+    let mut events = Vec::new();
+    for n in 0..40_u16 {
+        let product = if n % 3 == 0 { &zeta } else { &w.product.usage_product_ref };
+        let text = format!("{n}.5");
+        let mut event = fixtures::event(&FreshIds, &head, product, later(i64::from(n % 11)), fixtures::quantity(&text));
+        event.placement.product_no = ProductNo(n % 2);
+        event.placement.service_period = month(u32::from(n % 5) + 1);
+        event.deleted = n % 5 == 4;
+        events.push(event);
+    }
+    let elsewhere = two_products(store, w);
+    let others = elsewhere.open(store, elsewhere.head(1));
+    let not_ours = fixtures::event(&FreshIds, &others, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    write(store, |tx| {
+        tx.insert_events(w.org, &events)?;
+        tx.insert_events(w.org, std::slice::from_ref(&not_ours))
+    });
+    let mut counted = BTreeMap::new();
+    for event in events.iter().filter(|event| !event.deleted) {
+        let total = counted.entry(event.usage_key()).or_insert(UsageTotal::ZERO);
+        *total = plus(*total, event);
+    }
+    counted
+}
+
+pub fn the_totals_of_a_contract_are_counted_again(store: &dyn Store) {
+    let w = world(store);
+    let recounted = || read(store, |tx| tx.recount_contract(w.org, w.customer.id, w.contract.contract_ref));
+    assert_eq!(recounted(), []);
+    let counted = used(store, &w);
+    assert_eq!(recounted(), counted.into_iter().collect::<Vec<_>>(), "only those with an event");
+}
+
+pub fn the_totals_of_a_contract_are_those_that_are_kept(store: &dyn Store) {
+    let w = world(store);
+    let kept = || read(store, |tx| tx.usage_of_contract(w.org, w.customer.id, w.contract.contract_ref));
+    assert_eq!(kept(), []);
+    let totals: Vec<(UsageKey, UsageTotal)> = used(store, &w).into_iter().collect();
+    assert_eq!(kept(), [], "what events say isn't asked");
+    let zero = fixtures::usage_key(&w.contract, 9, "2026-01-01", &w.product.usage_product_ref);
+    let of_another = w.another_contract(9);
+    let another = fixtures::usage_key(&of_another, 0, "2026-01-01", &w.product.usage_product_ref);
+    write(store, |tx| {
+        tx.insert_contract(w.org, &of_another, None)?;
+        let mut keys: Vec<UsageKey> = totals.iter().rev().map(|(key, _)| key.clone()).collect();
+        keys.extend([zero.clone(), another.clone()]);
+        tx.lock_usage(w.org, w.customer.id, &keys)?;
+        tx.put_usage(w.org, w.customer.id, &totals)
+    });
+    let mut expected = totals;
+    expected.push((zero.clone(), UsageTotal::ZERO));
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(kept(), expected, "by their keys");
+}
+
+pub fn series_without_a_gap_are_whole(store: &dyn Store) {
+    let w = world(store);
+    assert_eq!(read(store, |tx| tx.broken_series(w.org)), [""; 0]);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    w.open(store, w.head(2));
+    w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    let void = w.open(store, adjustment(&w, DocumentKind::Credit, &invoice, 1));
+    w.void(store, &void);
+    let elsewhere = two_products(store, &w);
+    elsewhere.open(store, elsewhere.head(1));
+    assert_eq!(read(store, |tx| tx.broken_series(w.org)), [""; 0]);
+}
+
+pub fn a_series_with_a_gap_is_named(store: &dyn Store) {
+    let (w, whole) = (world(store), world(store));
+    whole.open(store, whole.head(1));
+    w.open(store, w.head(1));
+    // A number that is taken and not used.
+    write(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice));
+    w.open(store, w.head(2));
+    let broken = read(store, |tx| tx.broken_series(w.org));
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(broken[0].contains(w.entity.entity_ref.as_str()), "{broken:?}");
+    assert_eq!(read(store, |tx| tx.broken_series(whole.org)), [""; 0]);
+}
+
+pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
+    let w = world(store);
+    assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let second = w.issue(store, w.head(2), cents(200));
+    w.issue(store, adjustment(&w, DocumentKind::Credit, &invoice, 1), cents(5));
+    let draft = w.open(store, w.head(3));
+    w.void(store, &draft);
+    w.open(store, w.head(4));
+    assert!(void_issued(store, &w, &second));
+    let settlement =
+        billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
+    write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+    assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
+}

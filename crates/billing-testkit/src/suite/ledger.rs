@@ -1,0 +1,194 @@
+//! Ledger lines: of draft adjustments and of issued documents.
+
+use billing_domain::document::correction::{LedgerLine, LedgerUsage};
+use billing_domain::document::linking::Slot;
+use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
+use billing_domain::money::Money;
+use billing_domain::ports::{DocumentedLine, Lock, Store, StoreError, StoreResult, Tx};
+use billing_domain::refs::{DocumentRef, ProductNo};
+use rust_decimal::Decimal;
+
+use super::corrections::{adjustment, void_issued};
+use super::documents::two_products;
+use super::{World, month, read, transact_answer, undo, world, write};
+use crate::FreshIds;
+use crate::fixtures::{self, cents, date};
+
+fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Money) -> LedgerLine {
+    LedgerLine {
+        product_no: ProductNo(no),
+        line_item_id: item.map(fixtures::line_item_id),
+        service_period: month(n),
+        usage: quantity.map(|quantity| LedgerUsage {
+            usage_product_ref: fixtures::usage_product_ref("calls"),
+            quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
+        }),
+        amount,
+    }
+}
+
+/// Lines of every shape, in an order of their own.
+fn every_shape() -> Vec<LedgerLine> {
+    vec![
+        line(1, Some("tiered"), 2, Some("-12345678901234.000001"), cents(-5)),
+        line(0, Some("base"), 1, None, cents(i64::MAX)),
+        line(0, None, 1, None, cents(i64::MIN)),
+        line(0, Some("calls"), 1, Some("0"), cents(0)),
+        line(0, Some("calls"), 3, Some("1.50"), cents(7)),
+    ]
+}
+
+fn put(store: &dyn Store, w: &World, head: &DocumentHead, lines: &[LedgerLine]) {
+    write(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines));
+}
+
+fn lines_of(store: &dyn Store, w: &World, document_ref: DocumentRef) -> Vec<LedgerLine> {
+    read(store, |tx| tx.ledger_lines(w.org, w.customer.id, document_ref))
+}
+
+fn issue_in(tx: &mut dyn Tx, w: &World, head: &DocumentHead, minor: i64) -> StoreResult<bool> {
+    tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+    tx.issue_document(w.org, w.customer.id, head.document_ref, &w.frozen(head, cents(minor)))
+}
+
+pub fn the_lines_of_a_draft_adjustment_are_replaced(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let head = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    let other = w.open(store, adjustment(&w, DocumentKind::Credit, &invoice, 2));
+    assert_eq!(lines_of(store, &w, head.document_ref), []);
+    let (full, one) = (every_shape(), vec![line(0, Some("base"), 1, None, cents(1))]);
+    put(store, &w, &other, &one);
+    for lines in [&one, &full, &one, &full] {
+        put(store, &w, &head, lines);
+        let stored = lines_of(store, &w, head.document_ref);
+        assert_eq!(format!("{stored:?}"), format!("{lines:?}"));
+        assert_eq!(stored, *lines);
+    }
+    undo(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, &[]));
+    assert_eq!(lines_of(store, &w, head.document_ref), full);
+    put(store, &w, &head, &[]);
+    assert_eq!(lines_of(store, &w, head.document_ref), []);
+    assert_eq!(lines_of(store, &w, other.document_ref), one);
+    assert_eq!(lines_of(store, &w, w.head(9).document_ref), []);
+}
+
+pub fn the_amounts_of_lines_are_in_the_documents_currency(store: &dyn Store) {
+    let w = world(store);
+    let currency = fixtures::currency("JPY");
+    let invoice = w.open(store, DocumentHead { currency, ..w.head(1) });
+    let head = w.open(store, DocumentHead { currency, ..adjustment(&w, DocumentKind::Debit, &invoice, 1) });
+    let lines = vec![line(0, Some("base"), 1, None, Money::from_minor(3, currency))];
+    put(store, &w, &head, &lines);
+    assert_eq!(lines_of(store, &w, head.document_ref), lines);
+}
+
+pub fn many_lines_are_kept_in_their_order(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let head = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    // More than one statement of any database holds.
+    let lines: Vec<LedgerLine> =
+        (0..3_500).map(|n| line(n % 7, Some(&format!("item-{n}")), 1, Some("1.0"), cents(i64::from(n)))).collect();
+    put(store, &w, &head, &lines);
+    assert_eq!(lines_of(store, &w, head.document_ref), lines);
+}
+
+pub fn an_issued_document_has_the_lines_it_was_issued_with(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let issued_with = |head: &DocumentHead, minor| w.frozen(head, cents(minor)).content.ledger_lines();
+    assert_eq!(lines_of(store, &w, invoice.document_ref), issued_with(&invoice, 100));
+    // In place of those it had as a draft.
+    let head = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    put(store, &w, &head, &every_shape());
+    undo(store, |tx| issue_in(tx, &w, &head, 5));
+    assert_eq!(lines_of(store, &w, head.document_ref), every_shape(), "not issued after all");
+    assert!(write(store, |tx| issue_in(tx, &w, &head, 5)));
+    assert_eq!(lines_of(store, &w, head.document_ref), issued_with(&head, 5));
+}
+
+pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let issued = w.issue(store, adjustment(&w, DocumentKind::Debit, &invoice, 1), cents(5));
+    let void = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 2));
+    put(store, &w, &void, &every_shape());
+    w.void(store, &void);
+    for head in [&invoice, &issued, &void, &w.head(9)] {
+        let before = lines_of(store, &w, head.document_ref);
+        for lines in [&every_shape()[..1], &[]] {
+            let answer = transact_answer(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines));
+            assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+        }
+        assert_eq!(lines_of(store, &w, head.document_ref), before);
+    }
+}
+
+/// What is documented for some periods, in any order.
+fn documented(store: &dyn Store, w: &World, periods: &[(u16, &str)]) -> Vec<DocumentedLine> {
+    let periods: Vec<_> = periods.iter().map(|(no, start)| (ProductNo(*no), date(start))).collect();
+    let found = read(store, |tx| tx.documented(w.org, w.customer.id, w.contract.contract_ref, &periods));
+    let mut found: Vec<DocumentedLine> = found;
+    found.sort_by_key(|documented| (documented.document_ref, documented.line.key(), documented.line.amount.minor()));
+    found
+}
+
+fn sorted(mut lines: Vec<DocumentedLine>) -> Vec<DocumentedLine> {
+    lines.sort_by_key(|documented| (documented.document_ref, documented.line.key(), documented.line.amount.minor()));
+    lines
+}
+
+pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store) {
+    let w = world(store);
+    let on = |head: &DocumentHead, line: &LedgerLine| DocumentedLine {
+        document_ref: head.document_ref,
+        kind: head.kind,
+        is_regular: matches!(head.purpose, Purpose::Regular(_)),
+        line: line.clone(),
+    };
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let billed = w.frozen(&invoice, cents(100)).content.ledger_lines();
+    let child = DocumentHead { purpose: Purpose::Usage, parent: Some(invoice.document_ref), ..w.head(2) };
+    let child = w.issue(store, child, cents(3));
+    let of_child = w.frozen(&child, cents(3)).content.ledger_lines();
+    let credit = w.open(store, adjustment(&w, DocumentKind::Credit, &invoice, 1));
+    let corrected = every_shape();
+    put(store, &w, &credit, &corrected);
+    // A draft of a period has no lines yet; another contract's lines are its own.
+    w.open(store, w.head(3));
+    let elsewhere = two_products(store, &w);
+    elsewhere.issue(store, elsewhere.head(1), cents(77));
+
+    assert_eq!(documented(store, &w, &[]), []);
+    assert_eq!(documented(store, &w, &[(0, "2026-01-02"), (2, "2026-01-01"), (0, "2026-12-01")]), []);
+    let january = || {
+        let mut lines = vec![on(&invoice, &billed[0])];
+        lines.extend(corrected[1..4].iter().map(|line| on(&credit, line)));
+        lines
+    };
+    assert_eq!(documented(store, &w, &[(0, "2026-01-01")]), sorted(january()));
+    let both = january().into_iter().chain([on(&child, &of_child[0]), on(&credit, &corrected[0])]);
+    let periods = [(0, "2026-02-01"), (1, "2026-02-01"), (0, "2026-01-01"), (0, "2026-01-01")];
+    assert_eq!(documented(store, &w, &periods), sorted(both.collect()), "each line once");
+    let many: Vec<(u16, &str)> = (0..50).map(|no| (no, "2026-03-01")).collect();
+    assert_eq!(documented(store, &w, &many), [on(&credit, &corrected[4])]);
+}
+
+pub fn void_documents_document_nothing(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let credit = w.open(store, adjustment(&w, DocumentKind::Credit, &invoice, 1));
+    put(store, &w, &credit, &[line(0, Some("base"), 1, None, cents(5))]);
+    let count = || documented(store, &w, &[(0, "2026-01-01")]).len();
+    assert_eq!(count(), 2);
+    w.void(store, &credit);
+    assert_eq!(count(), 1);
+    assert!(void_issued(store, &w, &invoice));
+    assert_eq!(count(), 0);
+    // What it says of itself stays.
+    assert_eq!(lines_of(store, &w, invoice.document_ref).len(), 1);
+    let again = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), Slot::Period);
+    w.issue(store, again, cents(8));
+    assert_eq!(count(), 1);
+}

@@ -1,0 +1,155 @@
+//! `kill -9` while usage of an issued invoice is corrected: every correction is there in full or not at all.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use acceptance::when::Day;
+use acceptance::{Client, Database, Request, Server, books, catalog};
+use serde_json::{Value, json};
+
+const THREADS: usize = 4;
+const CORRECTIONS: usize = 25;
+
+#[test]
+fn sqlite_keeps_corrections_whole_through_kill_9() {
+    kill_and_restart(&Database::sqlite(), 3);
+}
+
+#[test]
+fn postgres_keeps_corrections_whole_through_kill_9() {
+    kill_and_restart(&Database::postgres(), 2);
+}
+
+/// An event as its thread was told it is; `None` once it is deleted.
+struct Known {
+    event_ref: Value,
+    quantity: Option<u64>,
+}
+
+/// What a thread was told, and the change whose answer never came.
+#[derive(Default)]
+struct Told {
+    events: Vec<Known>,
+    in_doubt: Option<Known>,
+}
+
+fn kill_and_restart(database: &Database, rounds: usize) {
+    let mut server = Server::start(database);
+    let mut client = Client::new_key(&server);
+    catalog::make(&client);
+    let price = json!({"model": "PER_UNIT", "unit_price": "0.10"});
+    catalog::make_pricing(&client, "calls", &json!([catalog::calls(&price)]));
+    catalog::sell(&client, &[catalog::ended("calls")]);
+    books::report(&client, &event(1000));
+    books::run(&client);
+    let invoice = books::frozen(&books::numbered(&client, "UB-INV-1"));
+    let mut live: u64 = 1000;
+    for round in 0..rounds {
+        let done = AtomicUsize::new(0);
+        let told = thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    let (client, done) = (client.with_own_connections(), &done);
+                    scope.spawn(move || work(&client, done))
+                })
+                .collect();
+            while done.load(Ordering::SeqCst) < CORRECTIONS && threads.iter().any(|thread| !thread.is_finished()) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // What it leaves is verified before it starts again.
+            server.kill_9();
+            threads.into_iter().map(|thread| thread.join().expect("the thread")).collect::<Vec<_>>()
+        });
+        server = Server::start(database);
+        client = client.at(&server);
+        let unknown_report =
+            told.iter().filter(|told| told.in_doubt.as_ref().is_some_and(|known| known.event_ref.is_null())).count();
+        live += told.iter().map(|told| stored(&client, told)).sum::<u64>();
+        let billed = billed(&client);
+        let new = billed.checked_sub(live).expect("nothing acknowledged is lost");
+        assert!(
+            new.is_multiple_of(7) && new / 7 <= u64::try_from(unknown_report).expect("few"),
+            "round {round}: {billed} for {live}"
+        );
+        live = billed;
+        assert_eq!(books::frozen(&books::numbered(&client, "UB-INV-1")), invoice, "to the byte");
+    }
+}
+
+fn event(quantity: u64) -> Value {
+    catalog::event_on("acme", Day::today().plus_days(-20), quantity)
+}
+
+/// Reports late events, changes each, deletes some, and has drafts issued, until there is no server any more.
+fn work(client: &Client, done: &AtomicUsize) -> Told {
+    let mut told = Told::default();
+    loop {
+        let Ok(answer) = client.try_post("/api/usage/event", &event(7)) else {
+            told.in_doubt = Some(Known { event_ref: Value::Null, quantity: Some(7) });
+            return told;
+        };
+        let (event_ref, document_ref) = (answer.body["event_ref"].clone(), answer.text_of("related_document_ref"));
+        told.events.push(Known { event_ref: event_ref.clone(), quantity: Some(7) });
+        let is_third = told.events.len().is_multiple_of(3);
+        let wanted = if is_third { None } else { Some(u64::try_from(told.events.len()).expect("few")) };
+        let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
+        let change = match wanted {
+            None => client.try_send(&Request { method: "DELETE", ..Request::get(&path) }),
+            Some(quantity) => client.try_post("/api/usage/event/update", &json!({"event_ref": event_ref, "quantity": quantity})),
+        };
+        match change {
+            Ok(answer) => {
+                assert!(matches!(answer.status, 200 | 204), "{}", answer.text);
+                told.events.last_mut().expect("it is there").quantity = wanted;
+            }
+            Err(_) => {
+                told.in_doubt = Some(Known { event_ref, quantity: wanted });
+                return told;
+            }
+        }
+        if told.events.len().is_multiple_of(5) {
+            let path = format!("/api/documents/issue/{document_ref}");
+            match client.try_post(&path, &json!({})) {
+                // Another thread may have been faster.
+                Ok(answer) => assert!(matches!(answer.status, 200 | 409), "{}", answer.text),
+                Err(_) => return told,
+            }
+        }
+        done.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// The live usage of a thread's events: each as its thread was told, or as the change in doubt would have it.
+fn stored(client: &Client, told: &Told) -> u64 {
+    let quantity = |known: &Known| {
+        let path = format!("/api/usage/event/{}", known.event_ref.as_str().expect("a reference"));
+        let answer = client.get(&path);
+        let found: Option<u64> =
+            (answer.status == 200).then(|| answer.body["quantity"].to_string().parse().expect("a whole quantity"));
+        let in_doubt = told.in_doubt.as_ref().filter(|in_doubt| in_doubt.event_ref == known.event_ref);
+        assert!(
+            found == known.quantity || in_doubt.is_some_and(|in_doubt| in_doubt.quantity == found),
+            "{}: {found:?} is stored, {:?} was acknowledged",
+            known.event_ref,
+            known.quantity
+        );
+        found.unwrap_or(0)
+    };
+    told.events.iter().map(quantity).sum()
+}
+
+/// The quantity that all documents bill together.
+fn billed(client: &Client) -> u64 {
+    let mut billed: i64 = 0;
+    for document in catalog::documents(client).iter().filter(|document| document["state"] != "VOID") {
+        let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
+        for [_, _, quantity, amount] in books::lines(document) {
+            let quantity: i64 = quantity.parse().expect("a whole quantity");
+            let cents: i64 = amount.replace('.', "").parse().expect("an amount");
+            assert_eq!(cents, 10 * quantity, "{document}");
+            billed += sign * quantity;
+        }
+    }
+    u64::try_from(billed).expect("never less than nothing")
+}
