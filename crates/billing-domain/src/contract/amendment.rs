@@ -201,10 +201,17 @@ pub fn edited(
     for (no, terms) in agreed {
         let present = no.and_then(|no| next.products.iter_mut().find(|product| product.no == no));
         match present {
-            Some(product) if product.newest_terms() == Some(&terms) => {}
             Some(product) => {
                 let in_force_from = changes_from(product, &terms, reach, today);
-                product.segments.push(Segment { version: next.version, in_force_from, agreed: Agreed::Billed(Box::new(terms)) });
+                // The same terms again are news only where they are to hold earlier.
+                let holds_then = product.segments.last().is_some_and(|segment| segment.in_force_from <= in_force_from);
+                if !(holds_then && product.newest_terms() == Some(&terms)) {
+                    product.segments.push(Segment {
+                        version: next.version,
+                        in_force_from,
+                        agreed: Agreed::Billed(Box::new(terms)),
+                    });
+                }
             }
             None => {
                 let no = ProductNo(next.products.iter().map(|product| product.no.0 + 1).max().unwrap_or(0));

@@ -149,12 +149,15 @@ impl Model {
         }
         for (no, terms) in nos.into_iter().zip(agreed) {
             match no.and_then(|no| next.products.iter_mut().find(|product| product.no == no)) {
-                Some(product) if *product.newest_terms() == terms => {}
                 Some(product) => {
                     let today = self.today(product.newest_terms(), now);
                     let from = product.change_from(terms.wanted.start, today, current);
-                    product.segments.push(contract::Segment { from, terms: Some(terms) });
-                    product.count_periods();
+                    // The same terms again change something only where they are to hold earlier.
+                    let holds_then = product.segments.last().is_some_and(|segment| segment.from <= from);
+                    if !(holds_then && *product.newest_terms() == terms) {
+                        product.segments.push(contract::Segment { from, terms: Some(terms) });
+                        product.count_periods();
+                    }
                 }
                 None => {
                     let no = next.products.iter().map(|product| product.no + 1).max().unwrap_or(0);
