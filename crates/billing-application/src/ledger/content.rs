@@ -127,9 +127,9 @@ impl Account {
             let keys: BTreeSet<LineKey> = documented.of_product(product_no).map(|(key, _)| key.clone()).chain(listed).collect();
             for key in keys {
                 let lists = |lines: &[DocumentLine]| lines.iter().any(|line| line.key(product_no) == key);
-                // What nothing lists any more is the business of the document that bills the usage. Children and
-                // corrections of usage never come off what is billed of it in advance.
-                let is_own = lists(&own) || (share.usage == Some(period) && !lists(&drafts) && !lists(&issued));
+                // What is billed of line items that are gone, or usage no more, comes off the document that bills the
+                // usage. Children and corrections of usage never come off what is billed of it in advance.
+                let is_own = lists(&own) || (share.usage == Some(period) && !lists(&drafts));
                 let billed_in_advance = |line: &DocumentLine| line.usage.is_some() && line.key(product_no) == key;
                 let in_advance = share.usage != Some(period) && own.iter().any(billed_in_advance);
                 if is_own && !in_advance {

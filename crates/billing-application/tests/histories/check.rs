@@ -270,7 +270,10 @@ fn check_events(world: &World) -> Checked {
                 ensure(on_carrier || issued, || format!("event {i} is on {number} of another period or slot"))?;
             }
             Purpose::Usage | Purpose::Adjustment => {
-                let same = document.period.start() == place.start;
+                // One draft collects the corrections of all service periods that its parent bills.
+                let bills = document.content.products.iter().filter(|billed| billed.product_no.0 == place.product);
+                let mut lines = bills.flat_map(|billed| &billed.lines);
+                let same = document.period.start() == place.start || lines.any(|line| line.service_period.start() == place.start);
                 ensure(same, || format!("event {i} is on {number} of {}", document.period))?;
             }
         }

@@ -5,6 +5,7 @@
 //! `HISTORIES=n` plays so many, `SEED=s` begins with that one.
 
 mod acts;
+mod amend;
 mod check;
 mod conservation;
 mod convert;
