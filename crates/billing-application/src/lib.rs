@@ -14,18 +14,21 @@ pub mod organizations;
 pub mod usage;
 pub mod verify;
 
+mod joined;
 mod ledger;
 
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, IdSource, KeyMaker, PasswordHasher, Store, TokenSigner};
+use billing_domain::ports::{Clock, IdSource, KeyMaker, PasswordHasher, TokenSigner};
+
+pub use joined::StoreHandle;
 
 /// Everything the use cases need from the outside.
 #[derive(Clone)]
-pub struct Services {
+pub struct Services<'s> {
     /// Transactions.
-    pub store: Arc<dyn Store>,
+    pub store: StoreHandle<'s>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers.
@@ -40,7 +43,7 @@ pub struct Services {
     pub token_lifetime_seconds: i64,
 }
 
-impl Services {
+impl Services<'_> {
     /// The current instant.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

@@ -14,7 +14,7 @@ use crate::settings::HttpSettings;
 pub struct HttpState(Arc<Shared>);
 
 struct Shared {
-    services: Services,
+    services: Services<'static>,
     settings: HttpSettings,
     log_ins: LogInGate,
     stopping: AtomicBool,
@@ -22,7 +22,7 @@ struct Shared {
 
 impl HttpState {
     /// The state of one server.
-    pub fn new(services: Services, settings: HttpSettings) -> Self {
+    pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         Self(Arc::new(Shared { services, settings, log_ins, stopping: AtomicBool::new(false) }))
     }
@@ -36,7 +36,7 @@ impl HttpState {
         if self.0.stopping.load(Ordering::Relaxed) { Err(Problem::not_ready("the service is stopping")) } else { Ok(()) }
     }
 
-    pub(crate) fn services(&self) -> &Services {
+    pub(crate) fn services(&self) -> &Services<'static> {
         &self.0.services
     }
 

@@ -24,7 +24,7 @@ const MIN_SECRET_BYTES: usize = 32;
 
 /// The use cases with everything they need.
 pub(crate) struct Composition {
-    pub(crate) services: Services,
+    pub(crate) services: Services<'static>,
     /// Encrypts session cookies; the same on every replica.
     pub(crate) cookie_key: CookieKey,
 }
@@ -81,16 +81,16 @@ impl Composition {
 }
 
 /// What a command needs that serves nobody: it signs no token that anyone is given, and leaves no secret behind.
-pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services> {
+pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services<'static>> {
     let secret = RandomKeys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
     services(database, clock, vec![bearer])
 }
 
-fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services> {
+fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services<'static>> {
     let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
     Ok(Services {
-        store: Arc::new(database),
+        store: Arc::new(database).into(),
         clock,
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),

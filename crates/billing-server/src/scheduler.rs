@@ -15,7 +15,7 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     /// Starts it.
-    pub(crate) fn start(services: Services, every: Duration) -> Self {
+    pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             loop {

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Duration, Instant};
 
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use diesel::QueryResult;
 use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection, TransactionManager as _};
 use r2d2::{ManageConnection, Pool};
 use thiserror::Error;
@@ -178,7 +179,7 @@ where
         });
     }
     if !link.lost {
-        link.lost = AnsiTransactionManager::rollback_transaction(&mut link.connection).is_err();
+        link.lost = undo(&mut link.connection).is_err();
     }
     match (decision, failure) {
         // Whatever the work made of it: another attempt may not meet it.
@@ -186,6 +187,17 @@ where
         (Ok(()), Some(failure)) => Err(failure),
         (Err(RollBack) | Ok(()), _) => Ok(()),
     }
+}
+
+/// Undoes a transaction and the savepoints that were left open in it by a failure.
+fn undo<C>(connection: &mut C) -> QueryResult<()>
+where
+    C: DieselConnection<TransactionManager = AnsiTransactionManager>,
+{
+    while AnsiTransactionManager::transaction_manager_status_mut(connection).transaction_depth()?.is_some() {
+        AnsiTransactionManager::rollback_transaction(connection)?;
+    }
+    Ok(())
 }
 
 /// Begins a transaction. A pooled connection may have died since it was last used, and beginning shows it: then

@@ -1,6 +1,7 @@
 //! One transaction, on either database.
 
-use billing_domain::ports::{StoreError, StoreResult};
+use billing_domain::ports::{RollBack, Savepoints, StoreError, StoreResult, Tx};
+use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
 use diesel::pg::PgConnection;
 use diesel::result::Error;
 use diesel::sqlite::SqliteConnection;
@@ -45,6 +46,22 @@ impl<'a> Transaction<'a> {
     /// A rule of the tables that the caller broke.
     pub(crate) fn refuse<T>(&mut self, what: String) -> StoreResult<T> {
         Err(self.remember(Failure::Corrupt(what)))
+    }
+}
+
+impl Savepoints for Transaction<'_> {
+    fn attempt(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        // Inside a transaction the manager begins, keeps and undoes savepoints.
+        with_conn!(self, "savepoint", |conn| AnsiTransactionManager::begin_transaction(conn))?;
+        let decision = part(self);
+        match (decision, &self.failure) {
+            // After a failed statement the whole transaction goes; on PostgreSQL no other would be taken.
+            (_, Some(failure)) => Err(failure.clone().into()),
+            (Ok(()), None) => with_conn!(self, "savepoint", |conn| AnsiTransactionManager::commit_transaction(conn)),
+            (Err(RollBack), None) => {
+                with_conn!(self, "savepoint", |conn| AnsiTransactionManager::rollback_transaction(conn))
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod books;
 mod contracts;
 mod corrections;
+mod joined;
 mod preview;
 #[path = "../support/mod.rs"]
 mod support;

@@ -62,7 +62,7 @@ pub(crate) struct Bench {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ids: Arc<CountingIds>,
-    pub(crate) services: Services,
+    pub(crate) services: Services<'static>,
     pub(crate) principal: Principal,
 }
 
@@ -110,9 +110,9 @@ impl Bench {
     }
 }
 
-fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services {
+fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services<'static> {
     Services {
-        store: Arc::clone(store) as _,
+        store: Arc::clone(store).into(),
         clock: Arc::clone(clock) as _,
         ids: Arc::clone(ids) as _,
         passwords: Arc::new(NoSecrets),

@@ -9,8 +9,8 @@ mod repositories;
 pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
-    Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Sessions, SigningSecrets, Store, StoreError,
-    StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, transact,
+    Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Savepoints, Sessions, SigningSecrets, Store,
+    StoreError, StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, attempt, transact,
 };
 
 #[cfg(feature = "mocks")]

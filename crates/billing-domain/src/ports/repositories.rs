@@ -123,9 +123,37 @@ pub fn transact<T, E: From<StoreError>>(
     outcome.unwrap_or_else(|| Err(StoreError::Contended.into()))
 }
 
+/// Runs a part of a transaction's work that can be undone alone: an `Err` undoes what it has written.
+///
+/// # Errors
+/// The part's own, or the store's.
+pub fn attempt<T, E: From<StoreError>>(tx: &mut dyn Tx, mut part: impl FnMut(&mut dyn Tx) -> Result<T, E>) -> Result<T, E> {
+    let mut outcome = None;
+    tx.attempt(&mut |tx| {
+        let result = part(tx);
+        let decision = if result.is_ok() { Ok(()) } else { Err(RollBack) };
+        outcome = Some(result);
+        decision
+    })?;
+    outcome.unwrap_or_else(|| Err(StoreError::Contended.into()))
+}
+
+/// Parts of a transaction.
+pub trait Savepoints {
+    /// Runs a part of the work, once; when it says so, everything it has written is undone, and nothing else. Parts may
+    /// have parts. What an undone part held may be let go. Committing the part doesn't make it durable: that is the
+    /// transaction's business.
+    ///
+    /// # Errors
+    /// Any [`StoreError`]; the transaction can't be committed then.
+    fn attempt(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>;
+}
+
 /// One transaction's view of everything.
 pub trait Tx:
-    Organizations
+    Send
+    + Savepoints
+    + Organizations
     + Administrators
     + ApiKeys
     + Sessions
@@ -144,7 +172,9 @@ pub trait Tx:
 }
 
 impl<T> Tx for T where
-    T: Organizations
+    T: Send
+        + Savepoints
+        + Organizations
         + Administrators
         + ApiKeys
         + Sessions

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, transact};
+use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, attempt, transact};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::rows::world;
@@ -14,6 +14,7 @@ on_both!(
     two_threads_counting_lose_no_number_and_leave_no_gap,
     two_stores_on_one_database_count_together,
     an_error_the_work_swallows_undoes_everything,
+    an_error_in_a_part_undoes_everything_and_the_connection_is_used_again,
     a_reader_can_not_write,
     a_panic_in_the_work_undoes_it_and_the_store_goes_on,
 );
@@ -71,6 +72,28 @@ fn an_error_the_work_swallows_undoes_everything(test: &TestDatabase) {
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(test, |tx| tx.event(w.organization, fresh.event_ref)).expect("read"), None);
+}
+
+fn an_error_in_a_part_undoes_everything_and_the_connection_is_used_again(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    let event = w.event(&head);
+    write(test, |tx| tx.insert_events(w.organization, std::slice::from_ref(&event)));
+    for _ in 0..20 {
+        let fresh = w.event(&head);
+        let answer = test.run(Access::Write, &mut |tx| {
+            assert!(tx.insert_events(w.organization, std::slice::from_ref(&fresh)).is_ok());
+            let part = attempt(tx, |tx| attempt(tx, |tx| tx.insert_events(w.organization, std::slice::from_ref(&event))));
+            assert!(matches!(part, Err(StoreError::Corrupt(_))), "{part:?}");
+            Ok(())
+        });
+        assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+        assert_eq!(read(test, |tx| tx.event(w.organization, fresh.event_ref)).expect("read"), None);
+    }
+    let fresh = w.event(&head);
+    write(test, |tx| tx.insert_events(w.organization, std::slice::from_ref(&fresh)));
+    let other = crate::support::open(&test.url);
+    assert_eq!(read(&other, |tx| tx.event(w.organization, fresh.event_ref)).expect("read"), Some(fresh));
 }
 
 fn a_reader_can_not_write(test: &TestDatabase) {

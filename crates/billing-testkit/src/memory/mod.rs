@@ -24,7 +24,7 @@ use billing_domain::document::correction::LedgerLine;
 use billing_domain::document::{Document, DocumentKind, Payment};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
-use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
@@ -151,6 +151,16 @@ struct StoredContract {
 struct MemoryTx {
     state: State,
     held: Held,
+}
+
+impl Savepoints for MemoryTx {
+    fn attempt(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        let before = self.state.clone();
+        if part(self) == Err(RollBack) {
+            self.state = before;
+        }
+        Ok(())
+    }
 }
 
 /// Rows that belong to an organization.

@@ -191,6 +191,8 @@ macro_rules! store_contract {
                 a_rolled_back_transaction_leaves_nothing
                 a_rolled_back_update_and_delete_leave_everything
                 a_rolled_back_number_is_given_again
+                an_undone_part_takes_only_its_own_writes_with_it
+                a_part_is_undone_with_its_transaction
                 nothing_uncommitted_is_seen_and_a_reader_waits_for_no_writer
                 a_reader_keeps_one_view_while_others_commit
                 a_taken_row_does_not_end_the_transaction

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store};
+use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, Tx, attempt};
 
 use super::{all, done, later, read, undo, updated, world, write};
 use crate::{FreshIds, fixtures};
@@ -118,7 +118,7 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
 
 pub fn a_rolled_back_number_is_given_again(store: &dyn Store) {
     let w = world(store);
-    let numbers = |tx: &mut dyn billing_domain::ports::Tx| {
+    let numbers = |tx: &mut dyn Tx| {
         tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
         Ok((
             tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)?,
@@ -131,6 +131,42 @@ pub fn a_rolled_back_number_is_given_again(store: &dyn Store) {
     assert_eq!(undo(store, numbers), (1, 2, 1));
     assert_eq!(write(store, numbers), (1, 2, 1));
     assert_eq!(write(store, numbers), (2, 3, 2));
+}
+
+pub fn an_undone_part_takes_only_its_own_writes_with_it(store: &dyn Store) {
+    let w = world(store);
+    let product = |name: &str| fixtures::usage_product(name);
+    let kept = |tx: &mut dyn Tx, name: &str| attempt(tx, |tx| done(tx.insert_usage_product(w.org, &product(name))));
+    write(store, |tx| {
+        done(tx.insert_usage_product(w.org, &product("before")))?;
+        let mut runs = 0;
+        let undone = attempt(tx, |tx| {
+            runs += 1;
+            done(tx.insert_usage_product(w.org, &product("undone")))?;
+            kept(tx, "undone-part-of-a-part")?;
+            assert_eq!(tx.next_contract_number(w.org)?, 2);
+            Err::<(), _>(StoreError::Unavailable("as the test wants it".into()))
+        });
+        assert!(matches!(undone, Err(StoreError::Unavailable(_))));
+        assert_eq!(runs, 1);
+        assert_eq!(tx.usage_products_by_refs(w.org, &[product("undone").usage_product_ref])?, []);
+        assert_eq!(tx.next_contract_number(w.org)?, 2);
+        attempt(tx, |tx| {
+            kept(tx, "kept-part-of-a-part")?;
+            done(tx.insert_usage_product(w.org, &product("kept")))
+        })?;
+        done(tx.insert_usage_product(w.org, &product("after")))
+    });
+    let stored = read(store, |tx| tx.usage_products(w.org, all()));
+    let mut names: Vec<&str> = stored.items.iter().map(|product| product.usage_product_ref.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["after", "before", "calls", "kept", "kept-part-of-a-part"]);
+}
+
+pub fn a_part_is_undone_with_its_transaction(store: &dyn Store) {
+    let w = world(store);
+    undo(store, |tx| attempt(tx, |tx| done(tx.insert_usage_product(w.org, &fixtures::usage_product("part")))));
+    assert_eq!(read(store, |tx| tx.usage_products(w.org, all())).total, 1);
 }
 
 pub fn nothing_uncommitted_is_seen_and_a_reader_waits_for_no_writer(store: &dyn Store) {
