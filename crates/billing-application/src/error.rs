@@ -86,6 +86,9 @@ pub enum UseCaseError {
         /// What stands in the way, and what would help.
         detail: String,
     },
+    /// The idempotency key was used for another request.
+    #[error("this idempotency key was used for another request: send the same body again, or use a new key")]
+    IdempotencyKeyReuse,
     /// A total that isn't the sum of what it totals: stopped before it was stored.
     #[error("an invariant would be broken: {0}")]
     InvariantViolation(&'static str),

@@ -91,6 +91,7 @@ pub mod contract;
 pub mod decimal;
 pub mod document;
 pub mod format;
+pub mod idempotency;
 pub mod matching;
 pub mod money;
 pub mod page;

@@ -7,6 +7,7 @@ use crate::access::Actor;
 use crate::calendar::{Period, Timestamp};
 use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
+use crate::idempotency::{BodyHash, IdempotencyKey};
 use crate::money::Currency;
 use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, ProductNo, UsageProductRef};
@@ -160,6 +161,26 @@ impl UsageEvent {
             usage_product_ref: self.usage_product_ref.clone(),
         }
     }
+}
+
+/// The key an event was sent with, and what was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventKey {
+    /// The caller's key.
+    pub key: IdempotencyKey,
+    /// Tells a repeat from another event under the same key.
+    pub body: BodyHash,
+}
+
+/// An event that was taken under a key, and what was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptEvent {
+    /// What it was sent with.
+    pub sent: EventKey,
+    /// The event.
+    pub event_ref: EventRef,
+    /// What its repeats are answered, to the byte.
+    pub answer: String,
 }
 
 /// Names one running total: the usage of one usage product in one service period of a contract product.

@@ -10,7 +10,7 @@ use billing_application::access::administrator_principal;
 use billing_application::billing_run::run_billing;
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
-use billing_application::usage::{NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
+use billing_application::usage::{NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, record_usage};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
 use billing_domain::catalog::UsagePrice;
@@ -153,10 +153,12 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> Outcome<u
             quantity: Quantity::parse(&(habit.of_day)(day)).map_err(|reason| broken(&reason))?,
             report_data: None,
             validations: None,
+            formatted: None,
+            sent: None,
         })
     };
     let events = HABITS.iter().map(event).collect::<Outcome<Vec<_>>>()?;
-    for result in record_usage(services, principal, &events)? {
+    for result in record_usage(services, principal, &events, Neighbours::AllOrNone, &NO_ANSWER)? {
         result?;
     }
     Ok(events.len())

@@ -281,6 +281,13 @@ tables! {
         revised_by -> Text,
         deleted -> Bool,
     }
+    usage_event_keys (customer_id, idempotency_key) {
+        customer_id -> Id,
+        idempotency_key -> Text,
+        event_id -> Id,
+        body_hash -> Binary,
+        answer -> Text,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
@@ -289,3 +296,4 @@ diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_event_revisions);
+diesel::allow_tables_to_appear_in_same_query!(customers, usage_event_keys);

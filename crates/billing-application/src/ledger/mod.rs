@@ -72,8 +72,12 @@ impl<'c> Planned<'c> {
 }
 
 /// The entities that bill contracts.
-pub(crate) fn entities_of(tx: &mut dyn Tx, organization: OrganizationId, contracts: &[Contract]) -> UseCaseResult<Vec<Entity>> {
-    let mut refs: Vec<EntityRef> = contracts.iter().flat_map(Contract::entity_refs).cloned().collect();
+pub(crate) fn entities_of<'c>(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: impl IntoIterator<Item = &'c Contract>,
+) -> UseCaseResult<Vec<Entity>> {
+    let mut refs: Vec<EntityRef> = contracts.into_iter().flat_map(Contract::entity_refs).cloned().collect();
     refs.sort();
     refs.dedup();
     let entities = tx.entities_by_refs(organization, &refs)?;
@@ -98,7 +102,7 @@ impl Account {
         contract: Contract,
         customer: Customer,
     ) -> UseCaseResult<Self> {
-        let entities = entities_of(tx, organization, std::slice::from_ref(&contract))?;
+        let entities = entities_of(tx, organization, [&contract])?;
         Ok(Self { organization, contract, customer, entities })
     }
 

@@ -13,8 +13,8 @@ use billing_domain::refs::{ContractRef, CustomerRef, EventRef, UsageProductRef};
 use billing_domain::usage::{Placement, ReportData, UsageEvent, UsageKey, UsageTotal};
 use billing_domain::violation::Violations;
 
+use super::place::{MAX_HOLD_ATTEMPTS, matching_account, place, refuse_future};
 use super::read::{EventView, view_event};
-use super::record::{MAX_HOLD_ATTEMPTS, matching_account, place, refuse_future};
 use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::ledger::{Account, Change, corrupt, settle};

@@ -6,7 +6,7 @@ use billing_application::contracts::{ContractRequest, cancel_contract, create_co
 use billing_application::documents::{DocumentView, PaymentRequest, record_payment, void_document};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    EventUpdate, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, get_event, record_usage, update_event,
+    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, get_event, record_event, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent};
@@ -120,9 +120,11 @@ impl Books {
             quantity: fixtures::quantity(quantity),
             report_data: None,
             validations,
+            formatted: None,
+            sent: None,
         };
-        let mut taken = record_usage(&self.bench.services, &self.bench.principal, &[event])?;
-        taken.remove(0).map(|recorded| recorded.event.event_ref)
+        let taken = record_event(&self.bench.services, &self.bench.principal, event, &NO_ANSWER)?;
+        Ok(taken.now().expect("no repeat").event.event_ref)
     }
 
     pub(crate) fn update(&self, event: EventRef, occurred_at: Option<&str>, quantity: Option<&str>) {

@@ -8,7 +8,7 @@ use billing_application::contracts::{ContractRequest, create_contract};
 use billing_application::documents::DocumentView;
 use billing_application::error::UseCaseError;
 use billing_application::usage::{
-    EventUpdate, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_usage, update_event,
+    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::patch::Patch;
@@ -238,9 +238,11 @@ impl World {
             quantity: convert::quantity(quantity),
             report_data: None,
             validations: checks.map(convert::validations),
+            formatted: None,
+            sent: None,
         };
-        let taken = record_usage(&self.bench.services, &self.bench.principal, std::slice::from_ref(&event));
-        let outcome = taken.and_then(|mut results| results.remove(0)).map(|taken| self.events.push(taken.event.event_ref));
+        let taken = record_event(&self.bench.services, &self.bench.principal, event, &NO_ANSWER);
+        let outcome = taken.map(|taken| self.events.push(taken.now().expect("no repeat").event.event_ref));
         expect(if place.is_some() { Expected::Done } else { Expected::Refused }, &format!("an event at {at}"), &outcome)?;
         self.model.events.extend(place.map(|place| Event {
             customer,

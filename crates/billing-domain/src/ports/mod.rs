@@ -9,14 +9,15 @@ mod repositories;
 pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
-    Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Savepoints, Sessions, SigningSecrets, Store,
-    StoreError, StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, attempt, transact,
+    EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Savepoints, Sessions,
+    SigningSecrets, Store, StoreError, StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, attempt, transact,
 };
 
 #[cfg(feature = "mocks")]
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use repositories::{
-    MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockInspection, MockNumberSeries,
-    MockOrganizations, MockPricings, MockSessions, MockSigningSecrets, MockTokens, MockUsageEvents, MockUsageProducts,
+    MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockEventKeys, MockInspection,
+    MockNumberSeries, MockOrganizations, MockPricings, MockSessions, MockSigningSecrets, MockTokens, MockUsageEvents,
+    MockUsageProducts,
 };

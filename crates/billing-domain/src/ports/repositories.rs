@@ -15,6 +15,7 @@ use crate::contract::Contract;
 use crate::document::correction::LedgerLine;
 use crate::document::linking::Slot;
 use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Payment, Settlement};
+use crate::idempotency::IdempotencyKey;
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity, Organization};
 use crate::refs::{
@@ -22,7 +23,7 @@ use crate::refs::{
     ProductNo, UsageProductRef,
 };
 use crate::text::Line;
-use crate::usage::{UsageEvent, UsageKey, UsageTotal};
+use crate::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use uuid::Uuid;
 
@@ -165,6 +166,7 @@ pub trait Tx:
     + Pricings
     + Contracts
     + UsageEvents
+    + EventKeys
     + Documents
     + NumberSeries
     + Inspection
@@ -186,6 +188,7 @@ impl<T> Tx for T where
         + Pricings
         + Contracts
         + UsageEvents
+        + EventKeys
         + Documents
         + NumberSeries
         + Inspection
@@ -686,6 +689,27 @@ pub trait UsageEvents {
         customer_id: CustomerId,
         keys: &[UsageKey],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+}
+
+/// The keys that events were sent with, kept for ever: longer than the events count.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait EventKeys {
+    /// The events that were taken under any of a customer's keys, deleted ones too, by their keys.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn kept_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[IdempotencyKey],
+    ) -> StoreResult<Vec<KeptEvent>>;
+    /// Keeps the keys of events of a customer that are stored, all or none.
+    ///
+    /// # Errors
+    /// Any [`StoreError`]; [`StoreError::Contended`] when one of the keys is there already: a twin was faster, and
+    /// the next attempt sees it.
+    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()>;
 }
 
 /// What a list of documents is narrowed to.

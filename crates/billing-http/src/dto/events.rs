@@ -1,8 +1,6 @@
 //! Usage events, default shape in and formatted shape out.
 
-use billing_application::usage::{
-    EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent, RecordedUsage,
-};
+use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
@@ -89,6 +87,8 @@ impl EventBody {
                 quantity: quantity?,
                 report_data,
                 validations,
+                formatted: None,
+                sent: None,
             })
         })
     }
@@ -204,12 +204,12 @@ pub(crate) struct EventResultJson {
     related_document_numbers: String,
 }
 
-impl From<&RecordedUsage> for EventResultJson {
-    fn from(recorded: &RecordedUsage) -> Self {
+impl From<&EventView> for EventResultJson {
+    fn from(view: &EventView) -> Self {
         Self {
-            event_ref: AssignedRef::from(recorded.event.event_ref),
-            related_document_ref: AssignedRef::from(recorded.event.placement.document_ref),
-            related_document_numbers: recorded.document_number.to_string(),
+            event_ref: AssignedRef::from(view.event.event_ref),
+            related_document_ref: AssignedRef::from(view.event.placement.document_ref),
+            related_document_numbers: joined(&view.document_numbers),
         }
     }
 }

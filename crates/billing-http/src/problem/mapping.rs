@@ -49,6 +49,7 @@ impl Problem {
                 unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
             }
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
+            UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
@@ -110,6 +111,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::AlreadyExists { .. }
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
+            | UseCaseError::IdempotencyKeyReuse
             | UseCaseError::Conflict { .. }
             | UseCaseError::Secret(_) => {}
         }

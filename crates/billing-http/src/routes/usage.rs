@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::Thing;
 use billing_application::usage;
 use billing_domain::refs::EventRef;
 
@@ -16,11 +16,10 @@ use crate::problem::Problem;
     responses((status = 200, description = "The event is stored, and on this document", body = EventResultJson)))]
 pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> Answer<EventResultJson> {
     let event = EventBody::read(&body)?;
-    let recorded = caller.run(move |services, principal| {
-        let mut results = usage::record_usage(services, principal, &[event])?;
-        results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without a result")))
-    });
-    Ok(Json(EventResultJson::from(&recorded.await?)))
+    let taken = caller.run(move |services, principal| usage::record_event(services, principal, event, &usage::NO_ANSWER));
+    // Without a key there is nothing that was answered before.
+    let view = taken.await?.now().ok_or_else(Problem::internal)?;
+    Ok(Json(EventResultJson::from(&view)))
 }
 
 /// Reads a usage event.

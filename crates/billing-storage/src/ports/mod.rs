@@ -6,6 +6,7 @@ mod contracts;
 mod corrections;
 mod document_rows;
 mod documents;
+mod event_keys;
 mod event_rows;
 mod inspection;
 mod issue;

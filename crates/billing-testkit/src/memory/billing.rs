@@ -6,12 +6,13 @@ use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Contracts, DueContract, Lock, NumberSeries, StoreError, StoreResult, UsageEvents};
+use billing_domain::ports::{Contracts, DueContract, EventKeys, Lock, NumberSeries, StoreError, StoreResult, UsageEvents};
 use billing_domain::refs::{
     ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
 };
-use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 
 use super::{MemoryTx, StoredContract, corrupt, page, sorted};
@@ -146,6 +147,33 @@ impl Contracts for MemoryTx {
     ) -> StoreResult<()> {
         if let Some(row) = self.contract_of(organization, customer_id, contract_ref) {
             row.next_due_at = Some(row.next_due_at.map_or(at, |due_at| due_at.min(at)));
+        }
+        Ok(())
+    }
+}
+
+impl EventKeys for MemoryTx {
+    fn kept_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        keys: &[IdempotencyKey],
+    ) -> StoreResult<Vec<KeptEvent>> {
+        let known = self.state.kept_events.of(organization);
+        let asked = known.filter(|(owner, kept)| *owner == customer_id && keys.contains(&kept.sent.key));
+        Ok(sorted(asked, |(_, kept)| kept.sent.key.clone()).into_iter().map(|(_, kept)| kept).collect())
+    }
+
+    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()> {
+        let keys: Vec<IdempotencyKey> = kept.iter().map(|kept| kept.sent.key.clone()).collect();
+        if !self.kept_events(organization, customer_id, &keys)?.is_empty() {
+            return Err(StoreError::Contended);
+        }
+        for kept in kept {
+            if self.event(organization, kept.event_ref)?.is_none_or(|event| event.customer_id != customer_id) {
+                return Err(corrupt(format!("{:?} is no event of the customer", kept.event_ref)));
+            }
+            self.state.kept_events.push(organization, (customer_id, kept.clone()));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
-use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
 use locks::Held;
@@ -132,6 +132,7 @@ struct State {
     events: Rows<UsageEvent>,
     totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,
     superseded_events: Rows<UsageEvent>,
+    kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     payments: Arc<BTreeMap<DocumentRef, Vec<Payment>>>,

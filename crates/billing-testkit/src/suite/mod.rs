@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod contracts;
 pub mod corrections;
 pub mod documents;
+pub mod event_keys;
 pub mod filters;
 pub mod inspection;
 pub mod isolation;
@@ -111,6 +112,13 @@ macro_rules! store_contract {
                 a_draft_is_voided_once_and_never_issued_then
                 a_contracts_documents_are_those_with_a_day_in_common
                 drafts_are_neither_issued_nor_void
+            }
+            event_keys {
+                kept_keys_come_back_to_the_byte_by_their_keys
+                a_key_belongs_to_one_customer_of_one_organization
+                a_key_outlives_its_event
+                a_key_that_is_there_makes_the_transaction_contended
+                of_two_twins_the_second_sees_the_first
             }
             filters {
                 documents_are_listed_by_creation_then_by_reference_in_pages

@@ -1,6 +1,6 @@
 //! Usage events.
 
-use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct, RecordedUsage};
+use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct};
 use billing_domain::document::DocumentState;
 use billing_domain::usage::{ReportData, ReportValue};
 use billing_testkit::{CountingIds, fixtures};
@@ -143,7 +143,7 @@ fn a_name_counts_where_the_reference_is_left_out() {
     assert_eq!(refusals(EventBody::read(&bad)), ["/customer_name too_short"]);
 }
 
-fn recorded() -> (RecordedUsage, EventView) {
+fn view() -> EventView {
     let ids = CountingIds::new();
     let customer = fixtures::customer(&ids, "acme");
     let entity = fixtures::entity("main");
@@ -156,22 +156,20 @@ fn recorded() -> (RecordedUsage, EventView) {
     let number = |text: &str| ReportValue::Number(text.to_owned());
     let data = ReportData::new(vec![("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
     event.report_data = Some(data.expect("report data"));
-    let view = EventView {
-        event: event.clone(),
+    EventView {
+        event,
         customer_ref: customer.customer_ref.clone(),
         customer_name: fixtures::line("Acme"),
         usage_product_name: fixtures::line("API calls"),
-        document_numbers: vec![head.number.clone()],
+        document_numbers: vec![head.number],
         document_state: DocumentState::Draft,
         parent: None,
-    };
-    (RecordedUsage { event, document_number: head.number }, view)
+    }
 }
 
 #[test]
 fn the_default_answer_has_exactly_three_fields() {
-    let (recorded, _) = recorded();
-    assert_snapshot!(presented(&EventResultJson::from(&recorded)), @r#"
+    assert_snapshot!(presented(&EventResultJson::from(&view())), @r#"
     {
       "event_ref": "019b76da-a804-7000-8000-000000000004",
       "related_document_ref": "019b76da-a803-7000-8000-000000000003",
@@ -182,8 +180,7 @@ fn the_default_answer_has_exactly_three_fields() {
 
 #[test]
 fn an_event_is_shown_with_its_digits_and_the_order_of_its_keys() {
-    let (_, view) = recorded();
-    assert_snapshot!(presented(&EventJson::from(&view)), @r#"
+    assert_snapshot!(presented(&EventJson::from(&view())), @r#"
     {
       "event_ref": "019b76da-a804-7000-8000-000000000004",
       "related_document_ref": "019b76da-a803-7000-8000-000000000003",
