@@ -1,5 +1,5 @@
 //! The order in which usage arrives makes no difference (billing rules 5): the same events give the same totals per
-//! line, wherever billing runs fall between them.
+//! line, wherever billing runs fall between them, and however many are taken in one transaction.
 
 #[allow(dead_code, reason = "examples need more of it")]
 #[path = "documented_examples/books.rs"]
@@ -12,13 +12,14 @@ mod support;
 use std::collections::BTreeMap;
 
 use billing_application::catalog::edit_usage_product;
+use billing_application::usage::Neighbours;
 use billing_domain::catalog::{Aggregation, LineItem, UsageProductProfile};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::party::NetTerms;
 use billing_testkit::fixtures::{self, fixed, graduated, package, percentage, requested, volume, with_charge};
 
-use books::{Books, THREE_TIERS};
+use books::{Books, THREE_TIERS, calls};
 use random::Random;
 
 /// Orders of arrival, over all cases.
@@ -73,21 +74,32 @@ fn cases() -> Vec<Case> {
 /// Σ INVOICE + Σ DEBIT − Σ CREDIT per service period and line item, in cents.
 type Totals = BTreeMap<(String, Option<String>), i64>;
 
-/// Reports all events in an order, with a billing run before some of them, and tells what everything came to.
-fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool) -> Totals {
+/// Reports all events in an order, with a billing run before some of them, and some together with those before them; tells
+/// what everything came to.
+fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut together: impl FnMut() -> bool) -> Totals {
     let books = Books::at("2026-02-10T12:00:00Z");
-    let calls = fixtures::usage_product_ref("calls");
+    let usage_product = fixtures::usage_product_ref("calls");
     let aggregate = |profile: &UsageProductProfile| Ok(UsageProductProfile { aggregation: case.aggregation, ..profile.clone() });
-    edit_usage_product(&books.bench.services, &books.bench.principal, &calls, &aggregate).expect("a usage product");
+    edit_usage_product(&books.bench.services, &books.bench.principal, &usage_product, &aggregate).expect("a usage product");
     let pricing = books.pricing_with("api", (case.items)(), |content| content.minimum_fee = Some(fixtures::price("55.55")));
     let mut product = requested(&pricing, "2026-01-01", "2026-02-28");
     (product.payment_time, product.net_terms) = (Some(case.payment_time), Some(case.net_terms));
     books.contract(vec![product]);
-    for i in order {
+    let mut waiting = Vec::new();
+    let refused = || calls("2026-03-01T00:00:00Z", "1");
+    for (n, i) in order.iter().enumerate() {
+        waiting.push(calls(EVENTS[*i].0, EVENTS[*i].1));
+        if n + 1 < order.len() && together() {
+            waiting.push(refused());
+            continue;
+        }
         if runs() {
             books.bill("2026-02-10T12:00:00Z");
         }
-        books.calls(EVENTS[*i].0, EVENTS[*i].1);
+        for (event, outcome) in waiting.iter().zip(books.slice(&waiting, Neighbours::Unaffected)) {
+            assert_eq!(outcome.is_err(), event.occurred_at == refused().occurred_at, "{outcome:?}");
+        }
+        waiting.clear();
     }
     books.bill("2026-03-01T02:00:00Z");
     books.bill("2026-03-02T02:00:00Z");
@@ -108,15 +120,16 @@ fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool) -> Total
 fn the_same_usage_in_any_order_costs_the_same() {
     let cases = cases();
     let in_time: Vec<usize> = (0..EVENTS.len()).collect();
-    let expected: Vec<Totals> = cases.iter().map(|case| totals(case, &in_time, || false)).collect();
+    let expected: Vec<Totals> = cases.iter().map(|case| totals(case, &in_time, || false, || false)).collect();
     for seed in 0..ORDERS {
         let r = &mut Random::new(seed);
         let mut order = in_time.clone();
         for i in (1..order.len()).rev() {
             order.swap(i, usize::try_from(r.below(i as u64 + 1)).expect("an index"));
         }
+        let mut runs = r.clone();
         let number = usize::try_from(seed).expect("an index") % cases.len();
-        let found = totals(&cases[number], &order, || r.percent(25));
+        let found = totals(&cases[number], &order, || runs.percent(25), || r.percent(40));
         assert_eq!(found, expected[number], "case {number}, order {order:?} of seed {seed}");
     }
 }
@@ -127,8 +140,10 @@ fn worked_totals_of_one_case() {
     let case = &cases()[0];
     assert_eq!((case.aggregation, case.payment_time), (Aggregation::Sum, PaymentTime::AfterUse));
     let order: Vec<usize> = (0..EVENTS.len()).rev().collect();
-    let found: Vec<(String, i64)> =
-        totals(case, &order, || true).into_iter().map(|((period, id), minor)| (format!("{period} {id:?}"), minor)).collect();
+    let found: Vec<(String, i64)> = totals(case, &order, || true, || false)
+        .into_iter()
+        .map(|((period, id), minor)| (format!("{period} {id:?}"), minor))
+        .collect();
     let line = |period: &str, id: &str, minor| (format!("{period} Some({id:?})"), minor);
     let (january, february) = ("2026-01-01…2026-01-31", "2026-02-01…2026-02-28");
     let expected = [

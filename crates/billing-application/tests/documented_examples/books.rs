@@ -6,7 +6,8 @@ use billing_application::contracts::{ContractRequest, cancel_contract, create_co
 use billing_application::documents::{DocumentView, PaymentRequest, record_payment, void_document};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, get_event, record_event, update_event,
+    EventUpdate, EventView, NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, delete_event,
+    get_event, record_event, record_usage, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent};
@@ -113,18 +114,15 @@ impl Books {
     }
 
     pub(crate) fn report(&self, occurred_at: &str, quantity: &str, validations: Option<Validations>) -> UseCaseResult<EventRef> {
-        let event = NewUsageEvent {
-            customer: NamedCustomer::Ref(fixtures::customer_ref("acme")),
-            usage_product: NamedUsageProduct::Ref(fixtures::usage_product_ref("calls")),
-            occurred_at: fixtures::at(occurred_at),
-            quantity: fixtures::quantity(quantity),
-            report_data: None,
-            validations,
-            formatted: None,
-            sent: None,
-        };
+        let event = NewUsageEvent { validations, ..calls(occurred_at, quantity) };
         let taken = record_event(&self.bench.services, &self.bench.principal, event, &NO_ANSWER)?;
         Ok(taken.now().expect("no repeat").event.event_ref)
+    }
+
+    /// Events in one transaction; what is answered under a key is the event's document.
+    pub(crate) fn slice(&self, events: &[NewUsageEvent], neighbours: Neighbours) -> Vec<UseCaseResult<TakenUsage>> {
+        let answer = |view: &EventView| view.document_numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        record_usage(&self.bench.services, &self.bench.principal, events, neighbours, &answer).expect("a store that works")
     }
 
     pub(crate) fn update(&self, event: EventRef, occurred_at: Option<&str>, quantity: Option<&str>) {
@@ -176,6 +174,20 @@ impl Books {
         let blocks = all.split_inclusive("\n\n").map(str::trim_end);
         let wanted = blocks.filter(|block| numbers.iter().any(|number| block.starts_with(&format!("{number} "))));
         wanted.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// Calls of the customer.
+pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
+    NewUsageEvent {
+        customer: NamedCustomer::Ref(fixtures::customer_ref("acme")),
+        usage_product: NamedUsageProduct::Ref(fixtures::usage_product_ref("calls")),
+        occurred_at: fixtures::at(occurred_at),
+        quantity: fixtures::quantity(quantity),
+        report_data: None,
+        validations: None,
+        formatted: None,
+        sent: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod contracts;
 mod corrections;
 mod joined;
 mod preview;
+mod slices;
 #[path = "../support/mod.rs"]
 mod support;
 mod timing;
