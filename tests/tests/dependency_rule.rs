@@ -41,8 +41,8 @@ const ROOMS: [Room; 9] = [
     },
     Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-domain chrono governor rust_decimal serde \
-                  serde_json sha2 thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
+        may_use: "actix-session actix-web anyhow billing-application billing-domain chrono futures-util governor rust_decimal \
+                  serde serde_json sha2 thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {

@@ -136,6 +136,8 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     }
     add("POST", "/api/usage/event", Some(event("{}", "mine-product")), customer, UNKNOWN_NAME);
     add("POST", "/api/usage/event", Some(event("mine-customer", "{}")), product, UNKNOWN_NAME);
+    let batch = json!({"events": [event("mine-customer", "mine-product"), event("{}", "mine-product")], "atomic": true});
+    add("POST", "/api/usage/event/batch", Some(batch), customer, UNKNOWN_NAME);
     let mut by_name = event("x", "mine-product");
     by_name["customer_ref"] = Value::Null;
     by_name["customer_name"] = json!("{}");

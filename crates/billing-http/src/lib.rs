@@ -16,6 +16,7 @@
 mod app;
 mod auth;
 mod body;
+mod channel;
 mod dto;
 mod middleware;
 mod openapi;
@@ -29,7 +30,7 @@ mod state;
 pub use app::app;
 pub use openapi::openapi_json;
 pub use settings::{
-    COOKIE_KEY_BYTES, CookieKey, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REQUEST_TIMEOUT, HttpSettings, LogInLimits, Network,
-    PublicUrl, SettingError,
+    COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REQUEST_TIMEOUT, HttpSettings,
+    LogInLimits, Network, PublicUrl, SettingError,
 };
 pub use state::HttpState;

@@ -1,7 +1,8 @@
 //! What every request goes through on its way in and out: it gets an id and a time limit, a panic becomes an answer, every
 //! failure becomes a problem document, and one line goes to the log.
 
-use std::future::{Future, poll_fn};
+use std::convert::Infallible;
+use std::future::{Future, Ready, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
@@ -9,13 +10,13 @@ use std::time::Instant;
 
 use actix_session::storage::{LoadError, SaveError, UpdateError};
 use actix_web::body::BoxBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
     CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse};
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use billing_domain::access::Principal;
 use tracing::Instrument as _;
 
@@ -37,8 +38,10 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     method: String,
-    path: String,
-    request_id: String,
+    /// What was asked for.
+    pub(crate) path: String,
+    /// Names the request in the log.
+    pub(crate) request_id: String,
     started: Instant,
     /// When the answer must be there.
     pub(crate) deadline: tokio::time::Instant,
@@ -60,6 +63,15 @@ impl Facts {
             started: Instant::now(),
             deadline: tokio::time::Instant::now() + state.settings().request_timeout,
         }
+    }
+}
+
+impl FromRequest for Facts {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self::of(request)))
     }
 }
 

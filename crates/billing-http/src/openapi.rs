@@ -48,6 +48,7 @@ pub fn openapi_json() -> String {
         routes::auth::list_keys,
         routes::auth::delete_key,
         routes::usage::record_event,
+        routes::batches::record_batch,
         routes::usage::get_event,
         routes::usage::update_event,
         routes::usage::delete_event,

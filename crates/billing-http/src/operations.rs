@@ -8,7 +8,9 @@ use billing_domain::access::Scope;
 
 use crate::auth::admit;
 use crate::problem::Problem;
-use crate::routes::{auth, billing, contracts, customers, documents, entities, pricings, service, usage, usage_products};
+use crate::routes::{
+    auth, batches, billing, contracts, customers, documents, entities, pricings, service, usage, usage_products,
+};
 
 /// The one version of the interface.
 pub const VERSION: &str = "V0";
@@ -85,6 +87,7 @@ operations! {
     DELETE "/auth/user/{api_key_ref}" Needs::Administrator => auth::delete_key;
 
     POST "/api/usage/event" USAGE => usage::record_event;
+    POST "/api/usage/event/batch" USAGE => batches::record_batch;
     POST "/api/usage/event/update" USAGE => usage::update_event;
     GET "/api/usage/event/history/{event_ref}" READ => usage::get_event_history;
     GET "/api/usage/event/{event_ref}" READ => usage::get_event;

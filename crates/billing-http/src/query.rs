@@ -69,6 +69,20 @@ impl Query {
         complete(found, customer.zip(page))
     }
 
+    /// Whether all lines of a batch are to be taken, or none.
+    pub(crate) fn atomic(&self) -> Result<bool, Problem> {
+        let mut found = Violations::none();
+        let atomic = match self.text("atomic", &mut found) {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => {
+                found.add(&["atomic"], "invalid_value", "must be true or false");
+                false
+            }
+        };
+        complete(found, Some(atomic))
+    }
+
     /// A page of documents. No query for a reference that can't exist.
     pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, PageRequest), Problem> {
         let mut found = Violations::none();

@@ -12,6 +12,8 @@ use thiserror::Error;
 pub const COOKIE_KEY_BYTES: usize = 64;
 /// Bytes a request body may have, unless set otherwise.
 pub const DEFAULT_BODY_LIMIT_BYTES: usize = 1024 * 1024;
+/// The most bytes of a batch's body when nobody says otherwise.
+pub const DEFAULT_BATCH_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 /// How long a request may take from its head to its answer, unless set otherwise.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -44,6 +46,8 @@ pub struct HttpSettings {
     pub request_timeout: Duration,
     /// The most bytes of a body.
     pub body_limit_bytes: usize,
+    /// The most bytes of a batch's body.
+    pub batch_limit_bytes: usize,
 }
 
 impl HttpSettings {
@@ -56,6 +60,7 @@ impl HttpSettings {
             cookie_key,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             body_limit_bytes: DEFAULT_BODY_LIMIT_BYTES,
+            batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
         }
     }
 }

@@ -250,6 +250,9 @@ struct Moody {
     mood: AtomicU8,
 }
 
+/// Far more than a request needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 const FINE: u8 = 0;
 const PANICS: u8 = 1;
 const SLOW: u8 = 2;
@@ -275,23 +278,24 @@ impl Store for Moody {
     }
 }
 
-fn moody() -> (Server, Arc<Moody>) {
+/// A server that gives requests so long.
+fn moody(request_timeout: Duration) -> (Server, Arc<Moody>) {
     let store = Arc::new(MemoryStore::new());
     let moody = Arc::new(Moody { store: Arc::clone(&store), mood: AtomicU8::new(FINE) });
-    let settings = |settings: &mut billing_http::HttpSettings| settings.request_timeout = Duration::from_millis(200);
+    let settings = |settings: &mut billing_http::HttpSettings| settings.request_timeout = request_timeout;
     (Server::on(Arc::clone(&moody) as _, store, "http://billing.test", settings), moody)
 }
 
 #[actix_web::test]
 async fn failures_inside_are_answered_without_saying_what_is_inside() {
-    let (server, store) = moody();
-    let (bearer, session) = (server.bearer(&ALL).await, server.session().await);
-    for (mood, status, code) in [
-        (PANICS, 500, "internal_error"),
-        (SLOW, 503, "timed_out"),
-        (CONTENDED, 503, "contended"),
-        (CORRUPT, 500, "internal_error"),
+    for (mood, request_timeout, status, code) in [
+        (PANICS, PATIENCE, 500, "internal_error"),
+        (SLOW, Duration::from_millis(200), 503, "timed_out"),
+        (CONTENDED, PATIENCE, 503, "contended"),
+        (CORRUPT, PATIENCE, 500, "internal_error"),
     ] {
+        let (server, store) = moody(request_timeout);
+        let (bearer, session) = (server.bearer(&ALL).await, server.session().await);
         store.mood.store(mood, Ordering::Relaxed);
         for credential in [("authorization", bearer.as_str()), ("cookie", session.as_str())] {
             let reply = server.get("/api/customers/filter", credential).await;
@@ -304,7 +308,7 @@ async fn failures_inside_are_answered_without_saying_what_is_inside() {
 
 #[actix_web::test]
 async fn a_session_that_cannot_be_stored_is_a_503_and_no_cookie() {
-    let (server, store) = moody();
+    let (server, store) = moody(PATIENCE);
     store.mood.store(NO_WRITES, Ordering::Relaxed);
     let reply = server.log_in(&json!({"email": common::EMAIL, "password": common::PASSWORD})).await;
     assert_eq!(reply.problem(), (503, "unavailable".to_owned()));
@@ -342,7 +346,7 @@ async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
 
 #[actix_web::test]
 async fn a_body_that_does_not_arrive_in_time_is_a_408() {
-    let (server, _) = moody();
+    let (server, _) = moody(Duration::from_millis(200));
     let bearer = server.bearer(&ALL).await;
     let head = format!(
         "POST /api/customers/ HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\n\
@@ -368,7 +372,7 @@ async fn a_client_that_sends_too_much_still_gets_its_answer() {
 
 #[actix_web::test]
 async fn a_failure_without_a_request_left_is_answered_on_the_connection() {
-    let (server, store) = moody();
+    let (server, store) = moody(Duration::from_millis(200));
     let session = server.session().await;
     store.mood.store(SLOW, Ordering::Relaxed);
     let head = format!("GET /api/customers/names HTTP/1.1\r\nHost: x\r\nCookie: {session}\r\nX-Request-Id: mine\r\n\r\n");

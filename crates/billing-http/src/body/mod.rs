@@ -2,7 +2,9 @@
 //!
 //! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
 
+pub(crate) mod canonical;
 mod json;
+mod lines;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,9 +14,14 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
+pub(crate) use lines::Lines;
+
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::routes::state_of;
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
@@ -25,6 +32,19 @@ pub(crate) struct Body(pub(crate) Value);
 /// A JSON body that may be left out.
 #[derive(Debug)]
 pub(crate) struct OptionalBody(pub(crate) Option<Value>);
+
+/// The body of a batch: one JSON value, or lines of them that are still on their way.
+pub(crate) enum BatchBody {
+    /// Read whole.
+    Whole(Value),
+    /// One value a line.
+    Lines(Lines),
+}
+
+/// Reads the JSON value of a line.
+pub(crate) fn read_line(line: &[u8]) -> Result<Value, Problem> {
+    json::read(line)
+}
 
 impl FromRequest for Body {
     type Error = Problem;
@@ -48,7 +68,8 @@ impl FromRequest for OptionalBody {
         let payload = web::Payload::from_request(&request, payload);
         Box::pin(async move {
             let payload = payload.await.map_err(|_| Problem::internal())?;
-            let bytes = read(&request, payload).await?;
+            let limit = state_of(&request).settings().body_limit_bytes;
+            let bytes = read(&request, payload, limit).await?;
             if bytes.is_empty() {
                 return Ok(Self(None));
             }
@@ -58,8 +79,30 @@ impl FromRequest for OptionalBody {
     }
 }
 
-async fn read(request: &HttpRequest, payload: web::Payload) -> Result<web::Bytes, Problem> {
-    let limit = state_of(request).settings().body_limit_bytes;
+impl FromRequest for BatchBody {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = web::Payload::from_request(&request, payload);
+        Box::pin(async move {
+            let payload = payload.await.map_err(|_| Problem::internal())?;
+            let limit = state_of(&request).settings().batch_limit_bytes;
+            check_head(&request, limit)?;
+            match media_type(&request) {
+                Some(NDJSON) => Ok(Self::Lines(Lines::new(payload, limit, Facts::of(&request).deadline))),
+                Some(JSON) => json::read(&read(&request, payload, limit).await?).map(Self::Whole),
+                _ => Err(Problem::unsupported_media_type(
+                    "the body must be of the type application/json or application/x-ndjson, in UTF-8",
+                )),
+            }
+        })
+    }
+}
+
+/// Refuses a body by what its head says of it.
+fn check_head(request: &HttpRequest, limit: usize) -> Result<(), Problem> {
     let announced = header(request, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limit) {
         return Err(Problem::too_large(limit));
@@ -67,10 +110,15 @@ async fn read(request: &HttpRequest, payload: web::Payload) -> Result<web::Bytes
     if header(request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
         return Err(Problem::unsupported_media_type("compressed bodies are not taken"));
     }
+    Ok(())
+}
+
+async fn read(request: &HttpRequest, payload: web::Payload, limit: usize) -> Result<web::Bytes, Problem> {
+    check_head(request, limit)?;
     let arrived = tokio::time::timeout_at(Facts::of(request).deadline, payload.to_bytes_limited(limit)).await;
     match arrived {
         Ok(Ok(Ok(bytes))) => Ok(bytes),
-        Ok(Ok(Err(_))) => Err(Problem::malformed("incomplete_body", "the body did not arrive whole")),
+        Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),
         Ok(Err(_)) => Err(Problem::too_large(limit)),
         Err(_) => Err(Problem::request_timeout()),
     }
@@ -78,16 +126,19 @@ async fn read(request: &HttpRequest, payload: web::Payload) -> Result<web::Bytes
 
 /// Only JSON: what a form on a foreign page can send without asking is not.
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
-    let (essence, parameters) =
-        header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
-    let utf8 = |parameters: &str| {
-        let parameters = parameters.trim().to_ascii_lowercase().replace('"', "");
-        matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=utf8")
-    };
-    if essence.trim().eq_ignore_ascii_case("application/json") && utf8(parameters) {
+    if media_type(request) == Some(JSON) {
         return Ok(());
     }
     Err(Problem::unsupported_media_type("the body must be of the type application/json, in UTF-8"))
+}
+
+/// Which of the types that are taken a body has.
+fn media_type(request: &HttpRequest) -> Option<&'static str> {
+    let (essence, parameters) =
+        header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
+    let parameters = parameters.trim().to_ascii_lowercase().replace('"', "");
+    let utf8 = matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=utf8");
+    [JSON, NDJSON].into_iter().find(|known| utf8 && essence.trim().eq_ignore_ascii_case(known))
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {

@@ -2,10 +2,11 @@
 
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::Line;
-use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{EventKey, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
 use billing_domain::violation::Violations;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use super::input::{self, Fields, Node};
 use super::reasons::Reason;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText};
 use super::words::{DocumentStateWord, EventActionWord};
+use crate::body::canonical::{KEY_MEMBER, hash_of_event};
 
 /// A usage event in the default shape.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
@@ -63,35 +65,49 @@ impl EventBody {
     /// # Errors
     /// Everything that is wrong with it.
     pub(crate) fn read(body: &Value) -> Result<NewUsageEvent, Violations> {
+        input::read(body, event)
+    }
+
+    /// Reads an event of a batch, which names its own key.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
         input::read(body, |fields| {
-            let occurred_at = fields.required("timestamp", Node::timestamp);
-            let customer = by_ref_or_name(
-                fields,
-                ("customer_ref", "customer_name"),
-                |node| node.parsed(CustomerRef::parse).map(NamedCustomer::Ref),
-                NamedCustomer::Name,
-            );
-            let usage_product = by_ref_or_name(
-                fields,
-                ("usage_product_ref", "usage_product_name"),
-                |node| node.parsed(UsageProductRef::parse).map(NamedUsageProduct::Ref),
-                NamedUsageProduct::Name,
-            );
-            let quantity = fields.required("quantity", |node| node.decimal(Quantity::parse));
-            let report_data = fields.optional("additional_report_data", report_data);
-            let validations = fields.optional("validations", validations);
-            Some(NewUsageEvent {
-                customer: customer?,
-                usage_product: usage_product?,
-                occurred_at: occurred_at?,
-                quantity: quantity?,
-                report_data,
-                validations,
-                formatted: None,
-                sent: None,
-            })
+            let key = fields.optional(KEY_MEMBER, |node| node.parsed(IdempotencyKey::parse));
+            let sent = key.map(|key| EventKey { key, body: hash_of_event(body) });
+            event(fields).map(|event| NewUsageEvent { sent, ..event })
         })
     }
+}
+
+fn event(fields: Fields<'_>) -> Option<NewUsageEvent> {
+    let occurred_at = fields.required("timestamp", Node::timestamp);
+    let customer = by_ref_or_name(
+        fields,
+        ("customer_ref", "customer_name"),
+        |node| node.parsed(CustomerRef::parse).map(NamedCustomer::Ref),
+        NamedCustomer::Name,
+    );
+    let usage_product = by_ref_or_name(
+        fields,
+        ("usage_product_ref", "usage_product_name"),
+        |node| node.parsed(UsageProductRef::parse).map(NamedUsageProduct::Ref),
+        NamedUsageProduct::Name,
+    );
+    let quantity = fields.required("quantity", |node| node.decimal(Quantity::parse));
+    let report_data = fields.optional("additional_report_data", report_data);
+    let validations = fields.optional("validations", validations);
+    Some(NewUsageEvent {
+        customer: customer?,
+        usage_product: usage_product?,
+        occurred_at: occurred_at?,
+        quantity: quantity?,
+        report_data,
+        validations,
+        formatted: None,
+        sent: None,
+    })
 }
 
 /// What of an event is to change; what is left out is kept.

@@ -4,6 +4,7 @@
 //! ([`input`]). The `…Body` structs are what the OpenAPI document says of a request; `read` makes the request itself, because
 //! serde stops at the first mistake and would read numbers as floats. The `…Json` structs are answers.
 
+pub(crate) mod batch;
 pub(crate) mod billing;
 pub(crate) mod contracts;
 pub(crate) mod customers;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use billing_domain::calendar::CalendarError;
 use billing_domain::decimal::DecimalError;
+use billing_domain::idempotency::IdempotencyKeyError;
 use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
@@ -17,6 +18,16 @@ pub(super) trait Reason: Display {
 }
 
 impl Reason for TextError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Empty => "too_short",
+            Self::TooLong => "too_long",
+            Self::ControlCharacter => "invalid_format",
+        }
+    }
+}
+
+impl Reason for IdempotencyKeyError {
     fn code(&self) -> &'static str {
         match self {
             Self::Empty => "too_short",

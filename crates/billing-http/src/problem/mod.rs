@@ -22,8 +22,11 @@ const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
 const CONTENDED_RETRY_SECONDS: u64 = 1;
 /// When to come back to a store or a server that can't work now.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
+/// The most errors one answer names.
+const MAX_ERRORS: usize = 1000;
+
 /// A refusal or failure on its way to the caller.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
     code: &'static str,
@@ -110,6 +113,10 @@ impl Problem {
 
     pub(crate) fn malformed(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    pub(crate) fn incomplete_body() -> Self {
+        Self::malformed("incomplete_body", "the body did not arrive whole")
     }
 
     pub(crate) fn too_large(limit_bytes: usize) -> Self {
@@ -214,6 +221,31 @@ impl Problem {
         self.errors.iter().map(|field| (field.pointer.clone(), field.code)).collect()
     }
 
+    pub(crate) fn too_many_events(most: usize) -> Self {
+        let detail = format!("a batch may have {most} events; send the rest in another");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_events", detail)
+    }
+
+    /// A batch of which nothing is stored because of some of its events, each by its index.
+    pub(crate) fn batch_refused<'p>(refused: impl Iterator<Item = (usize, &'p Self)>) -> Self {
+        let (mut events, mut errors) = (0_usize, Vec::new());
+        for (index, problem) in refused {
+            events += 1;
+            let pointer = format!("/events/{index}");
+            if problem.errors.is_empty() {
+                let (code, detail) = (problem.code, problem.detail.clone());
+                errors.push(FieldProblem { pointer, code, detail, expected: None, actual: None });
+            } else {
+                let below =
+                    |error: &FieldProblem| FieldProblem { pointer: format!("{pointer}{}", error.pointer), ..error.clone() };
+                errors.extend(problem.errors.iter().map(below));
+            }
+        }
+        errors.truncate(MAX_ERRORS);
+        let detail = format!("{events} of the batch's events are refused, so none is stored; see errors");
+        Self { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "batch_refused", detail) }
+    }
+
     fn retry_after(mut self, seconds: u64) -> Self {
         self.headers.push((RETRY_AFTER, seconds.into()));
         self
@@ -237,7 +269,13 @@ impl Problem {
             response.insert_header((name.clone(), value.clone()));
         }
         response.insert_header((CONTENT_TYPE, PROBLEM_JSON));
-        let document = ProblemJson {
+        // Nothing in it can fail to be written; an empty body would still carry the status.
+        response.body(serde_json::to_vec(&self.document(instance, request_id)).unwrap_or_default())
+    }
+
+    /// The document of a request's problem.
+    pub(crate) fn document<'p>(&'p self, instance: &'p str, request_id: &'p str) -> ProblemJson<'p> {
+        ProblemJson {
             kind: format!("{TYPE_PREFIX}{}", self.code),
             title: title(self.code),
             status: self.status.as_u16(),
@@ -247,9 +285,7 @@ impl Problem {
             request_id,
             errors: &self.errors,
             supported: self.supported,
-        };
-        // Nothing in it can fail to be written; an empty body would still carry the status.
-        response.body(serde_json::to_vec(&document).unwrap_or_default())
+        }
     }
 }
 

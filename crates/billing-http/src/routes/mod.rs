@@ -1,6 +1,7 @@
 //! Handlers: each extracts, calls one use case on a blocking thread, and presents.
 
 pub(crate) mod auth;
+pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod contracts;
 pub(crate) mod customers;
@@ -51,6 +52,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// Who is asking, as the guard found out.
+#[derive(Clone)]
 pub(crate) struct Caller {
     state: HttpState,
     principal: Principal,

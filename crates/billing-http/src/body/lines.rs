@@ -1,0 +1,92 @@
+//! Bodies of many lines (NDJSON), read while they arrive.
+
+use std::time::Duration;
+
+use actix_web::error::PayloadError;
+use actix_web::web::{self, Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout_at};
+
+use crate::problem::Problem;
+
+/// The lines of a body. Lines without anything but white space are passed over.
+pub(crate) struct Lines {
+    payload: web::Payload,
+    arrived: BytesMut,
+    /// Bytes of `arrived` that are known to hold no line break.
+    searched: usize,
+    read_bytes: usize,
+    limit_bytes: usize,
+    deadline: Instant,
+    ended: bool,
+}
+
+/// How long a group waits for more lines once it has one: none of them is answered before its group is stored.
+const LINGER: Duration = Duration::from_millis(2);
+
+impl Lines {
+    pub(super) fn new(payload: web::Payload, limit_bytes: usize, deadline: Instant) -> Self {
+        Self { payload, arrived: BytesMut::new(), searched: 0, read_bytes: 0, limit_bytes, deadline, ended: false }
+    }
+
+    /// The next lines, as many as are there and at most so many; none at the end of the body.
+    ///
+    /// # Errors
+    /// A body that is too large, too slow or broken off; what was answered before stays.
+    pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Problem> {
+        let mut lines = Vec::new();
+        loop {
+            while lines.len() < most {
+                let Some(line) = self.take_line() else { break };
+                if !line.trim_ascii().is_empty() {
+                    lines.push(line);
+                }
+            }
+            if lines.len() == most || self.ended {
+                return Ok(lines);
+            }
+            if lines.is_empty() {
+                let arrived = timeout_at(self.deadline, self.payload.next()).await;
+                self.put(arrived.map_err(|_| Problem::request_timeout())?)?;
+            } else {
+                let until = self.deadline.min(Instant::now() + LINGER);
+                let Ok(arrived) = timeout_at(until, self.payload.next()).await else { return Ok(lines) };
+                self.put(arrived)?;
+            }
+        }
+    }
+
+    fn put(&mut self, arrived: Option<Result<Bytes, PayloadError>>) -> Result<(), Problem> {
+        match arrived {
+            Some(Ok(chunk)) => {
+                self.read_bytes += chunk.len();
+                if self.read_bytes > self.limit_bytes {
+                    return Err(Problem::too_large(self.limit_bytes));
+                }
+                self.arrived.extend_from_slice(&chunk);
+            }
+            Some(Err(_)) => return Err(Problem::incomplete_body()),
+            None => self.ended = true,
+        }
+        Ok(())
+    }
+
+    /// A whole line without its break; what is left at the end of the body is one.
+    fn take_line(&mut self) -> Option<Bytes> {
+        match self.arrived[self.searched..].iter().position(|byte| *byte == b'\n') {
+            Some(found) => {
+                let line = self.arrived.split_to(self.searched + found + 1).freeze();
+                self.searched = 0;
+                Some(line.slice(..line.len() - 1))
+            }
+            None if self.ended && !self.arrived.is_empty() => {
+                self.searched = 0;
+                Some(self.arrived.split().freeze())
+            }
+            None => {
+                self.searched = self.arrived.len();
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Answers that are written while they are sent.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::web::Bytes;
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+/// A piece of an answer.
+pub(crate) enum Part {
+    /// Its next bytes.
+    Bytes(Bytes),
+    /// Nothing follows.
+    End,
+}
+
+/// The writer of an answer went away before its end: the connection is broken, so that nobody takes a part for the whole.
+#[derive(Debug, Error)]
+#[error("the answer could not be finished")]
+pub(crate) struct Unfinished;
+
+/// An answer whose parts come through a channel.
+pub(crate) struct ChannelBody(pub(crate) mpsc::UnboundedReceiver<Part>);
+
+impl MessageBody for ChannelBody {
+    type Error = Unfinished;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Unfinished>>> {
+        self.0.poll_recv(context).map(|part| match part {
+            Some(Part::Bytes(bytes)) => Some(Ok(bytes)),
+            Some(Part::End) => None,
+            None => Some(Err(Unfinished)),
+        })
+    }
+}
