@@ -6,9 +6,12 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::refs::FormatRef;
+use crate::access::Actor;
+use crate::calendar::Timestamp;
+use crate::quantity::Quantity;
+use crate::refs::{CustomerRef, FormatRef, UsageProductRef};
 use crate::text::Line;
-use crate::usage::{ReportData, ReportDataError, ReportValue};
+use crate::usage::{ReportData, ReportDataError, ReportValue, Validations};
 
 /// The most bytes of an expression.
 pub const MAX_EXPRESSION_BYTES: usize = 2048;
@@ -177,32 +180,41 @@ impl UsageFormat {
     }
 }
 
-/// How a mapped event names a customer or a usage product; not looked up yet.
+/// A stored version of a format, and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RefOrName {
-    /// By its reference.
-    Ref(String),
-    /// By its name.
-    Name(String),
+pub struct FormatVersion {
+    /// The format as this version has it.
+    pub format: UsageFormat,
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// Who made it.
+    pub made_by: Actor,
 }
 
-/// What a format makes of an event: the default shape, as texts that are still to be read like any request.
+/// How a mapped event names a customer or a usage product; not looked up yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefOrName<R> {
+    /// By its reference.
+    Ref(R),
+    /// By its name.
+    Name(Line),
+}
+
+/// What a format makes of an event: the default shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedEvent {
-    /// An RFC 3339 date-time with an offset.
-    pub timestamp: String,
-    /// The customer.
-    pub customer: RefOrName,
-    /// The usage product.
-    pub usage_product: RefOrName,
-    /// A decimal number.
-    pub quantity: String,
-    /// Columns for the usage report, within their limits.
+    /// When it was used.
+    pub timestamp: Timestamp,
+    /// Who used.
+    pub customer: RefOrName<CustomerRef>,
+    /// What was used.
+    pub usage_product: RefOrName<UsageProductRef>,
+    /// How much.
+    pub quantity: Quantity,
+    /// Columns for the usage report.
     pub report_data: Option<ReportData>,
-    /// The currency the document must have.
-    pub currency: Option<String>,
-    /// The entity the document must have.
-    pub entity_ref: Option<String>,
+    /// Checks against the document; none where the format gives neither currency nor entity.
+    pub validations: Option<Validations>,
 }
 
 /// What an expression was to give.
@@ -232,22 +244,33 @@ pub enum FormatTarget {
     EntityRef,
 }
 
+impl FormatTarget {
+    /// The field, as a path of names in the default shape; a mapping has its expression at the same path. Empty for
+    /// the event itself.
+    pub fn path(&self) -> Vec<&str> {
+        match self {
+            Self::Event => vec![],
+            Self::Timestamp => vec!["timestamp"],
+            Self::CustomerRef => vec!["customer_ref"],
+            Self::CustomerName => vec!["customer_name"],
+            Self::UsageProductRef => vec!["usage_product_ref"],
+            Self::UsageProductName => vec!["usage_product_name"],
+            Self::Quantity => vec!["quantity"],
+            Self::ReportData => vec!["additional_report_data"],
+            Self::ReportColumn(key) => vec!["additional_report_data", key],
+            Self::Currency => vec!["validations", "currency"],
+            Self::EntityRef => vec!["validations", "entity_ref"],
+        }
+    }
+}
+
 impl fmt::Display for FormatTarget {
-    /// The path of the field in a mapping's JSON, with points.
+    /// The path with points, or `event`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Event => "event",
-            Self::Timestamp => "timestamp",
-            Self::CustomerRef => "customer_ref",
-            Self::CustomerName => "customer_name",
-            Self::UsageProductRef => "usage_product_ref",
-            Self::UsageProductName => "usage_product_name",
-            Self::Quantity => "quantity",
-            Self::ReportData => "additional_report_data",
-            Self::ReportColumn(key) => return write!(f, "additional_report_data.{key}"),
-            Self::Currency => "validations.currency",
-            Self::EntityRef => "validations.entity_ref",
-        })
+        match self {
+            Self::Event => f.write_str("event"),
+            field => f.write_str(&field.path().join(".")),
+        }
     }
 }
 

@@ -1,16 +1,19 @@
 //! Whole mappings: compiled once, kept, and evaluated field by field.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::fmt::{self, Display};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::format::{
-    Expression, FormatError, FormatMapping, FormatTarget, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat,
+    Expression, FormatError, FormatMapping, FormatTarget, MappedEvent, Naming, RefOrName, ReportMapping,
 };
+use billing_domain::money::Currency;
 use billing_domain::ports::EventMapper;
 use billing_domain::quantity::Quantity;
-use billing_domain::usage::{ReportData, ReportDataError, ReportValue};
+use billing_domain::refs::{CustomerRef, EntityRef, RefError, UsageProductRef};
+use billing_domain::text::Line;
+use billing_domain::usage::{ReportData, ReportDataError, ReportValue, Validations};
 use rhai::{Engine, Scope};
 use serde_json::Value;
 
@@ -124,8 +127,8 @@ impl EventMapper for RhaiMapper {
         self.compile(mapping).map(|_| ())
     }
 
-    fn map(&self, format: &UsageFormat, event: &str) -> Result<MappedEvent, FormatError> {
-        let compiled = self.compiled(&format.mapping)?;
+    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
+        let compiled = self.compiled(mapping)?;
         let about_event = |reason| fail(FormatTarget::Event, reason);
         let fields = read_event(event).map_err(about_event)?;
         let (value, values) = event_value(&fields).map_err(about_event)?;
@@ -135,17 +138,16 @@ impl EventMapper for RhaiMapper {
         let mut run = Run { engine: &self.engine, scope: &mut scope };
         Ok(MappedEvent {
             timestamp: run.timestamp(&compiled.timestamp)?,
-            customer: run.names(&compiled.customer)?,
-            usage_product: run.names(&compiled.usage_product)?,
+            customer: run.names(&compiled.customer, CustomerRef::parse)?,
+            usage_product: run.names(&compiled.usage_product, UsageProductRef::parse)?,
             quantity: run.quantity(&compiled.quantity)?,
-            report_data: match &format.mapping.report_data {
+            report_data: match &mapping.report_data {
                 ReportMapping::None => None,
                 ReportMapping::Columns(_) => Some(run.columns(&compiled.columns)?),
                 ReportMapping::Rest => Some(rest(&fields, &compiled.named)?),
                 ReportMapping::Field(name) => entries(&fields, name)?,
             },
-            currency: run.optional(compiled.currency.as_ref())?,
-            entity_ref: run.optional(compiled.entity_ref.as_ref())?,
+            validations: run.validations(&compiled)?,
         })
     }
 }
@@ -157,34 +159,35 @@ struct Run<'a, 'scope> {
 }
 
 impl Run<'_, '_> {
-    fn timestamp(&mut self, program: &Program) -> Result<String, FormatError> {
+    fn timestamp(&mut self, program: &Program) -> Result<Timestamp, FormatError> {
         let text = program.text(self.engine, self.scope)?;
-        match Timestamp::parse(&text) {
-            Ok(_) => Ok(text),
-            Err(error) => Err(program.fail(error.to_string())),
-        }
+        program.read(&text, Timestamp::parse)
     }
 
-    fn names(&mut self, names: &Names) -> Result<RefOrName, FormatError> {
+    fn names<R>(&mut self, names: &Names, parse: fn(&str) -> Result<R, RefError>) -> Result<RefOrName<R>, FormatError> {
         match names {
-            Names::Ref(program) => program.text(self.engine, self.scope).map(RefOrName::Ref),
-            Names::Name(program) => program.text(self.engine, self.scope).map(RefOrName::Name),
+            Names::Ref(reference) => {
+                let text = reference.text(self.engine, self.scope)?;
+                reference.read(&text, parse).map(RefOrName::Ref)
+            }
+            Names::Name(name) => self.name(name),
             Names::Either { reference, name } => match reference.optional_text(self.engine, self.scope)? {
-                Some(text) => Ok(RefOrName::Ref(text)),
-                None => name.text(self.engine, self.scope).map(RefOrName::Name),
+                Some(text) => reference.read(&text, parse).map(RefOrName::Ref),
+                None => self.name(name),
             },
         }
     }
 
-    fn quantity(&mut self, program: &Program) -> Result<String, FormatError> {
+    fn name<R>(&mut self, program: &Program) -> Result<RefOrName<R>, FormatError> {
+        let text = program.text(self.engine, self.scope)?;
+        program.read(&text, Line::parse).map(RefOrName::Name)
+    }
+
+    fn quantity(&mut self, program: &Program) -> Result<Quantity, FormatError> {
         let value = program.evaluate(self.engine, self.scope)?;
-        let text = match plain(&value) {
-            Some(ReportValue::Number(text) | ReportValue::Text(text)) => text,
-            _ => return Err(program.fail(format!("gives {} where a number is wanted", kind(&value)))),
-        };
-        match Quantity::parse(&text) {
-            Ok(_) => Ok(text),
-            Err(error) => Err(program.fail(format!("gives {text}, which {error}"))),
+        match plain(&value) {
+            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse),
+            _ => Err(program.fail(format!("gives {} where a number is wanted", kind(&value)))),
         }
     }
 
@@ -202,8 +205,21 @@ impl Run<'_, '_> {
         report_data(entries)
     }
 
-    fn optional(&mut self, program: Option<&Program>) -> Result<Option<String>, FormatError> {
-        program.map_or(Ok(None), |program| program.optional_text(self.engine, self.scope))
+    fn validations(&mut self, compiled: &Compiled) -> Result<Option<Validations>, FormatError> {
+        let currency = self.optional(compiled.currency.as_ref(), Currency::from_code)?;
+        let entity_ref = self.optional(compiled.entity_ref.as_ref(), EntityRef::parse)?;
+        let any = currency.is_some() || entity_ref.is_some();
+        Ok(any.then_some(Validations { currency, entity_ref }))
+    }
+
+    fn optional<T, E: Display>(
+        &mut self,
+        program: Option<&Program>,
+        parse: fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, FormatError> {
+        let Some(program) = program else { return Ok(None) };
+        let text = program.optional_text(self.engine, self.scope)?;
+        text.map(|text| program.read(&text, parse)).transpose()
     }
 }
 

@@ -1,11 +1,13 @@
 //! One expression, compiled.
 
+use std::fmt::Display;
+
 use billing_domain::format::{Expression, FormatError, FormatTarget};
 use rhai::{AST, Dynamic, Engine, Scope};
 
 use crate::failure::Failure;
 use crate::source;
-use crate::values::kind;
+use crate::values::{kind, shortened};
 
 /// The only variable of an expression.
 pub(crate) const EVENT: &str = "event";
@@ -55,6 +57,11 @@ impl Program {
         }
         let given = kind(&value);
         value.into_string().map(Some).map_err(|_| self.fail(format!("gives {given} where a text is wanted")))
+    }
+
+    /// What a text it gave says, once a parser of the domain takes it.
+    pub(crate) fn read<T, E: Display>(&self, text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, FormatError> {
+        parse(text).map_err(|error| self.fail(format!("gives {}, which {error}", shortened(text))))
     }
 
     pub(crate) fn fail(&self, reason: impl Into<String>) -> FormatError {

@@ -130,6 +130,15 @@ pub(crate) fn submitted(value: &Value) -> ReportValue {
     }
 }
 
+/// Enough of a text to recognize it by.
+pub(crate) fn shortened(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

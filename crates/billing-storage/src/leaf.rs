@@ -10,6 +10,7 @@ use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::linking::Slot;
+use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
@@ -131,6 +132,7 @@ leaves! {
     UsageProductRef, "a reference", shown, |text| Self::parse(text).ok();
     PricingRef, "a reference", shown, |text| Self::parse(text).ok();
     FormatRef, "a reference", shown, |text| Self::parse(text).ok();
+    Expression, "an expression", shown, |text| Self::parse(text).ok();
     LineItemId, "a reference", shown, |text| Self::parse(text).ok();
     OrganizationId, "a UUID", shown, |text| Self::parse(text).ok();
     CustomerId, "a UUID", shown, |text| Self::parse(text).ok();

@@ -103,6 +103,22 @@ tables! {
         line_items -> Json,
         created_at -> Ts,
     }
+    usage_formats (organization_id, format_ref) {
+        organization_id -> Id,
+        format_ref -> Text,
+        name -> Text,
+        version -> Integer,
+        created_at -> Ts,
+    }
+    usage_format_versions (organization_id, format_ref, version) {
+        organization_id -> Id,
+        format_ref -> Text,
+        version -> Integer,
+        name -> Text,
+        mapping -> Json,
+        created_at -> Ts,
+        created_by -> Text,
+    }
     contracts (contract_id, customer_id) {
         contract_id -> Id,
         customer_id -> Id,
@@ -292,6 +308,7 @@ tables! {
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
 diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments);
+diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_events);

@@ -30,6 +30,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/corrections.rs"),
         include_str!("../src/suite/documents.rs"),
         include_str!("../src/suite/filters.rs"),
+        include_str!("../src/suite/formats.rs"),
         include_str!("../src/suite/inspection.rs"),
         include_str!("../src/suite/isolation.rs"),
         include_str!("../src/suite/keeping.rs"),

@@ -66,7 +66,7 @@ CREATE TABLE usage_formats (
     organization_id UUID NOT NULL REFERENCES organizations (organization_id),
     format_ref      TEXT COLLATE "C" NOT NULL,
     name            TEXT COLLATE "C" NOT NULL,
-    -- The newest version.
+    -- The newest version, whose name this is.
     version         INTEGER NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, format_ref)
@@ -78,8 +78,10 @@ CREATE TABLE usage_format_versions (
     organization_id UUID NOT NULL,
     format_ref      TEXT COLLATE "C" NOT NULL,
     version         INTEGER NOT NULL,
+    name            TEXT COLLATE "C" NOT NULL,
     mapping         JSON NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
+    created_by      TEXT NOT NULL,
     PRIMARY KEY (organization_id, format_ref, version),
     FOREIGN KEY (organization_id, format_ref) REFERENCES usage_formats (organization_id, format_ref)
 );

@@ -65,7 +65,7 @@ CREATE TABLE usage_formats (
     organization_id BLOB NOT NULL REFERENCES organizations (organization_id),
     format_ref      TEXT NOT NULL,
     name            TEXT NOT NULL,
-    -- The newest version.
+    -- The newest version, whose name this is.
     version         INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, format_ref),
@@ -77,8 +77,10 @@ CREATE TABLE usage_format_versions (
     organization_id BLOB NOT NULL,
     format_ref      TEXT NOT NULL,
     version         INTEGER NOT NULL,
+    name            TEXT NOT NULL,
     mapping         TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
+    created_by      TEXT NOT NULL,
     PRIMARY KEY (organization_id, format_ref, version),
     FOREIGN KEY (organization_id, format_ref) REFERENCES usage_formats (organization_id, format_ref)
 ) STRICT, WITHOUT ROWID;

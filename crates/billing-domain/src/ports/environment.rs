@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::access::{PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
-use crate::format::{FormatError, FormatMapping, MappedEvent, UsageFormat};
+use crate::format::{FormatError, FormatMapping, MappedEvent};
 
 /// Tells the time.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -118,7 +118,7 @@ pub trait TokenSigner: Send + Sync {
     fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims, SecretError>;
 }
 
-/// Evaluates usage formats. The same format and event give the same answer, everywhere and at any time: no
+/// Evaluates usage formats. The same mapping and event give the same answer, everywhere and at any time: no
 /// clock, no randomness, no state of earlier events. Hostile expressions and events are refused within 50 ms
 /// and bounded memory; numbers are exact decimals throughout.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -133,5 +133,5 @@ pub trait EventMapper: Send + Sync {
     ///
     /// # Errors
     /// The first field that can't be given, and why.
-    fn map(&self, format: &UsageFormat, event: &str) -> Result<MappedEvent, FormatError>;
+    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedEvent, FormatError>;
 }

@@ -4,9 +4,11 @@
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
 mod environment;
+mod formats;
 mod repositories;
 
 pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
+pub use formats::UsageFormats;
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
     EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Savepoints, Sessions,
@@ -15,6 +17,8 @@ pub use repositories::{
 
 #[cfg(feature = "mocks")]
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
+#[cfg(feature = "mocks")]
+pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
 pub use repositories::{
     MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockEventKeys, MockInspection,

@@ -24,6 +24,8 @@ use crate::refs::{
 };
 use crate::text::Line;
 use crate::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
+
+use super::UsageFormats;
 use chrono::NaiveDate;
 use uuid::Uuid;
 
@@ -163,6 +165,7 @@ pub trait Tx:
     + Entities
     + Customers
     + UsageProducts
+    + UsageFormats
     + Pricings
     + Contracts
     + UsageEvents
@@ -185,6 +188,8 @@ impl<T> Tx for T where
         + Entities
         + Customers
         + UsageProducts
+        + UsageFormats
+    + UsageFormats
         + Pricings
         + Contracts
         + UsageEvents

@@ -18,8 +18,9 @@ use rhai::{Dynamic, Engine, ImmutableString};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
-use super::numbers::{of, shortened};
+use super::numbers::of;
 use crate::operators::{Fallible, exact};
+use crate::values::shortened;
 
 pub(crate) fn register(engine: &mut Engine) {
     engine

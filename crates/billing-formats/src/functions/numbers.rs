@@ -9,7 +9,7 @@ use rhai::{Dynamic, Engine};
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::operators::Fallible;
-use crate::values::{kind, number, parse_number};
+use crate::values::{kind, number, parse_number, shortened};
 
 const MAX_DIGITS: i64 = 28;
 
@@ -45,14 +45,5 @@ fn to_decimal(value: &Dynamic) -> Fallible<Decimal> {
             number(&parse_number(text)).ok_or_else(|| format!("`{}` is not a decimal number", shortened(text)).into())
         }
         Err(_) => of(value),
-    }
-}
-
-/// Enough of a text to recognize it by.
-pub(crate) fn shortened(text: &str) -> String {
-    const SHOWN: usize = 60;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

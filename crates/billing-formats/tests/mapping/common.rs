@@ -1,25 +1,12 @@
 //! Short ways to make mappings.
 
-use billing_domain::format::{
-    Expression, FormatError, FormatMapping, MappedEvent, Naming, ReportColumns, ReportMapping, UsageFormat,
-};
+use billing_domain::format::{Expression, FormatError, FormatMapping, MappedEvent, Naming, ReportColumns, ReportMapping};
 use billing_domain::ports::EventMapper as _;
-use billing_domain::refs::FormatRef;
-use billing_domain::text::Line;
 use billing_domain::usage::ReportValue;
 use billing_formats::RhaiMapper;
 
 pub(crate) fn expression(text: &str) -> Expression {
     Expression::parse(text).expect(text)
-}
-
-pub(crate) fn format(mapping: FormatMapping) -> UsageFormat {
-    UsageFormat {
-        format_ref: FormatRef::parse("f").expect("a name"),
-        name: Line::parse("A format").expect("a line"),
-        version: 1,
-        mapping,
-    }
 }
 
 /// A mapping that takes any event.
@@ -41,7 +28,7 @@ pub(crate) fn columns(listed: &[(&str, &str)]) -> ReportMapping {
 }
 
 pub(crate) fn map(mapping: FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
-    RhaiMapper::new().map(&format(mapping), event)
+    RhaiMapper::new().map(&mapping, event)
 }
 
 /// What one expression gives, as a column shows it.

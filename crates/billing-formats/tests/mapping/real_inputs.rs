@@ -1,4 +1,6 @@
-//! Events as real systems write them, each mapped by a format of its own. docs/formats.md shows the same ones.
+//! Events as real systems write them, each mapped by a format of its own. docs/formats.md explains such ones.
+
+use std::fmt::Display;
 
 use crate::common::{columns, constants, expression, map};
 use billing_domain::format::{FormatMapping, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat};
@@ -20,8 +22,23 @@ fn as_text(value: &ReportValue) -> &str {
     }
 }
 
-fn by_ref(text: &str) -> RefOrName {
-    RefOrName::Ref(text.to_owned())
+/// How a customer or a usage product is named, as text.
+fn named<R: Display>(name: &RefOrName<R>) -> String {
+    match name {
+        RefOrName::Ref(reference) => format!("ref {reference}"),
+        RefOrName::Name(name) => format!("name {name}"),
+    }
+}
+
+/// Timestamp, customer, usage product and quantity.
+fn facts(mapped: &MappedEvent) -> [String; 4] {
+    [mapped.timestamp.to_string(), named(&mapped.customer), named(&mapped.usage_product), mapped.quantity.as_decimal().to_string()]
+}
+
+/// Currency and entity, where there are any.
+fn checks(mapped: &MappedEvent) -> (Option<String>, Option<String>) {
+    let checks = mapped.validations.clone().unwrap_or_default();
+    (checks.currency.map(|currency| currency.code().to_owned()), checks.entity_ref.map(|entity| entity.to_string()))
 }
 
 #[test]
@@ -43,9 +60,7 @@ fn a_line_of_a_cdn_log() {
         event,
     )
     .expect("mapped");
-    assert_eq!(mapped.timestamp, "2026-10-10T11:55:36Z");
-    assert_eq!((mapped.customer.clone(), mapped.usage_product.clone()), (by_ref("acme"), by_ref("cdn-hit-gb")));
-    assert_eq!(mapped.quantity, "0.7340032");
+    assert_eq!(facts(&mapped), ["2026-10-10T11:55:36Z", "ref acme", "ref cdn-hit-gb", "0.7340032"]);
     assert_eq!(report(&mapped), [("path", "/v/intro.mp4"), ("status", "200"), ("pop", "fra02")]);
 }
 
@@ -78,10 +93,7 @@ fn a_token_usage_record_of_a_language_model() {
         event,
     )
     .expect("mapped");
-    assert_eq!(mapped.timestamp, "2026-03-01T12:00:00Z");
-    assert_eq!(mapped.customer, RefOrName::Name("Acme GmbH".to_owned()));
-    assert_eq!(mapped.usage_product, by_ref("llm-large"));
-    assert_eq!(mapped.quantity, "1642.4");
+    assert_eq!(facts(&mapped), ["2026-03-01T12:00:00Z", "name Acme GmbH", "ref llm-large", "1642.4"]);
     assert_eq!(report(&mapped), [("project", "support-bot"), ("request", "chatcmpl-9fK2"), ("finish", "null")]);
 }
 
@@ -109,10 +121,8 @@ fn a_telephone_call_record_with_local_time_and_a_zone() {
         event,
     )
     .expect("mapped");
-    assert_eq!(mapped.timestamp, "2026-10-24T23:58:30Z");
-    assert_eq!((mapped.customer.clone(), mapped.usage_product.clone()), (by_ref("account-471100"), by_ref("call-us")));
-    assert_eq!(mapped.quantity, "6");
-    assert_eq!(mapped.currency.as_deref(), Some("EUR"));
+    assert_eq!(facts(&mapped), ["2026-10-24T23:58:30Z", "ref account-471100", "ref call-us", "6"]);
+    assert_eq!(checks(&mapped), (Some("EUR".to_owned()), None));
     assert_eq!(report(&mapped), [("record_type", "MOC"), ("a_number", "+493012345"), ("trunk", "FRA-7")]);
 }
 
@@ -138,32 +148,27 @@ fn a_reading_of_an_electricity_meter() {
         event,
     )
     .expect("mapped");
-    assert_eq!(mapped.timestamp, "2026-03-30T22:00:00Z");
-    assert_eq!(mapped.usage_product, by_ref("energy-in"));
-    assert_eq!(mapped.quantity, "2133.38");
-    assert_eq!(mapped.entity_ref.as_deref(), Some("power"));
+    assert_eq!(facts(&mapped), ["2026-03-30T22:00:00Z", "ref 1EMH0012345678", "ref energy-in", "2133.38"]);
+    assert_eq!(checks(&mapped), (None, Some("power".to_owned())));
     assert_eq!(report(&mapped), [("status", r#"["ok",0]"#)]);
 }
 
 #[test]
 fn the_default_format_takes_the_default_shape_as_it_is() {
-    let built_in = UsageFormat::built_in();
+    let built_in = UsageFormat::built_in().mapping;
     let whole = r#"{
         "timestamp": "2026-03-01T12:00:00+01:00", "customer_ref": "acme", "customer_name": "Acme", "usage_product_ref": "calls",
         "quantity": 12345678901234.000001, "additional_report_data": {"z": 1.50, "a": "x", "n": null},
         "validations": {"currency": "EUR", "entity_ref": "default"}, "unknown": 1
     }"#;
     let mapped = RhaiMapper::new().map(&built_in, whole).expect("mapped");
-    assert_eq!(mapped.timestamp, "2026-03-01T12:00:00+01:00");
-    assert_eq!((mapped.customer.clone(), mapped.usage_product.clone()), (by_ref("acme"), by_ref("calls")));
-    assert_eq!(mapped.quantity, "12345678901234.000001");
+    assert_eq!(facts(&mapped), ["2026-03-01T11:00:00Z", "ref acme", "ref calls", "12345678901234.000001"]);
     assert_eq!(report(&mapped), [("z", "1.50"), ("a", "x"), ("n", "null")]);
-    assert_eq!((mapped.currency.as_deref(), mapped.entity_ref.as_deref()), (Some("EUR"), Some("default")));
+    assert_eq!(checks(&mapped), (Some("EUR".to_owned()), Some("default".to_owned())));
 
     let least =
         r#"{"timestamp": "2026-03-01T12:00:00Z", "customer_name": "Acme", "usage_product_name": "Calls", "quantity": "2"}"#;
     let mapped = RhaiMapper::new().map(&built_in, least).expect("mapped");
-    assert_eq!(mapped.customer, RefOrName::Name("Acme".to_owned()));
-    assert_eq!(mapped.usage_product, RefOrName::Name("Calls".to_owned()));
-    assert_eq!((mapped.quantity.as_str(), mapped.report_data, mapped.currency, mapped.entity_ref), ("2", None, None, None));
+    assert_eq!(facts(&mapped), ["2026-03-01T12:00:00Z", "name Acme", "name Calls", "2"]);
+    assert_eq!((mapped.report_data, mapped.validations), (None, None));
 }

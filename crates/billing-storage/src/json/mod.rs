@@ -2,12 +2,14 @@
 //! other. Exact numbers are texts. Mirrors are serde's remote definitions: a domain field without a mirror
 //! doesn't compile.
 
+mod format;
 mod issued;
 mod party;
 mod pricing;
 mod terms;
 mod usage;
 
+pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef};
 pub(crate) use party::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
 pub(crate) use pricing::{StoredLineItems, StoredLineItemsRef};

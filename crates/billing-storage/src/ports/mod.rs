@@ -8,6 +8,7 @@ mod document_rows;
 mod documents;
 mod event_keys;
 mod event_rows;
+mod formats;
 mod inspection;
 mod issue;
 mod ledger;

@@ -9,6 +9,7 @@ mod access;
 mod billing;
 mod catalog;
 mod documents;
+mod formats;
 mod inspection;
 mod locks;
 
@@ -22,6 +23,7 @@ use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::correction::LedgerLine;
 use billing_domain::document::{Document, DocumentKind, Payment};
+use billing_domain::format::FormatVersion;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
@@ -128,6 +130,7 @@ struct State {
     customers: Rows<Customer>,
     usage_products: Rows<UsageProduct>,
     pricings: Rows<Pricing>,
+    formats: Rows<FormatVersion>,
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,
     totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,

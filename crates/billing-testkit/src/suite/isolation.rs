@@ -11,7 +11,7 @@ use billing_domain::refs::ProductNo;
 use billing_domain::usage::{UsageEvent, UsageTotal};
 
 use super::corrections::{adjustment, void_issued};
-use super::{World, all, done, later, month, read, transact_answer, world, write};
+use super::{World, all, done, later, month, read, transact_answer, updated, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -93,6 +93,23 @@ pub fn another_organization_may_use_the_same_references(store: &dyn Store) {
         });
     }
     assert_ne!(one.customer.id, other.customer.id);
+}
+
+pub fn another_organization_has_formats_of_its_own(store: &dyn Store) {
+    let (w, stranger) = two(store);
+    let format = fixtures::format("one");
+    write(store, |tx| done(tx.insert_format(w.org, &format)));
+    write(store, |tx| {
+        assert_eq!(tx.format(stranger, &format.format.format_ref)?, None);
+        assert_eq!(tx.format_by_name(stranger, &format.format.name)?, None);
+        assert_eq!(tx.format_version(stranger, &format.format.format_ref, 1)?, None);
+        assert_eq!(tx.formats(stranger, 0, 10)?, Page::empty());
+        assert_eq!(tx.append_format_version(stranger, &fixtures::next_version(&format))?, Update::Unknown);
+        // References and names are each organization's.
+        done(tx.insert_format(stranger, &format))?;
+        updated(tx.append_format_version(stranger, &fixtures::next_version(&format)))
+    });
+    assert_eq!(read(store, |tx| tx.format(w.org, &format.format.format_ref)), Some(format));
 }
 
 pub fn another_organization_sees_no_contracts(store: &dyn Store) {

@@ -13,6 +13,7 @@ pub mod corrections;
 pub mod documents;
 pub mod event_keys;
 pub mod filters;
+pub mod formats;
 pub mod inspection;
 pub mod isolation;
 pub mod keeping;
@@ -127,6 +128,18 @@ macro_rules! store_contract {
                 what_is_settled_counts_towards_the_state
                 a_document_voided_after_its_issue_is_void
             }
+            formats {
+                a_format_comes_back_with_every_field
+                every_kind_of_report_mapping_comes_back
+                what_is_no_format_is_not_there
+                a_formats_reference_and_name_are_taken_once_without_ending_the_transaction
+                a_long_name_is_a_name_like_any_other
+                a_formats_next_version_leaves_those_before_as_they_were
+                a_formats_next_version_may_not_have_anothers_name
+                a_formats_version_that_does_not_follow_is_contended
+                a_formats_version_rolled_back_leaves_the_one_before
+                formats_come_by_creation_then_by_reference_in_any_part
+            }
             inspection {
                 every_organization_is_seen
                 contracts_come_by_reference_after_the_last_one
@@ -141,6 +154,7 @@ macro_rules! store_contract {
                 another_organization_sees_no_catalog
                 another_organization_changes_no_catalog
                 another_organization_may_use_the_same_references
+                another_organization_has_formats_of_its_own
                 another_organization_sees_no_contracts
                 another_organization_sees_no_usage
                 another_organization_sees_no_documents

@@ -1,0 +1,90 @@
+//! The mapping of a usage format.
+
+use billing_domain::format::{Expression, FormatMapping, Naming, ReportColumns, ReportMapping};
+use serde::{Deserialize, Serialize};
+
+use super::{column, list_of};
+use crate::leaf;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FormatMapping")]
+struct MappingMirror {
+    #[serde(with = "leaf")]
+    timestamp: Expression,
+    #[serde(with = "NamingMirror")]
+    customer: Naming,
+    #[serde(with = "NamingMirror")]
+    usage_product: Naming,
+    #[serde(with = "leaf")]
+    quantity: Expression,
+    #[serde(with = "ReportMappingMirror")]
+    report_data: ReportMapping,
+    #[serde(with = "leaf::option")]
+    currency: Option<Expression>,
+    #[serde(with = "leaf::option")]
+    entity_ref: Option<Expression>,
+}
+column!(
+    /// A format's mapping.
+    StoredMappingRef, StoredMapping: FormatMapping = "MappingMirror"
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Naming", rename_all = "SCREAMING_SNAKE_CASE")]
+enum NamingMirror {
+    Ref(#[serde(with = "leaf")] Expression),
+    Name(#[serde(with = "leaf")] Expression),
+    Either {
+        #[serde(with = "leaf")]
+        reference: Expression,
+        #[serde(with = "leaf")]
+        name: Expression,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ReportMapping", rename_all = "SCREAMING_SNAKE_CASE")]
+enum ReportMappingMirror {
+    None,
+    Columns(#[serde(with = "columns")] ReportColumns),
+    Rest,
+    Field(String),
+}
+
+type Column = (String, Expression);
+
+/// `["key", "expression"]`.
+mod entry {
+    use billing_domain::format::Expression;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::Column;
+
+    pub(super) fn serialize<S: Serializer>((key, expression): &Column, serializer: S) -> Result<S::Ok, S::Error> {
+        (key, expression.as_str()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Column, D::Error> {
+        let (key, text) = <(String, String)>::deserialize(deserializer)?;
+        let expression = Expression::parse(&text).map_err(D::Error::custom)?;
+        Ok((key, expression))
+    }
+}
+list_of!(entries: Column = "entry");
+
+/// A list of pairs: their order is part of it.
+mod columns {
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use super::{ReportColumns, entries};
+
+    pub(super) fn serialize<S: Serializer>(columns: &ReportColumns, serializer: S) -> Result<S::Ok, S::Error> {
+        entries::serialize(columns.entries(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReportColumns, D::Error> {
+        ReportColumns::new(entries::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
