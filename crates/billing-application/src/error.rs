@@ -1,5 +1,6 @@
 //! The one error of all use cases: what a caller can be told, and what only operators should see.
 
+use billing_domain::format::FormatError;
 use billing_domain::matching::MatchRefusal;
 use billing_domain::money::AmountOutOfRange;
 use billing_domain::ports::{SecretError, StoreError};
@@ -23,6 +24,8 @@ pub enum Thing {
     Entity,
     /// A usage event.
     Event,
+    /// A usage format.
+    Format,
     /// An organization.
     Organization,
     /// A pricing.
@@ -42,11 +45,21 @@ impl Thing {
             Self::Document => "document",
             Self::Entity => "entity",
             Self::Event => "usage event",
+            Self::Format => "usage format",
             Self::Organization => "organization",
             Self::Pricing => "pricing",
             Self::UsageProduct => "usage product",
         }
     }
+}
+
+/// Where a mapping comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappingOrigin {
+    /// It is part of the request.
+    Submitted,
+    /// It is a stored format's.
+    Stored,
 }
 
 /// Why a use case didn't do what it was asked. Nothing is stored then.
@@ -78,6 +91,17 @@ pub enum UseCaseError {
     /// An amount that exact decimals can't hold.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
+    /// A format that can't be used, or not on the submitted event.
+    #[error("{}", told(errors))]
+    FormatFailed {
+        /// Where the expressions stand.
+        mapping: MappingOrigin,
+        /// Each that fails; never empty.
+        errors: Vec<FormatError>,
+    },
+    /// What a format made of the submitted event is refused.
+    #[error("what the format gives is refused: {0}")]
+    Mapped(Box<UseCaseError>),
     /// The state of things forbids it.
     #[error("{detail}")]
     Conflict {
@@ -104,6 +128,10 @@ impl From<Violations> for UseCaseError {
     fn from(violations: Violations) -> Self {
         Self::Invalid(violations)
     }
+}
+
+fn told(errors: &[FormatError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// What a use case answers.

@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod contracts;
 pub mod documents;
 pub mod error;
+pub mod formats;
 pub mod organizations;
 pub mod usage;
 pub mod verify;
@@ -20,7 +21,7 @@ mod ledger;
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, IdSource, KeyMaker, PasswordHasher, TokenSigner};
+use billing_domain::ports::{Clock, EventMapper, IdSource, KeyMaker, PasswordHasher, TokenSigner};
 
 pub use joined::StoreHandle;
 
@@ -39,6 +40,8 @@ pub struct Services<'s> {
     pub keys: Arc<dyn KeyMaker>,
     /// Bearer tokens.
     pub tokens: Arc<dyn TokenSigner>,
+    /// Usage formats' expressions.
+    pub mapper: Arc<dyn EventMapper>,
     /// How long a bearer token works, in seconds.
     pub token_lifetime_seconds: i64,
 }

@@ -36,6 +36,7 @@ pub fn openapi_json() -> String {
     tags(
         (name = "auth", description = "Log-in, log-out and API keys"),
         (name = "usage", description = "Usage events"),
+        (name = "formats", description = "Usage formats: how free-form events are read"),
         (name = "contracts", description = "Contracts, and what they bill now and next"),
         (name = "catalog", description = "Customers, supplier entities, usage products and pricings"),
         (name = "documents", description = "Invoices, credits and debits, and the billing run"),
@@ -49,14 +50,21 @@ pub fn openapi_json() -> String {
         routes::auth::delete_key,
         routes::usage::record_event,
         routes::batches::record_batch,
+        routes::usage::record_formatted_event,
         routes::usage::get_event,
         routes::usage::update_event,
+        routes::usage::update_formatted_event,
         routes::usage::delete_event,
         routes::usage::get_event_history,
         routes::usage_products::create_usage_product,
         routes::usage_products::edit_usage_product,
         routes::usage_products::list_usage_products,
         routes::usage_products::get_usage_product,
+        routes::usage_formats::create_usage_format,
+        routes::usage_formats::edit_usage_format,
+        routes::usage_formats::test_usage_format,
+        routes::usage_formats::list_usage_formats,
+        routes::usage_formats::get_usage_format,
         routes::contracts::create_contract,
         routes::contracts::edit_contract,
         routes::contracts::cancel_contract,
@@ -102,6 +110,16 @@ pub(crate) struct PageParams {
     /// Which page, from 0.
     #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
     page_number: u32,
+}
+
+/// Which version of a usage format.
+#[expect(dead_code, reason = "describes a parameter that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct FormatParams {
+    /// A version; the newest when left out.
+    #[param(required = false, minimum = 1, maximum = 2147483647)]
+    version: u32,
 }
 
 /// Which page of the list of keys.
@@ -205,6 +223,9 @@ fn method_of<'d>(item: &'d mut PathItem, method: &Method) -> Option<&'d mut Desc
 fn describe(operation: &Operation, described: &mut Described) {
     described.security = Some(security(operation.needs));
     let parameters = described.parameters.get_or_insert_default();
+    let has_query = parameters
+        .iter()
+        .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query));
     let is_list = parameters.iter().any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == PAGE_NUMBER));
     if operation.is_versioned() {
         let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
@@ -213,7 +234,7 @@ fn describe(operation: &Operation, described: &mut Described) {
     let request_id = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
     parameters
         .push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
-    for (status, description) in refusals(operation, described.request_body.is_some(), is_list) {
+    for (status, description) in refusals(operation, described.request_body.is_some(), has_query) {
         let problem = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
         let refusal = ResponseBuilder::new().description(description).content(PROBLEM_JSON, problem);
         described.responses.responses.insert(status.to_owned(), refusal.build().into());
@@ -261,6 +282,7 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
     let needs_credential = matches!(operation.needs, Needs::Administrator | Needs::Scope(_));
     let logs_in = operation.id == "log_in";
     let names = operation.id.starts_with("create_") || operation.id.starts_with("edit_");
+    let conflicts = names || operation.id == "update_formatted_event";
     let all = [
         (
             "400",
@@ -275,7 +297,7 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
         ),
         ("404", operation.path.contains('{'), "The reference in the path names nothing"),
         ("408", has_body, "The body did not arrive in time"),
-        ("409", names, "The request is in conflict with what there is"),
+        ("409", conflicts, "The request is in conflict with what there is"),
         ("413", has_body, "The body is too large"),
         ("415", has_body, "The body is not plain JSON"),
         ("422", has_body || has_query, "Fields, references or business rules refuse the request; `errors` names all of them"),

@@ -9,7 +9,7 @@ use billing_domain::access::Scope;
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, contracts, customers, documents, entities, pricings, service, usage, usage_products,
+    auth, batches, billing, contracts, customers, documents, entities, pricings, service, usage, usage_formats, usage_products,
 };
 
 /// The one version of the interface.
@@ -29,6 +29,9 @@ pub enum Needs {
     /// An administrator's session, or the bearer token of a key with this scope.
     Scope(Scope),
 }
+
+/// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
+const QUESTIONS: [&str; 1] = ["test_usage_format"];
 
 /// One method on one path.
 pub struct Operation {
@@ -51,12 +54,12 @@ impl Operation {
 
     /// Whether it changes something.
     pub fn changes_state(&self) -> bool {
-        self.method != Method::GET
+        self.method != Method::GET && !QUESTIONS.contains(&self.id)
     }
 
     /// Whether repeats of it are told apart by `Idempotency-Key`.
     pub fn takes_idempotency_key(&self) -> bool {
-        self.is_versioned() && self.method == Method::POST
+        self.is_versioned() && self.method == Method::POST && self.changes_state()
     }
 }
 
@@ -88,6 +91,8 @@ operations! {
 
     POST "/api/usage/event" USAGE => usage::record_event;
     POST "/api/usage/event/batch" USAGE => batches::record_batch;
+    POST "/api/usage/event/formatted" USAGE => usage::record_formatted_event;
+    POST "/api/usage/event/formatted/update" USAGE => usage::update_formatted_event;
     POST "/api/usage/event/update" USAGE => usage::update_event;
     GET "/api/usage/event/history/{event_ref}" READ => usage::get_event_history;
     GET "/api/usage/event/{event_ref}" READ => usage::get_event;
@@ -97,6 +102,12 @@ operations! {
     POST "/api/usage/products/edit/{usage_product_ref}" CATALOG => usage_products::edit_usage_product;
     GET "/api/usage/products/filter" READ => usage_products::list_usage_products;
     GET "/api/usage/products/{usage_product_ref}" READ => usage_products::get_usage_product;
+
+    POST "/api/usage/formats/" CATALOG => usage_formats::create_usage_format;
+    POST "/api/usage/formats/edit/{format_ref}" CATALOG => usage_formats::edit_usage_format;
+    POST "/api/usage/formats/test" READ => usage_formats::test_usage_format;
+    GET "/api/usage/formats/filter" READ => usage_formats::list_usage_formats;
+    GET "/api/usage/formats/{format_ref}" READ => usage_formats::get_usage_format;
 
     POST "/api/contracts/" CONTRACTS => contracts::create_contract;
     POST "/api/contracts/edit/{contract_ref}" CONTRACTS => contracts::edit_contract;
@@ -170,6 +181,14 @@ mod tests {
         let places: HashSet<_> =
             OPERATIONS.iter().map(|operation| (&operation.method, operation.path.trim_end_matches('/'))).collect();
         assert_eq!((ids.len(), places.len()), (OPERATIONS.len(), OPERATIONS.len()));
+    }
+
+    #[test]
+    fn questions_are_posted_operations_that_take_the_scope_to_read() {
+        for id in QUESTIONS {
+            let question = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
+            assert_eq!((&question.method, question.needs), (&Method::POST, READ), "{id}");
+        }
     }
 
     #[test]

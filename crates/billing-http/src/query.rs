@@ -23,6 +23,9 @@ use crate::problem::Problem;
 pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
 /// The last page that can be asked for: what a signed 32-bit number of a caller holds.
 const MAX_PAGE_NUMBER: u32 = i32::MAX.unsigned_abs();
+/// The last version that can be asked for; likewise.
+const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
+const VERSION: &str = "version";
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
 const TOTAL: &str = "x-total-count";
@@ -56,6 +59,15 @@ impl Query {
         let mut found = Violations::none();
         let page = self.read_page(Some(usual_size), &mut found);
         complete(found, page)
+    }
+
+    /// One version of what the path names; none where the newest is wanted.
+    pub(crate) fn version(&self) -> Result<Option<u32>, Problem> {
+        let mut found = Violations::none();
+        let asked = self.pairs.iter().any(|(name, _)| name == VERSION);
+        let version = if asked { self.whole(VERSION, 1..=MAX_VERSION, None, &mut found) } else { None };
+        found.or(())?;
+        Ok(version)
     }
 
     /// A page of a customer's contracts: everything has to be said. No customer for a reference that can't exist.
@@ -217,6 +229,22 @@ mod tests {
             ("pageNumber=x", "/pageNumber", "invalid_format"),
         ] {
             assert_eq!(codes(query(raw).page(DEFAULT_PAGE_SIZE)), [(pointer.to_owned(), code)], "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_asked_for_or_left_out() {
+        for (raw, version) in [("", None), ("version=1", Some(1)), ("x=y&version=2147483647", Some(2_147_483_647))] {
+            assert_eq!(query(raw).version().expect(raw), version, "{raw}");
+        }
+        for (raw, code) in [
+            ("version=0", "out_of_range"),
+            ("version=2147483648", "out_of_range"),
+            ("version=", "invalid_format"),
+            ("version=newest", "invalid_format"),
+            ("version=1&version=2", "duplicate"),
+        ] {
+            assert_eq!(codes(query(raw).version()), [("/version".to_owned(), code)], "{raw}");
         }
     }
 

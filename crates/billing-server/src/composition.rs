@@ -7,6 +7,7 @@ use billing_application::access::shared_secrets;
 use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
+use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use secrecy::{ExposeSecret, SecretString};
@@ -96,6 +97,7 @@ fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret
         passwords: Arc::new(BcryptPasswords::new()),
         keys: Arc::new(RandomKeys),
         tokens: Arc::new(tokens),
+        mapper: Arc::new(RhaiMapper::new()),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     })
 }

@@ -18,14 +18,14 @@ use billing_domain::refs::{EntityRef, OrganizationId};
 
 use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
 
-fn inserted(thing: Thing, insertion: Insertion) -> UseCaseResult<()> {
+pub(crate) fn inserted(thing: Thing, insertion: Insertion) -> UseCaseResult<()> {
     match insertion {
         Insertion::Done => Ok(()),
         Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing, field }),
     }
 }
 
-fn updated(thing: Thing, update: Update) -> UseCaseResult<()> {
+pub(crate) fn updated(thing: Thing, update: Update) -> UseCaseResult<()> {
     match update {
         Update::Done => Ok(()),
         Update::Unknown => Err(UseCaseError::Unknown(thing)),

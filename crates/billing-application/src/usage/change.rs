@@ -3,24 +3,26 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::UsageProduct;
 use billing_domain::document::totals::usage_key;
 use billing_domain::matching::{EventFacts, check_validations};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ContractRef, CustomerRef, EventRef, UsageProductRef};
-use billing_domain::usage::{Placement, ReportData, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::refs::{ContractRef, EventRef};
+use billing_domain::usage::{FormattedSource, Placement, ReportData, UsageEvent, UsageKey, UsageTotal, Validations};
 use billing_domain::violation::Violations;
 
 use super::place::{MAX_HOLD_ATTEMPTS, matching_account, place, refuse_future};
 use super::read::{EventView, view_event};
+use super::record::{NamedCustomer, NamedUsageProduct};
 use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::ledger::{Account, Change, corrupt, settle};
 
 /// What of an event is to change; the rest is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventUpdate {
     /// When it was used.
     pub occurred_at: Option<Timestamp>,
@@ -28,10 +30,32 @@ pub struct EventUpdate {
     pub quantity: Option<Quantity>,
     /// Columns for the usage report, replaced whole.
     pub report_data: Patch<ReportData>,
+    /// Checks against the document, replaced whole.
+    pub validations: Patch<Validations>,
     /// The customer, repeated: it can't change.
-    pub customer_ref: Option<CustomerRef>,
+    pub customer: Option<NamedCustomer>,
     /// The usage product, repeated: it can't change.
-    pub usage_product_ref: Option<UsageProductRef>,
+    pub usage_product: Option<NamedUsageProduct>,
+    /// How the new values came in, when by a format. An update without it that changes anything leaves none: a
+    /// revision never shows a submitted event that says something else.
+    pub formatted: Option<FormattedSource>,
+}
+
+impl EventUpdate {
+    /// The event with the changes; the event as it is where nothing changes.
+    fn applied_to(&self, present: &UsageEvent) -> UsageEvent {
+        let revised = UsageEvent {
+            occurred_at: self.occurred_at.unwrap_or(present.occurred_at),
+            quantity: self.quantity.unwrap_or(present.quantity),
+            report_data: self.report_data.clone().apply(present.report_data.clone()),
+            validations: self.validations.clone().apply(present.validations.clone()),
+            ..present.clone()
+        };
+        if revised == *present && self.formatted.is_none() {
+            return revised;
+        }
+        UsageEvent { formatted: self.formatted.clone(), ..revised }
+    }
 }
 
 /// Changes an event. An update that changes nothing makes no revision.
@@ -48,12 +72,7 @@ pub fn update_event(
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
         let (present, accounts) = hold_event(tx, principal, event_ref, Some((update, now)))?;
-        let revised = UsageEvent {
-            occurred_at: update.occurred_at.unwrap_or(present.occurred_at),
-            quantity: update.quantity.unwrap_or(present.quantity),
-            report_data: update.report_data.clone().apply(present.report_data.clone()),
-            ..present.clone()
-        };
+        let revised = update.applied_to(&present);
         if revised == present {
             return view_event(tx, principal.organization, present);
         }
@@ -63,14 +82,33 @@ pub fn update_event(
 }
 
 /// Customer and usage product of an event never change.
-fn refuse_other_names(update: &EventUpdate, event: &UsageEvent, customer_ref: &CustomerRef) -> UseCaseResult<()> {
+fn refuse_other_names(
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    update: &EventUpdate,
+    event: &UsageEvent,
+    customer: &Customer,
+) -> UseCaseResult<()> {
     let mut found = Violations::none();
     let detail = "can't be changed: delete the event and report another";
-    if update.customer_ref.as_ref().is_some_and(|given| given != customer_ref) {
-        found.add(&["customer_ref"], "not_changeable", detail);
+    let (path, same) = match &update.customer {
+        None => ("customer_ref", true),
+        Some(NamedCustomer::Ref(given)) => ("customer_ref", *given == customer.customer_ref),
+        Some(NamedCustomer::Name(given)) => ("customer_name", *given == customer.profile.name),
+    };
+    if !same {
+        found.add(&[path], "not_changeable", detail);
     }
-    if update.usage_product_ref.as_ref().is_some_and(|given| *given != event.usage_product_ref) {
-        found.add(&["usage_product_ref"], "not_changeable", detail);
+    let (path, same) = match &update.usage_product {
+        None => ("usage_product_ref", true),
+        Some(NamedUsageProduct::Ref(given)) => ("usage_product_ref", *given == event.usage_product_ref),
+        Some(NamedUsageProduct::Name(given)) => {
+            let product = usage_product_of(tx, principal, event)?;
+            ("usage_product_name", *given == product.profile.name)
+        }
+    };
+    if !same {
+        found.add(&[path], "not_changeable", detail);
     }
     Ok(found.or(())?)
 }
@@ -106,18 +144,18 @@ fn hold_event(
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let event = live_event(tx, principal, event_ref)?;
         let customer = customer_of(tx, principal, &event)?;
-        let mut moved_at = None;
+        let mut moved = None;
         if let Some((update, now)) = update {
-            refuse_other_names(update, &event, &customer.customer_ref)?;
-            moved_at = update.occurred_at.filter(|at| *at != event.occurred_at);
-            refuse_future(moved_at.unwrap_or(now), now)?;
+            refuse_other_names(tx, principal, update, &event, &customer)?;
+            moved = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
+            refuse_future(moved.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
         }
         let contract = tx.contract(principal.organization, event.placement.contract_ref)?;
         let contract = contract.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
         let present = Account::of(tx, principal.organization, contract, customer.clone())?;
-        let moved_to = match moved_at {
+        let moved_to = match &moved {
             None => None,
-            Some(at) => Some(matching_account(tx, principal.organization, &customer, facts_at(&event, at))?),
+            Some(revised) => Some(matching_account(tx, principal.organization, &customer, facts_of(revised))?),
         };
         let accounts = Accounts { present, moved_to };
         if accounts.hold(tx)? && live_event(tx, principal, event_ref)? == event {
@@ -145,7 +183,7 @@ impl Accounts {
     }
 }
 
-fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
+pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
     let event = tx.event(principal.organization, event_ref)?;
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(Thing::Event))
 }
@@ -155,8 +193,18 @@ fn customer_of(tx: &mut dyn Tx, principal: &Principal, event: &UsageEvent) -> Us
     customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))
 }
 
-fn facts_at(event: &UsageEvent, occurred_at: Timestamp) -> EventFacts<'_> {
-    EventFacts { usage_product_ref: &event.usage_product_ref, occurred_at, validations: event.validations.as_ref() }
+fn usage_product_of(tx: &mut dyn Tx, principal: &Principal, event: &UsageEvent) -> UseCaseResult<UsageProduct> {
+    let refs = std::slice::from_ref(&event.usage_product_ref);
+    let product = tx.usage_products_by_refs(principal.organization, refs)?.into_iter().next();
+    product.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))
+}
+
+fn facts_of(event: &UsageEvent) -> EventFacts<'_> {
+    EventFacts {
+        usage_product_ref: &event.usage_product_ref,
+        occurred_at: event.occurred_at,
+        validations: event.validations.as_ref(),
+    }
 }
 
 /// Takes the present revision out of its total and puts the revised one in, each settled on its document, and
@@ -175,7 +223,7 @@ fn revise(
     let target = match &accounts.moved_to {
         None => None,
         Some(account) => {
-            let (period, _) = place(account, facts_at(present, revised.occurred_at))?;
+            let (period, _) = place(account, facts_of(&revised))?;
             let key = usage_key(account.contract.contract_ref, &period, &present.usage_product_ref);
             (key != old_key).then_some((account, period, key))
         }
@@ -221,7 +269,7 @@ fn change_in_place(
     let product = account.product(key.product_no)?;
     let period = product.period_at(key.period_start);
     let period = period.ok_or_else(|| corrupt("an event", &present.event_ref, "has no period"))?;
-    if let Some(validations) = &present.validations
+    if let Some(validations) = &revised.validations
         && !revised.deleted
     {
         check_validations(validations, period.terms)?;

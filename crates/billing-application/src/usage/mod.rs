@@ -1,6 +1,7 @@
 //! Usage: taking events, changing them, and reading them back.
 
 mod change;
+mod formatted;
 mod names;
 mod place;
 mod read;
@@ -8,6 +9,7 @@ mod record;
 mod slice;
 
 pub use change::{EventUpdate, delete_event, update_event};
+pub use formatted::{FormattedEvent, FormattedUpdate, record_formatted, update_formatted};
 pub use read::{EventAction, EventRevision, EventView, event_history, get_event};
 pub use record::{
     NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, record_event, record_usage,

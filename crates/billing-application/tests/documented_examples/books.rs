@@ -129,9 +129,7 @@ impl Books {
         let update = EventUpdate {
             occurred_at: occurred_at.map(fixtures::at),
             quantity: quantity.map(fixtures::quantity),
-            report_data: Patch::Keep,
-            customer_ref: None,
-            usage_product_ref: None,
+            ..EventUpdate::default()
         };
         update_event(&self.bench.services, &self.bench.principal, event, &update).expect("an update");
     }

@@ -280,8 +280,7 @@ impl World {
             occurred_at: at,
             quantity: quantity.map(convert::quantity),
             report_data: data.map_or(Patch::Keep, |data| Patch::Set(convert::report_data(data))),
-            customer_ref: None,
-            usage_product_ref: None,
+            ..EventUpdate::default()
         };
         let make = || update_event(&self.bench.services, &self.bench.principal, self.events[index], &update);
         let made = make();

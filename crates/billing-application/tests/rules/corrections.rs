@@ -142,10 +142,7 @@ fn an_event_that_no_contract_covers_any_more_stays_as_it_is() {
     let before = books.bench.store.fork();
     let update = billing_application::usage::EventUpdate {
         occurred_at: Some(billing_testkit::fixtures::at("2025-12-31T23:59:59Z")),
-        quantity: None,
-        report_data: billing_domain::patch::Patch::Keep,
-        customer_ref: None,
-        usage_product_ref: None,
+        ..billing_application::usage::EventUpdate::default()
     };
     let refused = billing_application::usage::update_event(&books.bench.services, &books.bench.principal, event, &update);
     assert_eq!(code(refused), "no_matching_contract");

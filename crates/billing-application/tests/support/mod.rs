@@ -12,6 +12,7 @@ use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
     Access, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, StoreError, TokenSigner, Tx, transact,
 };
+use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
 
 /// Secrets play no part in billing.
@@ -118,6 +119,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         passwords: Arc::new(NoSecrets),
         keys: Arc::new(NoSecrets),
         tokens: Arc::new(NoSecrets),
+        mapper: Arc::new(RhaiMapper::new()),
         token_lifetime_seconds: 60,
     }
 }

@@ -189,7 +189,6 @@ impl<T> Tx for T where
         + Customers
         + UsageProducts
         + UsageFormats
-    + UsageFormats
         + Pricings
         + Contracts
         + UsageEvents

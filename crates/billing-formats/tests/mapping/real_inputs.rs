@@ -32,7 +32,12 @@ fn named<R: Display>(name: &RefOrName<R>) -> String {
 
 /// Timestamp, customer, usage product and quantity.
 fn facts(mapped: &MappedEvent) -> [String; 4] {
-    [mapped.timestamp.to_string(), named(&mapped.customer), named(&mapped.usage_product), mapped.quantity.as_decimal().to_string()]
+    [
+        mapped.timestamp.to_string(),
+        named(&mapped.customer),
+        named(&mapped.usage_product),
+        mapped.quantity.as_decimal().to_string(),
+    ]
 }
 
 /// Currency and entity, where there are any.

@@ -3,6 +3,7 @@
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::Line;
@@ -14,7 +15,9 @@ use utoipa::ToSchema;
 
 use super::input::{self, Fields, Node};
 use super::reasons::Reason;
-use super::wire::{AssignedRef, CurrencyCode, ExactNumber, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText};
+use super::wire::{
+    AssignedRef, CurrencyCode, ExactNumber, FreeFormEvent, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText,
+};
 use super::words::{DocumentStateWord, EventActionWord};
 use crate::body::canonical::{KEY_MEMBER, hash_of_event};
 
@@ -141,8 +144,12 @@ impl EventUpdateBody {
                 occurred_at: fields.kept_or("timestamp", Node::timestamp),
                 quantity: fields.kept_or("quantity", |node| node.decimal(Quantity::parse)),
                 report_data: fields.patch("additional_report_data", report_data),
-                customer_ref: fields.optional("customer_ref", |node| node.parsed(CustomerRef::parse)),
-                usage_product_ref: fields.optional("usage_product_ref", |node| node.parsed(UsageProductRef::parse)),
+                validations: Patch::Keep,
+                customer: fields.optional("customer_ref", |node| node.parsed(CustomerRef::parse)).map(NamedCustomer::Ref),
+                usage_product: fields
+                    .optional("usage_product_ref", |node| node.parsed(UsageProductRef::parse))
+                    .map(NamedUsageProduct::Ref),
+                formatted: None,
             };
             Some((event_ref?.as_str().to_owned(), update))
         })
@@ -266,11 +273,22 @@ pub(crate) struct EventJson {
     /// Counts its changes from 1.
     #[schema(minimum = 1)]
     revision: u32,
+    /// The format that processed it, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format_ref: Option<NamedRef>,
+    /// That format's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    format_version: Option<u32>,
+    /// The event as it was submitted to the format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<FreeFormEvent>,
 }
 
 impl From<&EventView> for EventJson {
     fn from(view: &EventView) -> Self {
         let event = &view.event;
+        let formatted = event.formatted.as_ref();
         Self {
             event_ref: AssignedRef::from(event.event_ref),
             related_document_ref: AssignedRef::from(event.placement.document_ref),
@@ -287,6 +305,9 @@ impl From<&EventView> for EventJson {
             document_state: DocumentStateWord::from(view.document_state),
             created_at: TimestampText::from(event.recorded_at),
             revision: event.revision,
+            format_ref: formatted.map(|source| NamedRef::from(&source.format_ref)),
+            format_version: formatted.map(|source| source.format_version),
+            event: formatted.map(FreeFormEvent::of),
         }
     }
 }
@@ -328,11 +349,22 @@ pub(crate) struct RevisedEventJson {
     quantity: ExactNumber,
     /// Additional data.
     additional_report_data: Option<ReportDataJson>,
+    /// The format that processed it, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format_ref: Option<NamedRef>,
+    /// That format's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    format_version: Option<u32>,
+    /// The event as it was submitted to the format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<FreeFormEvent>,
 }
 
 impl From<&EventRevision> for EventRevisionJson {
     fn from(revision: &EventRevision) -> Self {
         let event = &revision.event;
+        let formatted = event.formatted.as_ref();
         Self {
             revision: event.revision,
             changed_at: TimestampText::from(revision.changed_at),
@@ -344,6 +376,9 @@ impl From<&EventRevision> for EventRevisionJson {
                 usage_product_ref: NamedRef::from(&event.usage_product_ref),
                 quantity: ExactNumber::from(event.quantity),
                 additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
+                format_ref: formatted.map(|source| NamedRef::from(&source.format_ref)),
+                format_version: formatted.map(|source| source.format_version),
+                event: formatted.map(FreeFormEvent::of),
             },
             document_ref: AssignedRef::from(event.placement.document_ref),
             document_number: revision.document_number.to_string(),

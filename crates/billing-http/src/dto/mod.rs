@@ -11,6 +11,8 @@ pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
 pub(crate) mod events;
+pub(crate) mod formats;
+pub(crate) mod formatted;
 pub(crate) mod keys;
 pub(crate) mod log_in;
 pub(crate) mod pricings;

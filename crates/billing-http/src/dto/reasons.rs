@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use billing_domain::calendar::CalendarError;
 use billing_domain::decimal::DecimalError;
+use billing_domain::format::ExpressionError;
 use billing_domain::idempotency::IdempotencyKeyError;
 use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
@@ -62,6 +63,12 @@ impl Reason for RefError {
 }
 
 impl Reason for UnknownCurrency {
+    fn code(&self) -> &'static str {
+        "invalid_format"
+    }
+}
+
+impl Reason for ExpressionError {
     fn code(&self) -> &'static str {
         "invalid_format"
     }

@@ -3,16 +3,19 @@
 use std::fmt::Display;
 
 use billing_domain::contract::schedule::MAX_CYCLE;
+use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::money::{Money, Percentage, Price};
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::MAX_REF_CHARS;
 use billing_domain::text::MAX_TEXT_BYTES;
-use billing_domain::usage::{MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportValue};
+use billing_domain::usage::{
+    FormattedSource, MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportValue,
+};
 use rust_decimal::Decimal;
-use serde::ser::SerializeMap;
+use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
-use serde_json::{Number, json};
+use serde_json::{Number, Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
@@ -86,6 +89,8 @@ texts! {
     CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR";
     /// A name of the IANA time zone database.
     TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
+    /// An expression over `event`, at most 2048 bytes.
+    ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity";
     /// The start of an entity's document numbers.
     NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB";
 }
@@ -279,6 +284,101 @@ impl PartialSchema for ReportDataJson {
 }
 
 impl ToSchema for ReportDataJson {}
+
+/// A free-form event: a JSON object of any form, as it was submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FreeFormEvent(String);
+
+impl FreeFormEvent {
+    /// What a stored event came in as.
+    pub(super) fn of(source: &FormattedSource) -> Self {
+        Self(source.raw_event.clone())
+    }
+}
+
+impl Serialize for FreeFormEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: Value = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl PartialSchema for FreeFormEvent {
+    fn schema() -> RefOr<Schema> {
+        let description = "Any JSON object of at most 64 KiB, 2000 values and 32 levels.";
+        let anything = AdditionalProperties::FreeForm(true);
+        ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(anything)).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for FreeFormEvent {}
+
+/// Every field of the event that no other expression names.
+pub(super) const REST: &str = "rest";
+
+/// Where a format's additional report data come from: an object of expressions, `rest`, or one field of the event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReportMappingJson(ReportMapping);
+
+impl ReportMappingJson {
+    /// None where there are no report data.
+    pub(super) fn of(mapping: &ReportMapping) -> Option<Self> {
+        (*mapping != ReportMapping::None).then(|| Self(mapping.clone()))
+    }
+}
+
+impl Serialize for ReportMappingJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            ReportMapping::None => serializer.serialize_none(),
+            ReportMapping::Columns(columns) => {
+                let columns = columns.entries().iter();
+                serializer.collect_map(columns.map(|(key, expression)| (key, expression.as_str())))
+            }
+            ReportMapping::Rest => serializer.serialize_str(REST),
+            ReportMapping::Field(name) => serializer.serialize_str(&shown_field(name)),
+        }
+    }
+}
+
+impl PartialSchema for ReportMappingJson {
+    fn schema() -> RefOr<Schema> {
+        let columns = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(Some(limited(1, MAX_REPORT_KEY_CHARS, ONE_LINE)))
+            .additional_properties(Some(AdditionalProperties::from(Schema::from(limited(
+                1,
+                MAX_EXPRESSION_BYTES,
+                SEVERAL_LINES,
+            )))))
+            .max_properties(Some(MAX_REPORT_KEYS))
+            .description(Some("Each column with its expression; the order is kept."));
+        let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$")
+            .description(Some("`rest`: every field that no other expression names. `event.labels`: the entries of that field."));
+        OneOfBuilder::new().item(columns).item(text).description(Some("Where the columns of the usage report come from.")).into()
+    }
+}
+
+impl ToSchema for ReportMappingJson {}
+
+/// A field of the event as an expression has it: `event.labels`, or `event["my labels"]`.
+fn shown_field(name: &str) -> String {
+    if is_identifier(name) { format!("event.{name}") } else { format!("event[{}]", Value::from(name)) }
+}
+
+/// The field that such an expression names.
+pub(super) fn field_of_event(text: &str) -> Option<String> {
+    if let Some(name) = text.strip_prefix("event.") {
+        return is_identifier(name).then(|| name.to_owned());
+    }
+    let quoted = text.strip_prefix("event[")?.strip_suffix(']')?;
+    serde_json::from_str(quoted).ok()
+}
+
+fn is_identifier(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
 
 /// Describes the body of an edit: the body of a create of which nothing is required.
 macro_rules! edit_of {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::{MappingOrigin, Thing, UseCaseError};
+use billing_domain::format::{FormatError, FormatTarget};
 use billing_domain::matching::MatchRefusal;
 use billing_domain::ports::{SecretError, StoreError};
 use billing_domain::violation::{Violation, Violations};
@@ -13,15 +14,20 @@ use billing_domain::violation::{Violation, Violations};
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
 /// Violations of business rules rather than of one field's form: alone, their code is the problem's.
-const RULES: [&str; 7] = [
+const RULES: [&str; 8] = [
     "ambiguous_name",
     "duplicate_product",
     "entity_required",
     "prepaid_needs_before_use",
     "timestamp_in_future",
+    "unknown_format",
     "unknown_line_item",
     "unknown_usage_product",
 ];
+
+const FORMAT_ERROR: &str = "format_error";
+const EVENT: &str = "event";
+const MAPPING: &str = "mapping";
 
 impl Problem {
     /// What a use case's error looks like; the one place that decides it.
@@ -50,6 +56,8 @@ impl Problem {
             }
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
             UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
+            UseCaseError::FormatFailed { mapping, errors } => Self::of_format_errors(*mapping, errors),
+            UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
@@ -72,6 +80,36 @@ impl Problem {
             found.actual = Some(actual.to_string());
         }
         problem
+    }
+
+    /// An error for each expression, at its place in the request's mapping; of a stored mapping, at the event that it fails on.
+    fn of_format_errors(mapping: MappingOrigin, errors: &[FormatError]) -> Self {
+        let detail = match errors {
+            [only] => only.to_string(),
+            several => format!("{} of the mapping's expressions cannot be read; see errors", several.len()),
+        };
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, FORMAT_ERROR, detail);
+        errors.iter().fold(problem, |problem, error| {
+            let path = match (mapping, &error.target) {
+                (MappingOrigin::Stored, _) | (_, FormatTarget::Event) => vec![EVENT],
+                (MappingOrigin::Submitted, field) => [vec![MAPPING], field.path()].concat(),
+            };
+            problem.with_error(&path, FORMAT_ERROR, error.to_string())
+        })
+    }
+
+    /// The same refusal of what a format made of the request's event: fields that the request doesn't have are named in
+    /// words.
+    fn about_mapped_event(mut self) -> Self {
+        for error in &mut self.errors {
+            let field = error.pointer.trim_start_matches('/').replace('/', ".");
+            error.detail = format!("{field}, as the format gives it: {}", error.detail);
+            error.pointer = pointer([EVENT]);
+        }
+        if let [only] = self.errors.as_slice() {
+            self.detail.clone_from(&only.detail);
+        }
+        self
     }
 
     fn of_violations(violations: &Violations) -> Self {
@@ -112,6 +150,8 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
             | UseCaseError::IdempotencyKeyReuse
+            | UseCaseError::FormatFailed { .. }
+            | UseCaseError::Mapped(_)
             | UseCaseError::Conflict { .. }
             | UseCaseError::Secret(_) => {}
         }
@@ -149,6 +189,7 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
         Thing::Document => "document_not_found",
         Thing::Entity => "entity_not_found",
         Thing::Event => "event_not_found",
+        Thing::Format => "usage_format_not_found",
         Thing::Organization => "organization_not_found",
         Thing::Pricing => "pricing_not_found",
         Thing::UsageProduct => "usage_product_not_found",

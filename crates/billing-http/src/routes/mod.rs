@@ -10,6 +10,7 @@ pub(crate) mod entities;
 pub(crate) mod pricings;
 pub(crate) mod service;
 pub(crate) mod usage;
+pub(crate) mod usage_formats;
 pub(crate) mod usage_products;
 
 use std::future::{Ready, ready};

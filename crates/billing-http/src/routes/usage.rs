@@ -3,12 +3,13 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::error::Thing;
-use billing_application::usage;
+use billing_application::usage::{self, FormattedUpdate};
 use billing_domain::refs::EventRef;
 
 use super::{Answer, Caller, in_path};
 use crate::body::Body;
 use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
+use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::problem::Problem;
 
 /// Takes a usage event and puts it on its document.
@@ -20,6 +21,17 @@ pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> Answer<Eve
     // Without a key there is nothing that was answered before.
     let view = taken.await?.now().ok_or_else(Problem::internal)?;
     Ok(Json(EventResultJson::from(&view)))
+}
+
+/// Takes a free-form usage event, processed by a usage format, and puts it on its document.
+#[utoipa::path(post, path = "/api/usage/event/formatted", tag = "usage", request_body = FormattedEventBody,
+    responses((status = 200, description = "The event as the format gave it, stored and on this document", body = EventJson)))]
+pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+    let report = FormattedEventBody::read(&body)?;
+    let taken = caller.run(move |services, principal| usage::record_formatted(services, principal, &report, &usage::NO_ANSWER));
+    // Without a key there is nothing that was answered before.
+    let view = taken.await?.now().ok_or_else(Problem::internal)?;
+    Ok(Json(EventJson::from(&view)))
 }
 
 /// Reads a usage event.
@@ -39,6 +51,16 @@ pub(crate) async fn update_event(caller: Caller, Body(body): Body) -> Answer<Eve
     let (event_ref, update) = EventUpdateBody::read(&body)?;
     let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
     let updated = caller.run(move |services, principal| usage::update_event(services, principal, event_ref, &update)).await?;
+    Ok(Json(EventJson::from(&updated)))
+}
+
+/// Processes another free-form event in a usage event's place; its documents follow in the same request.
+#[utoipa::path(post, path = "/api/usage/event/formatted/update", tag = "usage", request_body = FormattedUpdateBody,
+    responses((status = 200, description = "The event as it is now", body = EventJson)))]
+pub(crate) async fn update_formatted_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+    let (event_ref, format, event) = FormattedUpdateBody::read(&body)?;
+    let update = FormattedUpdate { event_ref: in_path(EventRef::parse, &event_ref, Thing::Event)?, format, event };
+    let updated = caller.run(move |services, principal| usage::update_formatted(services, principal, &update)).await?;
     Ok(Json(EventJson::from(&updated)))
 }
 

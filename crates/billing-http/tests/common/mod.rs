@@ -10,6 +10,7 @@ use actix_web::test::{TestRequest, init_service, try_call_service};
 use billing_application::{Services, StoreHandle, organizations};
 use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::ports::Store;
+use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
 use serde_json::Value;
@@ -98,6 +99,7 @@ impl Server {
             passwords: Arc::new(BcryptPasswords::with_cost(4).expect("the smallest cost")),
             keys: Arc::new(RandomKeys),
             tokens: Arc::new(signer),
+            mapper: Arc::new(RhaiMapper::new()),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");

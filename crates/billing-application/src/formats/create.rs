@@ -1,0 +1,38 @@
+//! A new format.
+
+use billing_domain::access::Principal;
+use billing_domain::format::{FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::FormatRef;
+use billing_domain::text::Line;
+
+use super::{FormatView, check, refuse_built_in};
+use crate::Services;
+use crate::catalog::inserted;
+use crate::error::{Thing, UseCaseResult};
+
+/// Makes one; without a reference it is assigned.
+///
+/// # Errors
+/// [`FormatFailed`](crate::error::UseCaseError::FormatFailed) names every expression that can't be read;
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), also for what the built-in format has.
+pub fn create_format(
+    services: &Services,
+    principal: &Principal,
+    reference: Option<FormatRef>,
+    name: Line,
+    mapping: FormatMapping,
+) -> UseCaseResult<FormatView> {
+    check(services, &mapping)?;
+    refuse_built_in(reference.as_ref(), &name)?;
+    let format_ref = reference.unwrap_or_else(|| FormatRef::assigned(services.ids.new_id()));
+    let made = FormatVersion {
+        format: UsageFormat { format_ref, name, version: 1, mapping },
+        made_at: services.now(),
+        made_by: principal.actor,
+    };
+    transact(&*services.store, Access::Write, |tx| {
+        inserted(Thing::Format, tx.insert_format(principal.organization, &made)?)?;
+        Ok(made.clone().into())
+    })
+}

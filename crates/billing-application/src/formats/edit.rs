@@ -1,0 +1,48 @@
+//! A format's next version. Events keep the version they were taken with.
+
+use billing_domain::access::Principal;
+use billing_domain::format::{FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::FormatRef;
+use billing_domain::text::Line;
+use billing_domain::violation::Violations;
+
+use super::{FormatView, check, is_built_in, refuse_built_in};
+use crate::Services;
+use crate::catalog::updated;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+
+/// Changes one: `edit` answers the new name and mapping from the present ones. An edit that changes nothing makes no
+/// version.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`], what `edit` refuses, and what [`create_format`](super::create_format) does;
+/// [`UseCaseError::Conflict`] for the built-in format.
+pub fn edit_format(
+    services: &Services,
+    principal: &Principal,
+    reference: &FormatRef,
+    edit: &dyn Fn(&UsageFormat) -> Result<(Line, FormatMapping), Violations>,
+) -> UseCaseResult<FormatView> {
+    if is_built_in(reference) {
+        let detail = "the built-in format can't be edited; create a format of your own".to_owned();
+        return Err(UseCaseError::Conflict { code: "format_built_in", detail });
+    }
+    transact(&*services.store, Access::Write, |tx| {
+        let present = tx.format(principal.organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
+        let (name, mapping) = edit(&present.format)?;
+        if name == present.format.name && mapping == present.format.mapping {
+            return Ok(present.into());
+        }
+        check(services, &mapping)?;
+        refuse_built_in(None, &name)?;
+        let version = present.format.version + 1;
+        let next = FormatVersion {
+            format: UsageFormat { format_ref: present.format.format_ref, name, version, mapping },
+            made_at: services.now(),
+            made_by: principal.actor,
+        };
+        updated(Thing::Format, tx.append_format_version(principal.organization, &next)?)?;
+        Ok(next.into())
+    })
+}

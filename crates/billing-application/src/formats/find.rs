@@ -1,0 +1,49 @@
+//! Which format a body names.
+
+use billing_domain::format::UsageFormat;
+use billing_domain::ports::Tx;
+use billing_domain::refs::{FormatRef, OrganizationId};
+use billing_domain::text::Line;
+use billing_domain::violation::Violations;
+
+use super::is_built_in;
+use crate::error::UseCaseResult;
+
+/// A format, by reference or by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedFormat {
+    /// By reference.
+    Ref(FormatRef),
+    /// By the name it has now.
+    Name(Line),
+}
+
+/// The newest version of a format that a body names.
+pub(crate) fn find_format(tx: &mut dyn Tx, organization: OrganizationId, named: &NamedFormat) -> UseCaseResult<UsageFormat> {
+    let (field, found) = match named {
+        NamedFormat::Ref(format_ref) => ("format_ref", newest_of(tx, organization, format_ref)?),
+        NamedFormat::Name(name) => ("format_name", newest_called(tx, organization, name)?),
+    };
+    let unknown = || Violations::one(&[field], "unknown_format", format!("must be the {field} of an existing usage format"));
+    Ok(found.ok_or_else(unknown)?)
+}
+
+/// The newest version of the format with a reference.
+pub(crate) fn newest_of(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    format_ref: &FormatRef,
+) -> UseCaseResult<Option<UsageFormat>> {
+    if is_built_in(format_ref) {
+        return Ok(Some(UsageFormat::built_in()));
+    }
+    Ok(tx.format(organization, format_ref)?.map(|stored| stored.format))
+}
+
+fn newest_called(tx: &mut dyn Tx, organization: OrganizationId, name: &Line) -> UseCaseResult<Option<UsageFormat>> {
+    let built_in = UsageFormat::built_in();
+    if built_in.name == *name {
+        return Ok(Some(built_in));
+    }
+    Ok(tx.format_by_name(organization, name)?.map(|stored| stored.format))
+}

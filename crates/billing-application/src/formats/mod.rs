@@ -1,0 +1,68 @@
+//! Usage formats: making them, editing them into new versions, reading and testing them. The built-in format is there
+//! in every organization; it is code, not a row.
+
+mod create;
+mod edit;
+mod find;
+mod read;
+mod test;
+
+pub use create::create_format;
+pub use edit::edit_format;
+pub use find::NamedFormat;
+pub use read::{get_format, list_formats};
+pub use test::{TestedFormat, test_format};
+
+pub(crate) use find::{find_format, newest_of};
+
+use billing_domain::access::Actor;
+use billing_domain::calendar::Timestamp;
+use billing_domain::format::{DEFAULT_FORMAT_NAME, DEFAULT_FORMAT_REF, FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::refs::FormatRef;
+use billing_domain::text::Line;
+
+use crate::Services;
+use crate::error::{MappingOrigin, Thing, UseCaseError, UseCaseResult};
+
+/// A version of a format, stored or built in.
+#[derive(Clone, Debug)]
+pub struct FormatView {
+    /// The format.
+    pub format: UsageFormat,
+    /// When this version was made, and by whom; the built-in format was made by nobody.
+    pub made: Option<(Timestamp, Actor)>,
+}
+
+impl FormatView {
+    fn built_in() -> Self {
+        Self { format: UsageFormat::built_in(), made: None }
+    }
+}
+
+impl From<FormatVersion> for FormatView {
+    fn from(stored: FormatVersion) -> Self {
+        Self { format: stored.format, made: Some((stored.made_at, stored.made_by)) }
+    }
+}
+
+fn is_built_in(reference: &FormatRef) -> bool {
+    reference.as_str() == DEFAULT_FORMAT_REF
+}
+
+/// The built-in format's reference and name are taken in every organization.
+fn refuse_built_in(reference: Option<&FormatRef>, name: &Line) -> UseCaseResult<()> {
+    let field = if reference.is_some_and(is_built_in) {
+        "format_ref"
+    } else if name.as_str() == DEFAULT_FORMAT_NAME {
+        "format_name"
+    } else {
+        return Ok(());
+    };
+    Err(UseCaseError::AlreadyExists { thing: Thing::Format, field })
+}
+
+/// Every expression of a submitted mapping can be read.
+fn check(services: &Services, mapping: &FormatMapping) -> UseCaseResult<()> {
+    let checked = services.mapper.check(mapping);
+    checked.map_err(|errors| UseCaseError::FormatFailed { mapping: MappingOrigin::Submitted, errors })
+}

@@ -1,0 +1,138 @@
+//! Formatted mode: free-form events, processed by a usage format and then taken like any other. The event as submitted
+//! and the format's version stay with what was made of them.
+
+use billing_domain::access::Principal;
+use billing_domain::format::{MappedEvent, RefOrName, UsageFormat};
+use billing_domain::patch::Patch;
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{CustomerRef, EventRef, UsageProductRef};
+use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
+
+use super::change::{EventUpdate, live_event, update_event};
+use super::read::EventView;
+use super::record::{NamedCustomer, NamedUsageProduct, NewUsageEvent, TakenUsage, record_event};
+use crate::Services;
+use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
+use crate::formats::{NamedFormat, find_format, newest_of};
+use crate::ledger::corrupt;
+
+/// A free-form event to take.
+#[derive(Clone, Debug)]
+pub struct FormattedEvent {
+    /// What processes it.
+    pub format: NamedFormat,
+    /// The text of a JSON object.
+    pub event: String,
+    /// The key it was sent with, by which repeats are known.
+    pub sent: Option<EventKey>,
+}
+
+/// A free-form event that takes another's place.
+#[derive(Clone, Debug)]
+pub struct FormattedUpdate {
+    /// Which event is changed.
+    pub event_ref: EventRef,
+    /// What processes the new one; without it, the newest version of the format that processed the one before.
+    pub format: Option<NamedFormat>,
+    /// The text of a JSON object.
+    pub event: String,
+}
+
+/// Takes a free-form event; `answer` is as for [`record_event`].
+///
+/// # Errors
+/// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Mapped`] where what it gives
+/// is refused; [`UseCaseError::Invalid`] where there is no such format.
+pub fn record_formatted(
+    services: &Services,
+    principal: &Principal,
+    report: &FormattedEvent,
+    answer: &dyn Fn(&EventView) -> String,
+) -> UseCaseResult<TakenUsage> {
+    let organization = principal.organization;
+    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
+    // Not in a transaction: evaluating takes up to 50 ms, and a writer would keep others waiting.
+    let (mapped, formatted) = apply(services, &format, &report.event)?;
+    let event = NewUsageEvent {
+        customer: customer(mapped.customer),
+        usage_product: usage_product(mapped.usage_product),
+        occurred_at: mapped.timestamp,
+        quantity: mapped.quantity,
+        report_data: mapped.report_data,
+        validations: mapped.validations,
+        formatted: Some(formatted),
+        sent: report.sent.clone(),
+    };
+    record_event(services, principal, event, answer).map_err(of_mapped)
+}
+
+/// Processes another free-form event in an event's place: timestamp, quantity, report data and checks are those of the
+/// new one alone.
+///
+/// # Errors
+/// As [`record_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
+/// processed.
+pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
+    let format = transact(&*services.store, Access::Read, |tx| {
+        let present = live_event(tx, principal, update.event_ref)?;
+        let before = latest_source(tx, principal, present)?;
+        match &update.format {
+            Some(named) => find_format(tx, principal.organization, named),
+            None => newest_of(tx, principal.organization, &before.format_ref)?
+                .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there")),
+        }
+    })?;
+    let (mapped, formatted) = apply(services, &format, &update.event)?;
+    let changes = EventUpdate {
+        occurred_at: Some(mapped.timestamp),
+        quantity: Some(mapped.quantity),
+        report_data: mapped.report_data.map_or(Patch::Clear, Patch::Set),
+        validations: mapped.validations.map_or(Patch::Clear, Patch::Set),
+        customer: Some(customer(mapped.customer)),
+        usage_product: Some(usage_product(mapped.usage_product)),
+        formatted: Some(formatted),
+    };
+    update_event(services, principal, update.event_ref, &changes).map_err(of_mapped)
+}
+
+/// How the latest revision that a format made came in. An ordinary update has none; the one before it may.
+fn latest_source(tx: &mut dyn Tx, principal: &Principal, present: UsageEvent) -> UseCaseResult<FormattedSource> {
+    if let Some(source) = present.formatted {
+        return Ok(source);
+    }
+    let superseded = tx.superseded_revisions(principal.organization, present.event_ref)?;
+    superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| UseCaseError::Conflict {
+        code: "not_a_formatted_event",
+        detail: "the event was not processed by a format; change it by an ordinary update".to_owned(),
+    })
+}
+
+fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<(MappedEvent, FormattedSource)> {
+    let failed = |error| UseCaseError::FormatFailed { mapping: MappingOrigin::Stored, errors: vec![error] };
+    let mapped = services.mapper.map(&format.mapping, event).map_err(failed)?;
+    let source =
+        FormattedSource { format_ref: format.format_ref.clone(), format_version: format.version, raw_event: event.to_owned() };
+    Ok((mapped, source))
+}
+
+/// What is refused of a mapped event stands in no field of the request.
+fn of_mapped(error: UseCaseError) -> UseCaseError {
+    match error {
+        UseCaseError::Invalid(_) | UseCaseError::NoMatch(_) => UseCaseError::Mapped(Box::new(error)),
+        other => other,
+    }
+}
+
+fn customer(named: RefOrName<CustomerRef>) -> NamedCustomer {
+    match named {
+        RefOrName::Ref(customer_ref) => NamedCustomer::Ref(customer_ref),
+        RefOrName::Name(name) => NamedCustomer::Name(name),
+    }
+}
+
+fn usage_product(named: RefOrName<UsageProductRef>) -> NamedUsageProduct {
+    match named {
+        RefOrName::Ref(usage_product_ref) => NamedUsageProduct::Ref(usage_product_ref),
+        RefOrName::Name(name) => NamedUsageProduct::Name(name),
+    }
+}
