@@ -199,6 +199,7 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
 #[cfg(test)]
 mod tests {
     use actix_web::body::MessageBody as _;
+    use billing_domain::format::{Expression, SourcePosition};
     use billing_domain::money::{AmountOutOfRange, Currency};
     use billing_domain::refs::EntityRef;
 
@@ -214,6 +215,48 @@ mod tests {
         Currency::from_code(code).expect(code)
     }
 
+    fn format_error(column: &str, expression: &str) -> FormatError {
+        FormatError {
+            target: FormatTarget::ReportColumn(column.to_owned()),
+            expression: Some(Expression::parse(expression).expect(expression)),
+            position: Some(SourcePosition { line: 1, column: 4 }),
+            reason: "it ends too soon".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_expression_that_fails_is_an_error_at_its_place_in_the_mapping() {
+        let errors = vec![format_error("a/b", "1 +"), format_error("c", "2 -")];
+        let error = |mapping| UseCaseError::FormatFailed { mapping, errors: errors.clone() };
+        let pointers = |mapping| -> Vec<String> {
+            let errors = shown(error(mapping))["errors"].as_array().expect("errors").clone();
+            errors.iter().map(|error| error["pointer"].as_str().expect("a pointer").to_owned()).collect()
+        };
+        assert_eq!(
+            pointers(MappingOrigin::Submitted),
+            ["/mapping/additional_report_data/a~1b", "/mapping/additional_report_data/c"]
+        );
+        assert_eq!(pointers(MappingOrigin::Stored), ["/event", "/event"]);
+        let problem = shown(error(MappingOrigin::Submitted));
+        assert_eq!(problem["detail"], "2 of the mapping's expressions cannot be read; see errors");
+        let detail = "additional_report_data.a/b = 1 +, line 1, column 4: it ends too soon";
+        assert_eq!((&problem["errors"][0]["detail"], &problem["errors"][0]["code"]), (&detail.into(), &"format_error".into()));
+    }
+
+    #[test]
+    fn what_is_refused_of_a_mapped_event_is_told_at_the_event() {
+        let unknown = Violations::one(&["customer_ref"], "unknown_reference", "must be the reference of an existing customer");
+        let problem = shown(UseCaseError::Mapped(Box::new(UseCaseError::Invalid(unknown))));
+        let detail = "customer_ref, as the format gives it: must be the reference of an existing customer";
+        assert_eq!((&problem["code"], &problem["detail"]), (&"validation_failed".into(), &detail.into()));
+        assert_eq!(problem["errors"][0]["pointer"], "/event");
+        let (expected, actual) = (currency("USD"), currency("EUR"));
+        let mismatch = MatchRefusal::CurrencyMismatch { expected, actual };
+        let problem = shown(UseCaseError::Mapped(Box::new(UseCaseError::NoMatch(mismatch))));
+        assert_eq!(problem["errors"][0]["pointer"], "/event");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.starts_with("validations.currency, as")), "{problem}");
+    }
+
     #[test]
     fn every_error_of_a_use_case_has_its_status_and_code() {
         let unavailable = StoreError::Unavailable("disk full".into());
@@ -226,6 +269,16 @@ mod tests {
             (UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }, 409, "already_exists"),
             (UseCaseError::NoMatch(MatchRefusal::NoMatchingContract), 422, "no_matching_contract"),
             (UseCaseError::AmountOutOfRange(AmountOutOfRange), 422, "amount_out_of_range"),
+            (
+                UseCaseError::FormatFailed { mapping: MappingOrigin::Stored, errors: vec![format_error("quantity", "1 +")] },
+                422,
+                "format_error",
+            ),
+            (
+                UseCaseError::Mapped(Box::new(UseCaseError::NoMatch(MatchRefusal::NoMatchingContract))),
+                422,
+                "no_matching_contract",
+            ),
             (UseCaseError::Conflict { code: "contract_over", detail: "it is over".to_owned() }, 409, "contract_over"),
             (UseCaseError::InvariantViolation("a secret sum"), 500, "invariant_violation"),
             (UseCaseError::Secret(SecretError::PasswordLength), 422, "password_refused"),

@@ -4,6 +4,7 @@ mod access;
 mod contracts;
 mod documents;
 mod events;
+mod formats;
 mod input;
 mod parties;
 mod pricings;

@@ -16,6 +16,8 @@ use super::super::contracts::{ContractBody, ContractJson};
 use super::super::customers::{CustomerBody, CustomerEditBody};
 use super::super::entities::{EntityBody, EntityEditBody, EntityJson};
 use super::super::events::EventBody;
+use super::super::formats::{FormatBody, FormatEditBody, FormatTestBody};
+use super::super::formatted::{FormattedEventBody, FormattedUpdateBody};
 use super::super::keys::KeyBody;
 use super::super::log_in::LogInBody;
 use super::super::party::MAX_TOKENS;
@@ -129,6 +131,10 @@ fn example_is_true<B: ToSchema, T>(read: impl Fn(&Value) -> Result<T, Violations
 #[test]
 fn every_example_of_a_request_is_taken() {
     example_is_true::<EventBody, _>(EventBody::read);
+    example_is_true::<FormatBody, _>(FormatBody::read_new);
+    example_is_true::<FormatTestBody, _>(FormatTestBody::read);
+    example_is_true::<FormattedEventBody, _>(FormattedEventBody::read);
+    example_is_true::<FormattedUpdateBody, _>(FormattedUpdateBody::read);
     example_is_true::<ContractBody, _>(ContractBody::read);
     example_is_true::<CustomerBody, _>(CustomerBody::read_new);
     example_is_true::<EntityBody, _>(EntityBody::read_new);
@@ -149,19 +155,25 @@ fn an_edit_requires_nothing_that_a_create_does() {
     assert_eq!(requires::<EntityBody>(), json(r#"["name","number_prefix"]"#));
     assert_eq!(requires::<PricingBody>(), json(r#"["name","currency"]"#));
     assert_eq!(requires::<UsageProductBody>(), json(r#"["name"]"#));
+    assert_eq!(requires::<FormatBody>(), json(r#"["format_name","mapping"]"#));
     let edits = [
         requires::<CustomerEditBody>(),
         requires::<EntityEditBody>(),
         requires::<PricingEditBody>(),
         requires::<UsageProductEditBody>(),
+        requires::<FormatEditBody>(),
     ];
-    assert_eq!(edits, [Value::Null, Value::Null, Value::Null, Value::Null]);
+    assert!(edits.iter().all(Value::is_null), "{edits:?}");
 }
 
 #[test]
 fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
     let all = [
         Described::of::<EventBody>(),
+        Described::of::<FormatBody>(),
+        Described::of::<FormatTestBody>(),
+        Described::of::<FormattedEventBody>(),
+        Described::of::<FormattedUpdateBody>(),
         Described::of::<ContractBody>(),
         Described::of::<CustomerBody>(),
         Described::of::<EntityBody>(),
@@ -189,6 +201,8 @@ fn closed_objects_are_described_as_closed() {
     let named = |described: Described, name: &str| described.named.get(name).expect(name).clone();
     let closed = [
         named(Described::of::<EventBody>(), "ValidationsBody"),
+        named(Described::of::<FormatBody>(), "MappingJson"),
+        named(Described::of::<FormatBody>(), "MappingValidationsJson"),
         named(Described::of::<ContractBody>(), "BillingCycleBody"),
         named(Described::of::<ContractBody>(), "LineItemChoice"),
         named(Described::of::<PricingBody>(), "LineItemBody"),
