@@ -177,6 +177,12 @@ fn a_key_does_what_its_scopes_say_and_no_more(database: &Database) {
         ("catalog:write", "/api/customers/", json!({"name": "New"})),
         ("catalog:write", "/api/customers/edit/acme", json!({"name": "New"})),
         ("catalog:write", "/api/usage/products/", json!({"name": "New"})),
+        (
+            "usage:write",
+            "/api/usage/event/formatted",
+            json!({"format_name": "Default Format", "event": catalog::event("acme", 1)}),
+        ),
+        ("read", "/api/usage/formats/test", json!({"format_name": "Default Format", "event": catalog::event("acme", 1)})),
         ("documents:write", "/api/billing/run", json!({"dry_run": true})),
     ];
     let mut table = Table::default();

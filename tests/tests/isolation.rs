@@ -26,6 +26,7 @@ struct Things {
     api_key_ref: String,
     contract_ref: String,
     event_ref: String,
+    formatted_event_ref: String,
     document_ref: String,
 }
 
@@ -43,16 +44,21 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         .post("/api/usage/products/", &json!({"usage_product_ref": format!("{name}-product"), "name": format!("{name} calls")}))
         .ok();
     client.post("/api/pricings/", &catalog::plan(&format!("{name}-plan"), &format!("{name}-product"))).ok();
+    let format = json!({"format_ref": format!("{name}-format"), "format_name": format!("{name} log"), "mapping": mapping()});
+    client.post("/api/usage/formats/", &format).ok();
     let contract_ref = catalog::make_contract(
         &client,
         &contract(&format!("{name}-customer"), &format!("{name}-plan"), &format!("{name}-entity")),
     );
     let result = client.post("/api/usage/event", &event(&format!("{name}-customer"), &format!("{name}-product"))).ok();
+    let formatted = formatted(&format!("{name}-format"), &format!("{name}-customer"), &format!("{name}-product"));
+    let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let things = Things {
         api_key_ref: key.api_key_ref,
         contract_ref,
         event_ref: text("event_ref"),
+        formatted_event_ref: formatted["event_ref"].as_str().expect("a reference").to_owned(),
         document_ref: text("related_document_ref"),
     };
     (client, things)
@@ -67,6 +73,20 @@ fn contract(customer: &str, pricing: &str, entity: &str) -> Value {
 
 fn event(customer: &str, product: &str) -> Value {
     json!({"timestamp": when::now(), "customer_ref": customer, "usage_product_ref": product, "quantity": 1})
+}
+
+/// A mapping that takes the default shape.
+fn mapping() -> Value {
+    json!({
+        "timestamp": "event.timestamp",
+        "customer_ref": "event.customer_ref",
+        "usage_product_ref": "event.usage_product_ref",
+        "quantity": "event.quantity",
+    })
+}
+
+fn formatted(format: &str, customer: &str, product: &str) -> Value {
+    json!({"format_ref": format, "event": event(customer, product)})
 }
 
 /// A place that takes a reference: the operation, a request with `{}` in that place, the foreign and an unknown value.
@@ -101,6 +121,22 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
         add("GET", path, None, &theirs.contract_ref, UNKNOWN_UUID);
     }
     add("GET", "/api/documents/{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/usage/formats/{}", None, "theirs-format", UNKNOWN_NAME);
+    let edit = json!({"format_name": "Taken over", "mapping": mapping()});
+    add("POST", "/api/usage/formats/edit/{}", Some(edit), "theirs-format", UNKNOWN_NAME);
+    for (field, foreign, unknown) in [("format_ref", "theirs-format", UNKNOWN_NAME), ("format_name", "theirs log", "unknown log")]
+    {
+        let tried = event("mine-customer", "mine-product");
+        add("POST", "/api/usage/formats/test", Some(json!({field: "{}", "event": tried})), foreign, unknown);
+        add("POST", "/api/usage/event/formatted", Some(json!({field: "{}", "event": tried})), foreign, unknown);
+        let update = json!({"event_ref": ours.formatted_event_ref, field: "{}", "event": tried});
+        add("POST", "/api/usage/event/formatted/update", Some(update), foreign, unknown);
+    }
+    let update = json!({"event_ref": "{}", "event": event("mine-customer", "mine-product")});
+    add("POST", "/api/usage/event/formatted/update", Some(update), &theirs.formatted_event_ref, UNKNOWN_UUID);
+    let named = |customer, product| Some(formatted("mine-format", customer, product));
+    add("POST", "/api/usage/event/formatted", named("{}", "mine-product"), customer, UNKNOWN_NAME);
+    add("POST", "/api/usage/event/formatted", named("mine-customer", "{}"), product, UNKNOWN_NAME);
     for (list, foreign) in [("customers", customer), ("entities", entity), ("usage/products", product), ("pricings", pricing)] {
         add("GET", &format!("/api/{list}/{{}}"), None, foreign, UNKNOWN_NAME);
         add("POST", &format!("/api/{list}/edit/{{}}"), Some(json!({"name": "Taken over"})), foreign, UNKNOWN_NAME);
@@ -220,7 +256,7 @@ fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
 
 /// Every list an organization has.
 fn everything(client: &Client, admin: &Client) -> Vec<String> {
-    let lists = ["documents", "customers", "entities", "usage/products", "pricings"]
+    let lists = ["documents", "customers", "entities", "usage/products", "usage/formats", "pricings"]
         .map(|list| format!("/api/{list}/filter?pageSize=1000"));
     let names = ["/api/customers/names".to_owned(), "/api/entities/names".to_owned()];
     let mut all: Vec<String> = lists.iter().chain(&names).map(|path| client.get(path).ok().to_string()).collect();

@@ -56,6 +56,7 @@ fn everything(client: &Client) -> Vec<Value> {
         "/api/customers/filter?pageSize=1000",
         "/api/entities/filter?pageSize=1000",
         "/api/usage/products/filter?pageSize=1000",
+        "/api/usage/formats/filter?pageSize=1000",
         "/api/pricings/filter?pageSize=1000",
     ];
     lists.map(|path| client.get(path).ok()).to_vec()
@@ -223,6 +224,7 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
             ("/api/customers/", "customer_not_found"),
             ("/api/entities/", "entity_not_found"),
             ("/api/usage/products/", "usage_product_not_found"),
+            ("/api/usage/formats/", "usage_format_not_found"),
             ("/api/pricings/", "pricing_not_found"),
         ] {
             // Dots lead to another path, which there isn't either.

@@ -59,7 +59,7 @@ impl Operation {
 
     /// Whether repeats of it are told apart by `Idempotency-Key`.
     pub fn takes_idempotency_key(&self) -> bool {
-        self.is_versioned() && self.method == Method::POST && self.changes_state()
+        self.is_versioned() && self.method == Method::POST
     }
 }
 
