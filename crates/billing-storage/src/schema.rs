@@ -304,6 +304,16 @@ tables! {
         body_hash -> Binary,
         answer -> Text,
     }
+    replay_log (organization_id, path, idempotency_key) {
+        organization_id -> Id,
+        path -> Text,
+        idempotency_key -> Text,
+        body_hash -> Binary,
+        status -> Integer,
+        headers -> Json,
+        body -> Binary,
+        kept_at -> Ts,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);

@@ -37,6 +37,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/ledger.rs"),
         include_str!("../src/suite/locks.rs"),
         include_str!("../src/suite/numbers.rs"),
+        include_str!("../src/suite/replay_log.rs"),
         include_str!("../src/suite/revisions.rs"),
         include_str!("../src/suite/transactions.rs"),
         include_str!("../src/suite/usage.rs"),

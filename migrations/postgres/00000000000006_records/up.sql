@@ -1,6 +1,6 @@
 -- What was answered to whom, and who did what.
 
--- Idempotency of every POST that isn't a usage event's.
+-- Requests that succeeded under an Idempotency-Key, and what they were answered; a usage event's key is beside the event.
 CREATE TABLE replay_log (
     organization_id UUID NOT NULL,
     path            TEXT COLLATE "C" NOT NULL,
@@ -8,10 +8,13 @@ CREATE TABLE replay_log (
     body_hash       BYTEA NOT NULL,
     status          INTEGER NOT NULL,
     headers         JSON NOT NULL,
-    body            TEXT NOT NULL,
-    created_at      TIMESTAMPTZ NOT NULL,
+    body            BYTEA NOT NULL,
+    kept_at         TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, path, idempotency_key)
 );
+
+-- What is seven days old is forgotten, the oldest first.
+CREATE INDEX replay_log_by_age ON replay_log (kept_at);
 
 -- Append-only, in the transaction of the change.
 CREATE TABLE audit_log (

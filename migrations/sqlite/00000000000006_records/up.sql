@@ -1,6 +1,6 @@
 -- What was answered to whom, and who did what.
 
--- Idempotency of every POST that isn't a usage event's.
+-- Requests that succeeded under an Idempotency-Key, and what they were answered; a usage event's key is beside the event.
 CREATE TABLE replay_log (
     organization_id BLOB NOT NULL,
     path            TEXT NOT NULL,
@@ -8,10 +8,13 @@ CREATE TABLE replay_log (
     body_hash       BLOB NOT NULL,
     status          INTEGER NOT NULL,
     headers         TEXT NOT NULL,
-    body            TEXT NOT NULL,
-    created_at      INTEGER NOT NULL,
+    body            BLOB NOT NULL,
+    kept_at         INTEGER NOT NULL,
     PRIMARY KEY (organization_id, path, idempotency_key)
 ) STRICT;
+
+-- What is seven days old is forgotten, the oldest first.
+CREATE INDEX replay_log_by_age ON replay_log (kept_at);
 
 -- Append-only, in the transaction of the change.
 CREATE TABLE audit_log (

@@ -11,7 +11,7 @@ pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCh
 pub use formats::UsageFormats;
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
-    EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, RollBack, Savepoints, Sessions,
+    EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, ReplayLog, RollBack, Savepoints, Sessions,
     SigningSecrets, Store, StoreError, StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, attempt, transact,
 };
 
@@ -22,6 +22,6 @@ pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
 pub use repositories::{
     MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockEventKeys, MockInspection,
-    MockNumberSeries, MockOrganizations, MockPricings, MockSessions, MockSigningSecrets, MockTokens, MockUsageEvents,
-    MockUsageProducts,
+    MockNumberSeries, MockOrganizations, MockPricings, MockReplayLog, MockSessions, MockSigningSecrets, MockTokens,
+    MockUsageEvents, MockUsageProducts,
 };

@@ -6,6 +6,8 @@
 //! - lists have a total order that doesn't change while rows are added: by creation, then by reference;
 //! - an insert that meets an existing row changes nothing and says so; it doesn't end the transaction.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::access::{Actor, AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
@@ -15,7 +17,7 @@ use crate::contract::Contract;
 use crate::document::correction::LedgerLine;
 use crate::document::linking::Slot;
 use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Payment, Settlement};
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{IdempotencyKey, KeptRequest, RequestKey};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity, Organization};
 use crate::refs::{
@@ -172,6 +174,7 @@ pub trait Tx:
     + EventKeys
     + Documents
     + NumberSeries
+    + ReplayLog
     + Inspection
 {
 }
@@ -195,6 +198,7 @@ impl<T> Tx for T where
         + EventKeys
         + Documents
         + NumberSeries
+        + ReplayLog
         + Inspection
 {
 }
@@ -1029,4 +1033,37 @@ pub trait NumberSeries {
         customer_id: CustomerId,
         contract_ref: ContractRef,
     ) -> StoreResult<u32>;
+}
+
+/// Requests that succeeded under a key, and what they were answered.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait ReplayLog {
+    /// Holds a request's key until the transaction ends, so that no two transactions hold it at a time, on whatever
+    /// server. Waits for the one that does, at most this long; `false` when that was not enough. What was kept under
+    /// the key before is seen then.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn hold_key(&mut self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> StoreResult<bool>;
+    /// What was kept under a key at this instant or later.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn kept_request(
+        &mut self,
+        organization: OrganizationId,
+        request: &RequestKey,
+        since: Timestamp,
+    ) -> StoreResult<Option<KeptRequest>>;
+    /// Keeps a request under its key, in the place of an older one. The key must be held.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()>;
+    /// Forgets what was kept before an instant, of every organization, the oldest first: about this many, because
+    /// those of one instant go together. Answers how many went.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn purge_kept_requests(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

@@ -16,6 +16,7 @@ mod numbers;
 mod organizations;
 mod parties;
 mod recount;
+mod replay_log;
 mod revisions;
 mod seals;
 mod usage;

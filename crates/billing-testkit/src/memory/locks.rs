@@ -3,15 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::idempotency::RequestKey;
 use billing_domain::ports::{Access, Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::usage::UsageKey;
 
 use super::corrupt;
 
-/// Contracts are held before documents, documents before totals and number series.
+/// Keys of requests are held before contracts, contracts before documents, documents before totals and number series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
+    RequestKeys,
     Contracts,
     Documents,
     TotalsAndNumbers,
@@ -24,6 +26,7 @@ pub(super) struct Held {
     contracts: BTreeMap<(OrganizationId, ContractRef), bool>,
     documents: BTreeMap<(OrganizationId, DocumentRef), bool>,
     totals: BTreeSet<(OrganizationId, CustomerId, UsageKey)>,
+    request_keys: BTreeSet<(OrganizationId, RequestKey)>,
 }
 
 impl Held {
@@ -31,10 +34,11 @@ impl Held {
         Self {
             access,
             forgiving,
-            stage: Stage::Contracts,
+            stage: Stage::RequestKeys,
             contracts: BTreeMap::new(),
             documents: BTreeMap::new(),
             totals: BTreeSet::new(),
+            request_keys: BTreeSet::new(),
         }
     }
 
@@ -74,6 +78,22 @@ impl Held {
 
     pub(super) fn number_series(&mut self) -> StoreResult<()> {
         self.reach(Stage::TotalsAndNumbers, false)
+    }
+
+    pub(super) fn request_key(&mut self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+        let key = (organization, request.clone());
+        let known = self.request_keys.contains(&key);
+        self.reach(Stage::RequestKeys, known)?;
+        self.request_keys.insert(key);
+        Ok(())
+    }
+
+    /// Refuses what needs the key of a request that isn't held.
+    pub(super) fn need_request_key(&self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+        if self.forgiving || self.request_keys.contains(&(organization, request.clone())) {
+            return Ok(());
+        }
+        Err(corrupt(format!("keep_request without holding {request:?}")))
     }
 
     /// Refuses what needs a contract that isn't held exclusively.
@@ -117,6 +137,7 @@ impl Held {
         }
         if stage < self.stage && !known && !self.forgiving {
             return Err(corrupt(match stage {
+                Stage::RequestKeys => "the key of a request must be held before everything else",
                 Stage::Contracts => "a contract must be held before documents, totals and number series",
                 Stage::Documents | Stage::TotalsAndNumbers => "a document must be held before totals and number series",
             }));

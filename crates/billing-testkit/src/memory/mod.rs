@@ -12,6 +12,7 @@ mod documents;
 mod formats;
 mod inspection;
 mod locks;
+mod replay_log;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,6 +25,7 @@ use billing_domain::contract::Contract;
 use billing_domain::document::correction::LedgerLine;
 use billing_domain::document::{Document, DocumentKind, Payment};
 use billing_domain::format::FormatVersion;
+use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
@@ -142,6 +144,7 @@ struct State {
     document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
     contract_numbers: BTreeMap<OrganizationId, u64>,
     numbers_in_contract: BTreeMap<(OrganizationId, CustomerId, ContractRef), u32>,
+    kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
 }
 
 /// A contract, and when it next has something to issue.

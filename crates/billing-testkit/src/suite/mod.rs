@@ -20,6 +20,7 @@ pub mod keeping;
 pub mod ledger;
 pub mod locks;
 pub mod numbers;
+pub mod replay_log;
 pub mod revisions;
 pub mod transactions;
 pub mod usage;
@@ -193,6 +194,18 @@ macro_rules! store_contract {
                 numbers_have_no_gaps_under_threads_and_roll_backs
                 contract_numbers_count_from_one_without_gaps_under_threads
                 numbers_in_a_contract_count_from_one
+            }
+            replay_log {
+                a_kept_request_comes_back_to_the_byte
+                a_kept_request_is_told_by_organization_path_and_key
+                what_was_kept_before_an_instant_does_not_come_back
+                a_request_kept_again_takes_the_place_of_the_older_one
+                a_kept_request_rolled_back_was_never_kept
+                a_key_is_held_by_one_transaction_at_a_time
+                who_held_a_key_after_another_sees_what_was_kept
+                a_key_held_twice_by_one_transaction_is_held
+                other_keys_are_held_beside_a_held_one
+                purging_forgets_the_oldest_first_and_about_as_many_as_asked
             }
             revisions {
                 a_revision_takes_the_events_place_and_the_one_before_is_kept

@@ -1,0 +1,158 @@
+//! Requests that succeeded under a key.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::idempotency::{BodyHash, KeptAnswer, KeptRequest, RequestKey};
+use billing_domain::ports::{ReplayLog, StoreResult};
+use billing_domain::refs::OrganizationId;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use sha2::{Digest as _, Sha256};
+
+use super::stored;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::replay_log;
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Connection, Transaction, with_conn};
+
+/// The first pause before another server's twin is looked for again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+/// How much later than its twin's end a request goes on, at most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+diesel::define_sql_function! {
+    /// Takes a lock of PostgreSQL's that belongs to no row, if nobody has it, until the transaction ends.
+    fn pg_try_advisory_xact_lock(key: BigInt) -> Bool;
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = replay_log)]
+struct KeptRow {
+    body_hash: Vec<u8>,
+    status: i32,
+    headers: JsonText,
+    body: Vec<u8>,
+    kept_at: Cell<Timestamp>,
+}
+
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = replay_log)]
+struct KeptColumns<'a> {
+    body_hash: &'a [u8],
+    status: i32,
+    headers: JsonText,
+    body: &'a [u8],
+    kept_at: Bound<Timestamp>,
+}
+
+impl KeptRow {
+    fn read(self, request: &RequestKey) -> StoreResult<KeptRequest> {
+        let row = Row::new("replay_log", format!("{} {:?}", request.path, request.key.as_str()));
+        Ok(KeptRequest {
+            body: BodyHash(row.checked("body_hash", self.body_hash.as_slice().try_into())?),
+            answer: KeptAnswer {
+                status: row.checked("status", u16::try_from(self.status))?,
+                headers: row.json("headers", &self.headers)?,
+                body: self.body,
+            },
+            kept_at: row.cell("kept_at", self.kept_at)?,
+        })
+    }
+}
+
+impl ReplayLog for Transaction<'_> {
+    fn hold_key(&mut self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> StoreResult<bool> {
+        // The only writer of SQLite holds every key already.
+        let Connection::Postgres(connection) = &mut self.connection else { return Ok(true) };
+        let held = hold(connection, lock_key(organization, request), wait);
+        held.map_err(|error| self.failed("replay_log", &error))
+    }
+
+    fn kept_request(
+        &mut self,
+        organization: OrganizationId,
+        request: &RequestKey,
+        since: Timestamp,
+    ) -> StoreResult<Option<KeptRequest>> {
+        let row: Option<KeptRow> = with_conn!(self, "replay_log", |conn| replay_log::table
+            .find((Bound(organization.as_uuid()), request.path.as_str(), request.key.as_str()))
+            .filter(replay_log::kept_at.ge(Bound(since)))
+            .select(KeptRow::as_select())
+            .first(conn)
+            .optional())?;
+        row.map(|row| row.read(request)).transpose()
+    }
+
+    fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()> {
+        let headers = to_json(&kept.answer.headers)?;
+        with_conn!(self, "replay_log", |conn| {
+            let columns = || KeptColumns {
+                body_hash: &kept.body.0,
+                status: i32::from(kept.answer.status),
+                headers: headers.clone(),
+                body: &kept.answer.body,
+                kept_at: Bound(kept.kept_at),
+            };
+            diesel::insert_into(replay_log::table)
+                .values((
+                    replay_log::organization_id.eq(Bound(organization.as_uuid())),
+                    replay_log::path.eq(&request.path),
+                    replay_log::idempotency_key.eq(request.key.as_str()),
+                    columns(),
+                ))
+                .on_conflict((replay_log::organization_id, replay_log::path, replay_log::idempotency_key))
+                .do_update()
+                .set(columns())
+                .execute(conn)
+        })?;
+        Ok(())
+    }
+
+    fn purge_kept_requests(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        // Not every database deletes up to a number of rows, so the instant of the last of them is looked up first.
+        let last: Option<Cell<Timestamp>> = with_conn!(self, "replay_log", |conn| replay_log::table
+            .filter(replay_log::kept_at.lt(Bound(before)))
+            .order(replay_log::kept_at)
+            .select(replay_log::kept_at)
+            .offset(i64::from(limit.max(1)) - 1)
+            .first(conn)
+            .optional())?;
+        let last = Row::new("replay_log", "by age").optional("kept_at", last)?;
+        let deleted: usize = with_conn!(self, "replay_log", |conn| match last {
+            Some(last) => diesel::delete(replay_log::table).filter(replay_log::kept_at.le(Bound(last))).execute(conn),
+            None => diesel::delete(replay_log::table).filter(replay_log::kept_at.lt(Bound(before))).execute(conn),
+        })?;
+        stored(deleted)
+    }
+}
+
+/// Asks for a lock again and again rather than waiting for it: a lock timeout would end the transaction.
+fn hold(connection: &mut PgConnection, key: i64, wait: Duration) -> QueryResult<bool> {
+    let began = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if diesel::select(pg_try_advisory_xact_lock(key)).get_result(connection)? {
+            return Ok(true);
+        }
+        let left = wait.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// A number for a key, of 64 of its SHA-256's bits. Two keys with one number only wait for each other.
+fn lock_key(organization: OrganizationId, request: &RequestKey) -> i64 {
+    let mut hash = Sha256::new();
+    hash.update(organization.as_uuid());
+    // A control character is in neither.
+    hash.update(format!("{}\0{}", request.path, request.key.as_str()));
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.finalize()[..8]);
+    i64::from_be_bytes(first)
+}
