@@ -31,7 +31,7 @@ const ROOMS: [Room; 9] = [
     },
     Room {
         name: "billing-auth",
-        may_use: "base64 bcrypt billing-domain getrandom jsonwebtoken serde sha2 subtle uuid",
+        may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken serde sha2 subtle uuid",
         never: "actix-web billing-application diesel tokio",
     },
     Room {

@@ -2,6 +2,9 @@
 //!
 //! It is safe to run at any time, on several servers at once, and again: what is issued is held and tested in
 //! the transaction that issues it. A contract that fails is reported and doesn't stop the others.
+//!
+//! In a transaction that is open already, all of it is committed together: what a contract's failure undoes is still
+//! that contract's alone.
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
@@ -74,6 +77,9 @@ pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingRepor
 fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool) -> UseCaseResult<BillingReport> {
     let now = services.now();
     let mut report = BillingReport { dry_run, ..BillingReport::default() };
+    if services.are_joined() {
+        hold_due(services, organization, now)?;
+    }
     let mut after = None;
     loop {
         let due = transact(&*services.store, Access::Read, |tx| {
@@ -81,6 +87,10 @@ fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool)
         })?;
         for contract in &due {
             if let Err(problem) = bill_contract(services, *contract, now, &mut report) {
+                // In one transaction for all, a statement that failed has undone the others' documents, too.
+                if services.are_joined() && matches!(problem, UseCaseError::Store(_)) {
+                    return Err(problem);
+                }
                 tracing::error!(contract_ref = %contract.contract_ref, error = %problem, "a contract could not be billed");
                 report.failed.push(FailedContract { contract_ref: contract.contract_ref, problem });
             }
@@ -90,6 +100,26 @@ fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool)
             None => return Ok(report),
         }
     }
+}
+
+/// Holds every contract that is due, in one order, before anything is issued: in one transaction for all, two runs that
+/// held theirs as they came to them would wait for each other's.
+fn hold_due(services: &Services, organization: Option<OrganizationId>, now: Timestamp) -> UseCaseResult<()> {
+    transact(&*services.store, Access::Write, |tx| {
+        let mut due = Vec::new();
+        loop {
+            let page = tx.contracts_due(organization, now, due.last().copied(), CONTRACTS_PER_PAGE)?;
+            if page.is_empty() {
+                break;
+            }
+            due.extend(page);
+        }
+        due.sort_by_key(|contract| contract.contract_ref);
+        for DueContract { organization, customer_id, contract_ref, .. } in due {
+            tx.lock_contract(organization, customer_id, contract_ref, Lock::Exclusive)?;
+        }
+        Ok(())
+    })
 }
 
 /// What one transaction did.

@@ -113,6 +113,12 @@ pub enum UseCaseError {
     /// The idempotency key was used for another request.
     #[error("this idempotency key was used for another request: send the same body again, or use a new key")]
     IdempotencyKeyReuse,
+    /// A request under the same key isn't done yet.
+    #[error("a request under this idempotency key is still being carried out: send it again shortly, under the same key")]
+    RequestInProgress,
+    /// Of events that are taken all or not at all, some are refused: each by its index, and why.
+    #[error("{} of the events are refused, so none is stored", .0.len())]
+    EventsRefused(Vec<(usize, UseCaseError)>),
     /// A total that isn't the sum of what it totals: stopped before it was stored.
     #[error("an invariant would be broken: {0}")]
     InvariantViolation(&'static str),

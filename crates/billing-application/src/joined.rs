@@ -50,6 +50,11 @@ impl Services<'_> {
         let store = OpenTransaction(Mutex::new(tx));
         work(&Services { store: StoreHandle::Joined(&store), ..self.clone() })
     }
+
+    /// Whether use cases run in one open transaction.
+    pub(crate) const fn are_joined(&self) -> bool {
+        matches!(self.store, StoreHandle::Joined(_))
+    }
 }
 
 /// An open transaction as a store. One use case after another runs in it, on one thread; the lock is there because a

@@ -11,6 +11,7 @@ pub mod contracts;
 pub mod documents;
 pub mod error;
 pub mod formats;
+pub mod idempotency;
 pub mod organizations;
 pub mod usage;
 pub mod verify;
@@ -21,7 +22,7 @@ mod ledger;
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, EventMapper, IdSource, KeyMaker, PasswordHasher, TokenSigner};
+use billing_domain::ports::{Clock, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
 
 pub use joined::StoreHandle;
 
@@ -42,6 +43,8 @@ pub struct Services<'s> {
     pub tokens: Arc<dyn TokenSigner>,
     /// Usage formats' expressions.
     pub mapper: Arc<dyn EventMapper>,
+    /// Answers with a secret in them.
+    pub sealer: Arc<dyn Sealer>,
     /// How long a bearer token works, in seconds.
     pub token_lifetime_seconds: i64,
 }

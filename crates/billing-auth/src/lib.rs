@@ -1,14 +1,16 @@
-//! The ports for secrets: people's passwords, random keys, bearer tokens.
+//! The ports for secrets: people's passwords, random keys, bearer tokens, sealed answers.
 //!
 //! It isn't where it is decided who may do what (that is the domain's `access`), and it keeps nothing: no
 //! store, no clock. What isn't here is on purpose: no algorithm to choose, no second hash, no cookie.
 
 mod keys;
 mod passwords;
+mod sealing;
 mod tokens;
 
 pub use keys::RandomKeys;
 pub use passwords::{BcryptPasswords, DEFAULT_COST};
+pub use sealing::AesSealer;
 pub use tokens::{JwtSigner, LEEWAY_SECONDS, MAX_TOKEN_BYTES, MIN_SECRET_BYTES};
 
 use billing_domain::ports::SecretError;

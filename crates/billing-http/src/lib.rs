@@ -2,7 +2,7 @@
 //!
 //! It knows headers, statuses, JSON keys and cookies; it holds no billing rule and no SQL. A request passes, from the
 //! outside in: `middleware` (request id, timeout, panics, problem documents, log line), the router that [`operations`]
-//! builds, its guard (credential, then version), and a handler in `routes` that extracts, calls one use case on a
+//! builds, its guard (credential, then headers), and a handler in `routes` that extracts, calls one use case on a
 //! blocking thread, and presents.
 //!
 //! ```no_run
@@ -26,6 +26,7 @@ mod query;
 mod routes;
 mod settings;
 mod state;
+mod twins;
 
 pub use app::app;
 pub use openapi::openapi_json;

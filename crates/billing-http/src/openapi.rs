@@ -2,6 +2,7 @@
 //! (credentials, headers, which refusals there are) is added from it.
 
 use actix_web::http::Method;
+use billing_domain::idempotency::MAX_KEY_CHARS;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation as Described, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -231,6 +232,15 @@ fn describe(operation: &Operation, described: &mut Described) {
         let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
         parameters.push(header("Version", "The version of the interface; V0 when left out.", version).build().into());
     }
+    if operation.takes_idempotency_key() {
+        let key = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_KEY_CHARS));
+        let does = if operation.is_carried_out_once() {
+            "Names the request: sent again with the same body, it is given the first answer again. No control characters."
+        } else {
+            "Checked, and of no effect: repeating this request doubles nothing. No control characters."
+        };
+        parameters.push(header("Idempotency-Key", does, key).build().into());
+    }
     let request_id = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
     parameters
         .push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
@@ -268,8 +278,20 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response, is_
         ("Version", operation.is_versioned(), Type::String, "The version of the interface."),
         ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
         ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
+        (
+            "Idempotency-Replayed",
+            operation.is_carried_out_once() && status == "200",
+            Type::Boolean,
+            "`true` on an answer that was given before; absent on the first.",
+        ),
         ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
         ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
+        (
+            "Retry-After",
+            operation.is_carried_out_once() && status == "409",
+            Type::Integer,
+            "With `request_in_progress`: when to come back, in seconds.",
+        ),
     ];
     for (name, _, kind, description) in all.into_iter().filter(|(_, applies, ..)| *applies) {
         let header = HeaderBuilder::new().schema(Some(ObjectBuilder::new().schema_type(kind))).description(Some(description));
@@ -281,12 +303,11 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response, is_
 fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'static str, &'static str)> {
     let needs_credential = matches!(operation.needs, Needs::Administrator | Needs::Scope(_));
     let logs_in = operation.id == "log_in";
-    let names = operation.id.starts_with("create_") || operation.id.starts_with("edit_");
-    let conflicts = names || operation.id == "update_formatted_event";
+    let once = operation.is_carried_out_once();
     let all = [
         (
             "400",
-            has_body || has_query || operation.is_versioned(),
+            has_body || has_query || operation.is_versioned() || operation.takes_idempotency_key(),
             "The request could not be read, or asks for an unsupported version",
         ),
         ("401", needs_credential || logs_in, "There is no credential, or one that is not valid"),
@@ -297,10 +318,14 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
         ),
         ("404", operation.path.contains('{'), "The reference in the path names nothing"),
         ("408", has_body, "The body did not arrive in time"),
-        ("409", conflicts, "The request is in conflict with what there is"),
+        ("409", once, "The request is in conflict with what there is, or one under the same key is still being carried out"),
         ("413", has_body, "The body is too large"),
         ("415", has_body, "The body is not plain JSON"),
-        ("422", has_body || has_query, "Fields, references or business rules refuse the request; `errors` names all of them"),
+        (
+            "422",
+            has_body || has_query || once,
+            "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another",
+        ),
         ("429", logs_in, "Too many log-ins were tried; `Retry-After` says when to come back"),
         ("500", true, "The service failed"),
         ("503", true, "The service cannot answer now; `Retry-After` says when to come back"),
@@ -353,6 +378,25 @@ mod tests {
                 assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path} {status}");
                 assert_eq!(response["content"].get(PROBLEM_JSON).is_some(), status.as_str() >= "400", "{method} {path} {status}");
             }
+        }
+    }
+
+    #[test]
+    fn every_post_takes_a_key_and_says_what_becomes_of_repeats() {
+        let document = described();
+        for (method, path, operation) in operations(&document) {
+            let parameters = operation["parameters"].as_array().expect("parameters");
+            let key = parameters.iter().find(|parameter| parameter["name"] == "Idempotency-Key");
+            assert_eq!(key.is_some(), method == "POST", "{method} {path}");
+            let Some(key) = key else { continue };
+            assert_eq!((&key["in"], &key["required"]), (&"header".into(), &false.into()), "{path}");
+            assert_eq!((&key["schema"]["minLength"], &key["schema"]["maxLength"]), (&1.into(), &255.into()), "{path}");
+            let responses = &operation["responses"];
+            assert!(responses["400"].is_object(), "{path}");
+            let replays = !path.starts_with("/auth/log");
+            assert_eq!(responses["200"]["headers"]["Idempotency-Replayed"].is_object(), replays, "{path}");
+            assert_eq!(responses["409"]["headers"]["Retry-After"].is_object(), replays, "{path}");
+            assert!(!replays || responses["422"].is_object(), "{path}");
         }
     }
 

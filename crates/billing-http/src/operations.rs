@@ -17,6 +17,9 @@ pub const VERSION: &str = "V0";
 /// Operations below this path have versions.
 pub const VERSIONED_BELOW: &str = "/api/";
 
+/// The header that names a request, so that its repeats are known.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
 /// What a caller must show to be let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
@@ -57,9 +60,15 @@ impl Operation {
         self.method != Method::GET && !QUESTIONS.contains(&self.id)
     }
 
-    /// Whether repeats of it are told apart by `Idempotency-Key`.
+    /// Whether it takes the header `Idempotency-Key`.
     pub fn takes_idempotency_key(&self) -> bool {
-        self.is_versioned() && self.method == Method::POST
+        self.method == Method::POST
+    }
+
+    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
+    /// isn't: a repeat doubles nothing, and the answer to a log-in isn't kept.
+    pub fn is_carried_out_once(&self) -> bool {
+        self.takes_idempotency_key() && matches!(self.needs, Needs::Administrator | Needs::Scope(_))
     }
 }
 

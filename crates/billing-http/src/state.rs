@@ -8,6 +8,7 @@ use billing_application::Services;
 use crate::auth::gate::LogInGate;
 use crate::problem::Problem;
 use crate::settings::HttpSettings;
+use crate::twins::TwinGate;
 
 /// What all workers share. Cloning it is cheap, and every clone is the same one: make it once per server.
 #[derive(Clone)]
@@ -17,6 +18,7 @@ struct Shared {
     services: Services<'static>,
     settings: HttpSettings,
     log_ins: LogInGate,
+    twins: TwinGate,
     stopping: AtomicBool,
 }
 
@@ -24,7 +26,7 @@ impl HttpState {
     /// The state of one server.
     pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
-        Self(Arc::new(Shared { services, settings, log_ins, stopping: AtomicBool::new(false) }))
+        Self(Arc::new(Shared { services, settings, log_ins, twins: TwinGate::default(), stopping: AtomicBool::new(false) }))
     }
 
     /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
@@ -46,5 +48,9 @@ impl HttpState {
 
     pub(crate) fn log_ins(&self) -> &LogInGate {
         &self.0.log_ins
+    }
+
+    pub(crate) fn twins(&self) -> &TwinGate {
+        &self.0.twins
     }
 }

@@ -110,19 +110,6 @@ async fn a_version_is_v0_or_left_out() {
 }
 
 #[actix_web::test]
-async fn an_idempotency_key_is_refused_rather_than_ignored() {
-    let server = Server::new();
-    let bearer = server.bearer(&ALL).await;
-    for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned() && operation.method == Method::POST) {
-        let path = operation.path.replace(['{', '}'], "");
-        let headers = [("authorization", bearer.as_str()), ("idempotency-key", "k")];
-        let reply = server.send(Method::POST, &path, &headers, Some("{}")).await;
-        assert_eq!(reply.problem(), (422, "not_supported_yet".to_owned()), "{path}");
-    }
-    assert_eq!(server.send(Method::POST, "/auth/logout", &[("idempotency-key", "k")], None).await.status, 204);
-}
-
-#[actix_web::test]
 async fn a_body_is_plain_json_of_a_limited_size() {
     let server = Server::new();
     let bearer = server.bearer(&ALL).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use billing_application::Services;
 use billing_application::access::shared_secrets;
-use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
+use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
@@ -98,6 +98,7 @@ fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret
         keys: Arc::new(RandomKeys),
         tokens: Arc::new(tokens),
         mapper: Arc::new(RhaiMapper::new()),
+        sealer: Arc::new(AesSealer),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     })
 }

@@ -1,4 +1,5 @@
-//! Runs the billing by itself: the same use case as on request, once in a while.
+//! What is done once in a while without being asked: the billing run, the same use case as on request, and forgetting
+//! the answers that are no longer given again.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -6,8 +7,9 @@ use std::time::Duration;
 
 use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
+use billing_application::idempotency::forget_old_answers;
 
-/// A thread that runs the billing until it is stopped.
+/// A thread that does it until it is stopped.
 pub(crate) struct Scheduler {
     stop: Sender<()>,
     thread: JoinHandle<()>,
@@ -19,7 +21,8 @@ impl Scheduler {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             loop {
-                run_once(&services);
+                run_billing(&services);
+                forget(&services);
                 match stopped.recv_timeout(every) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
@@ -38,7 +41,7 @@ impl Scheduler {
     }
 }
 
-fn run_once(services: &Services) {
+fn run_billing(services: &Services) {
     match run_billing_everywhere(services) {
         Ok(report) if report.issued.is_empty() && report.voided.is_empty() && report.failed.is_empty() => {}
         Ok(report) => tracing::info!(
@@ -48,5 +51,13 @@ fn run_once(services: &Services) {
             "billing run"
         ),
         Err(error) => tracing::error!(%error, "the billing run could not read what is due"),
+    }
+}
+
+fn forget(services: &Services) {
+    match forget_old_answers(services) {
+        Ok(0) => {}
+        Ok(answers) => tracing::info!(answers, "forgot answers that are no longer given again"),
+        Err(error) => tracing::error!(%error, "old answers could not be forgotten"),
     }
 }

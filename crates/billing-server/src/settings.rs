@@ -131,7 +131,7 @@ pub(crate) struct ServeSettings {
     #[arg(long, env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
     pub(crate) trusted_proxies: Vec<Network>,
 
-    /// Seconds between two billing runs; 0 for none by this server.
+    /// Seconds between two billing runs, with which answers to requests older than a week are forgotten; 0 for none by this server.
     #[arg(long, env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 

@@ -85,14 +85,14 @@ pub enum Neighbours {
 /// Makes no answer: for events without a key, which have no repeats.
 pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();
 
-/// Takes events. The outer result is the whole call's: when it is `Ok`, what was taken is durable. Where
-/// [`Neighbours::AllOrNone`] was asked for and one is refused, none is stored, whatever the results of others say.
+/// Takes events. The outer result is the whole call's: when it is `Ok`, what was taken is durable.
 ///
 /// Events with a key are taken once, whatever contract or product changes later; `answer` makes the answer that repeats
 /// get, in the transaction that stores it.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] for the call; for each event what refuses it.
+/// [`UseCaseError::Store`] for the call, and [`UseCaseError::EventsRefused`] where [`Neighbours::AllOrNone`] was asked for;
+/// for each event what refuses it.
 pub fn record_usage(
     services: &Services,
     principal: &Principal,
@@ -103,15 +103,15 @@ pub fn record_usage(
     let slice = Slice { services, principal, events, answer, now: services.now() };
     let work = |tx: &mut dyn Tx| {
         let results = slice.take(tx).map_err(Stop::Failed)?;
-        let wanted = match neighbours {
-            // With nothing taken there is nothing to commit, and what was only prepared goes too.
-            Neighbours::Unaffected => results.iter().any(Result::is_ok),
-            Neighbours::AllOrNone => results.iter().all(Result::is_ok),
-        };
-        if wanted { Ok(results) } else { Err(Stop::Refused(results)) }
+        if neighbours == Neighbours::AllOrNone && results.iter().any(Result::is_err) {
+            let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
+            return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));
+        }
+        // With nothing taken there is nothing to commit, and what was only prepared goes too.
+        if results.iter().any(Result::is_ok) { Ok(results) } else { Err(Stop::AllRefused(results)) }
     };
     match transact(&*services.store, Access::Write, work) {
-        Ok(results) | Err(Stop::Refused(results)) => Ok(results),
+        Ok(results) | Err(Stop::AllRefused(results)) => Ok(results),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
@@ -126,13 +126,13 @@ pub fn record_event(
     event: NewUsageEvent,
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<TakenUsage> {
-    let mut results = record_usage(services, principal, &[event], Neighbours::AllOrNone, answer)?;
+    let mut results = record_usage(services, principal, &[event], Neighbours::Unaffected, answer)?;
     results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")))
 }
 
 /// Why the transaction of a slice isn't committed.
 enum Stop {
-    Refused(Vec<UseCaseResult<TakenUsage>>),
+    AllRefused(Vec<UseCaseResult<TakenUsage>>),
     Failed(UseCaseError),
 }
 

@@ -12,7 +12,7 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::contract::Contract;
 use billing_domain::document::totals::usage_key;
 use billing_domain::document::{DocumentHead, DocumentState};
-use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::{Entity, NetTerms};
 use billing_domain::ports::{Lock, StoreError, Tx, attempt};
@@ -25,7 +25,11 @@ use super::read::{EventView, period_invoice};
 use super::record::{NewUsageEvent, TakenUsage};
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::idempotency::TWIN_WAIT;
 use crate::ledger::{Account, Change, corrupt, entities_of, settle};
+
+/// What the keys of events are held under, wherever the events come in.
+const EVENT_KEYS: &str = "usage events";
 
 /// Events on their way into one transaction.
 pub(super) struct Slice<'a> {
@@ -94,6 +98,7 @@ impl Slice<'_> {
     /// # Errors
     /// The store's.
     pub(super) fn take(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+        self.hold_key(tx)?;
         let names = Names::read(tx, self.principal.organization, self.events)?;
         let mut progress = Progress {
             outcomes: self.events.iter().map(|_| None).collect(),
@@ -111,6 +116,14 @@ impl Slice<'_> {
             self.settle_group(tx, account, group, &mut progress)?;
         }
         self.store(tx, progress)
+    }
+
+    /// Holds the key of an event that comes alone against a twin on another server, which waits here and nowhere else. In
+    /// a slice of many there is too much to hold: there a twin is met when the keys are kept, and the slice runs again.
+    fn hold_key(&self, tx: &mut dyn Tx) -> UseCaseResult<()> {
+        let [NewUsageEvent { sent: Some(sent), .. }] = self.events else { return Ok(()) };
+        let request = RequestKey { path: EVENT_KEYS.to_owned(), key: sent.key.clone() };
+        if tx.hold_key(self.principal.organization, &request, TWIN_WAIT)? { Ok(()) } else { Err(UseCaseError::RequestInProgress) }
     }
 
     fn resolve<'n>(&self, names: &'n Names, progress: &mut Progress<'_>) -> Result<Vec<Known<'n>>, StoreError> {

@@ -10,7 +10,7 @@ use billing_domain::access::{Actor, PasswordHash, Principal, Scopes, SecretDiges
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
-    Access, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, StoreError, TokenSigner, Tx, transact,
+    Access, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
@@ -55,6 +55,17 @@ impl TokenSigner for NoSecrets {
 
     fn verify(&self, _token: &str, _now: Timestamp) -> Result<TokenClaims, SecretError> {
         Err(SecretError::InvalidToken)
+    }
+}
+
+impl Sealer for NoSecrets {
+    /// Not sealed, but bound to secret and place.
+    fn seal(&self, secret: &str, place: &str, text: &[u8]) -> Result<Vec<u8>, SecretError> {
+        Ok([format!("{secret} {place}:").as_bytes(), text].concat())
+    }
+
+    fn open(&self, secret: &str, place: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        sealed.strip_prefix(format!("{secret} {place}:").as_bytes()).map(<[u8]>::to_vec)
     }
 }
 
@@ -120,6 +131,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         keys: Arc::new(NoSecrets),
         tokens: Arc::new(NoSecrets),
         mapper: Arc::new(RhaiMapper::new()),
+        sealer: Arc::new(NoSecrets),
         token_lifetime_seconds: 60,
     }
 }

@@ -118,6 +118,20 @@ pub trait TokenSigner: Send + Sync {
     fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims, SecretError>;
 }
 
+/// Seals texts that only who has a secret may read again.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Sealer: Send + Sync {
+    /// Encrypts a text with a secret of at least 32 random bytes, and binds it to its place. The same text gives other
+    /// bytes each time.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] without randomness, or when the library fails.
+    fn seal(&self, secret: &str, place: &str, text: &[u8]) -> Result<Vec<u8>, SecretError>;
+
+    /// The text; `None` with another secret, in another place, and for bytes that were changed.
+    fn open(&self, secret: &str, place: &str, sealed: &[u8]) -> Option<Vec<u8>>;
+}
+
 /// Evaluates usage formats. The same mapping and event give the same answer, everywhere and at any time: no
 /// clock, no randomness, no state of earlier events. Hostile expressions and events are refused within 50 ms
 /// and bounded memory; numbers are exact decimals throughout.

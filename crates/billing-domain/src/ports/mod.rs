@@ -7,7 +7,9 @@ mod environment;
 mod formats;
 mod repositories;
 
-pub use environment::{Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, SecretError, TokenSigner};
+pub use environment::{
+    Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
+};
 pub use formats::UsageFormats;
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
@@ -16,7 +18,7 @@ pub use repositories::{
 };
 
 #[cfg(feature = "mocks")]
-pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockTokenSigner};
+pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]

@@ -10,8 +10,9 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
+use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 
-use crate::operations::{Operation, VERSION};
+use crate::operations::{IDEMPOTENCY_KEY, Operation, VERSION};
 use crate::problem::Problem;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
@@ -29,19 +30,25 @@ pub(crate) async fn admit(
     if let Some(principal) = principal {
         request.extensions_mut().insert(principal);
     }
-    if let Err(problem) = check_headers(operation, request.request()) {
-        return Ok(request.error_response(problem));
+    match check_headers(operation, request.request()) {
+        Ok(Some(key)) => drop(request.extensions_mut().insert(key)),
+        Ok(None) => {}
+        Err(problem) => return Ok(request.error_response(problem)),
     }
     next.call(request).await
 }
 
-fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+/// Checks the headers that are no credential; answers the key by which the request's repeats are known.
+fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<RequestKey>, Problem> {
     if operation.is_versioned() && request.headers().get_all("version").any(|version| version != VERSION) {
         return Err(Problem::unsupported_version(SUPPORTED_VERSIONS));
     }
-    // Ignoring it would promise what isn't kept.
-    if operation.takes_idempotency_key() && request.headers().contains_key("idempotency-key") {
-        return Err(Problem::not_supported_yet("the header Idempotency-Key"));
+    let mut keys = request.headers().get_all(IDEMPOTENCY_KEY);
+    let (Some(key), true) = (keys.next(), operation.takes_idempotency_key()) else { return Ok(None) };
+    if keys.next().is_some() {
+        return Err(Problem::invalid_idempotency_key("must be sent once"));
     }
-    Ok(())
+    let text = std::str::from_utf8(key.as_bytes()).map_err(|_| Problem::invalid_idempotency_key("must be UTF-8"))?;
+    let key = IdempotencyKey::parse(text).map_err(|reason| Problem::invalid_idempotency_key(&reason.to_string()))?;
+    Ok(Some(RequestKey { path: request.path().trim_end_matches('/').to_owned(), key }))
 }

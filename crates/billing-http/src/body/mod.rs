@@ -2,7 +2,7 @@
 //!
 //! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
 
-pub(crate) mod canonical;
+mod hash;
 mod json;
 mod lines;
 
@@ -14,6 +14,7 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
+pub(crate) use hash::{KEY_MEMBER, hash, hash_of_event};
 pub(crate) use lines::Lines;
 
 use crate::middleware::Facts;

@@ -1,8 +1,7 @@
 //! Batches of usage events.
 
-use billing_application::usage::{EventView, NewUsageEvent};
+use billing_application::usage::NewUsageEvent;
 use billing_domain::violation::Violations;
-use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -45,7 +44,7 @@ pub(crate) struct BatchEventBody {
 }
 
 /// A batch as it was read: each event, or everything that is wrong with it.
-pub(crate) struct Batch {
+pub(crate) struct ReadBatch {
     pub(crate) events: Vec<Result<NewUsageEvent, Violations>>,
     pub(crate) atomic: bool,
 }
@@ -55,12 +54,12 @@ impl BatchBody {
     ///
     /// # Errors
     /// What is wrong with the batch itself; an event that is wrong is one of its events.
-    pub(crate) fn read(body: &Value) -> Result<Batch, Violations> {
+    pub(crate) fn read(body: &Value) -> Result<ReadBatch, Violations> {
         input::read(body, |fields| {
             let event = |node: Node<'_>| Some(EventBody::read_in_batch(node.json()));
             let events = fields.required("events", |node| node.list(MAX_BATCH_EVENTS, event));
             let atomic = fields.defaulted("atomic", None, false, Node::boolean);
-            Some(Batch { events: events?, atomic })
+            Some(ReadBatch { events: events?, atomic })
         })
     }
 }
@@ -82,14 +81,4 @@ pub(crate) enum BatchEventResultJson {
     Taken(EventResultJson),
     /// It was refused.
     Refused(ProblemJson<'static>),
-}
-
-/// The answer to an event in the default shape, as its repeats get it.
-pub(crate) fn event_answer(view: &EventView) -> String {
-    written(&EventResultJson::from(view))
-}
-
-/// A value of ours as JSON.
-pub(crate) fn written(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("texts and numbers under names can be written")
 }

@@ -17,9 +17,10 @@ use super::input::{self, Fields, Node};
 use super::reasons::Reason;
 use super::wire::{
     AssignedRef, CurrencyCode, ExactNumber, FreeFormEvent, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText,
+    written,
 };
 use super::words::{DocumentStateWord, EventActionWord};
-use crate::body::canonical::{KEY_MEMBER, hash_of_event};
+use crate::body::{KEY_MEMBER, hash_of_event};
 
 /// A usage event in the default shape.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
@@ -235,6 +236,16 @@ impl From<&EventView> for EventResultJson {
             related_document_numbers: joined(&view.document_numbers),
         }
     }
+}
+
+/// The answer to an event in the default shape, as its repeats get it.
+pub(crate) fn event_answer(view: &EventView) -> String {
+    written(&EventResultJson::from(view))
+}
+
+/// The answer to a free-form event, as its repeats get it.
+pub(crate) fn formatted_answer(view: &EventView) -> String {
+    written(&EventJson::from(view))
 }
 
 /// A stored usage event.

@@ -22,7 +22,7 @@ mod input;
 mod party;
 mod prices;
 mod reasons;
-mod wire;
+pub(crate) mod wire;
 pub(crate) mod words;
 
 #[cfg(test)]

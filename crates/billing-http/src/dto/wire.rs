@@ -427,3 +427,8 @@ pub(super) fn with_closed_choices(schema: RefOr<Schema>) -> RefOr<Schema> {
         other => other,
     }
 }
+
+/// A value of ours as JSON.
+pub(crate) fn written(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers under names can be written")
+}

@@ -56,9 +56,13 @@ impl Problem {
             }
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
             UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
+            UseCaseError::EventsRefused(refused) => {
+                Self::batch_refused(refused.iter().map(|(index, error)| (*index, Self::of(error))))
+            }
             UseCaseError::FormatFailed { mapping, errors } => Self::of_format_errors(*mapping, errors),
             UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
+            UseCaseError::RequestInProgress => Self::request_in_progress(),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
                 let detail = "the request would break a rule of the books; nothing was stored";
@@ -150,9 +154,11 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
             | UseCaseError::IdempotencyKeyReuse
+            | UseCaseError::EventsRefused(_)
             | UseCaseError::FormatFailed { .. }
             | UseCaseError::Mapped(_)
             | UseCaseError::Conflict { .. }
+            | UseCaseError::RequestInProgress
             | UseCaseError::Secret(_) => {}
         }
         Self::of(&error)
@@ -280,6 +286,8 @@ mod tests {
                 "no_matching_contract",
             ),
             (UseCaseError::Conflict { code: "contract_over", detail: "it is over".to_owned() }, 409, "contract_over"),
+            (UseCaseError::IdempotencyKeyReuse, 422, "idempotency_key_reuse"),
+            (UseCaseError::RequestInProgress, 409, "request_in_progress"),
             (UseCaseError::InvariantViolation("a secret sum"), 500, "invariant_violation"),
             (UseCaseError::Secret(SecretError::PasswordLength), 422, "password_refused"),
             (UseCaseError::Secret(SecretError::CommonPassword), 422, "password_refused"),

@@ -9,7 +9,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
-use billing_application::error::Thing;
+use billing_application::error::{Thing, UseCaseError};
 use billing_domain::access::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -20,6 +20,8 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
 /// When to come back after others were faster.
 const CONTENDED_RETRY_SECONDS: u64 = 1;
+/// When to come back for the answer to a request that isn't done yet.
+const IN_PROGRESS_RETRY_SECONDS: u64 = 1;
 /// When to come back to a store or a server that can't work now.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// The most errors one answer names.
@@ -162,8 +164,14 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "cross_site_request", detail)
     }
 
-    pub(crate) fn not_supported_yet(what: &str) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_supported_yet", format!("{what} is not supported yet"))
+    pub(crate) fn invalid_idempotency_key(reason: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", format!("the header Idempotency-Key {reason}"))
+    }
+
+    /// A twin isn't done yet, in this process or another.
+    pub(crate) fn request_in_progress() -> Self {
+        let detail = UseCaseError::RequestInProgress.to_string();
+        Self::new(StatusCode::CONFLICT, "request_in_progress", detail).retry_after(IN_PROGRESS_RETRY_SECONDS)
     }
 
     pub(crate) fn too_many_log_ins(retry_seconds: u64) -> Self {
@@ -227,14 +235,13 @@ impl Problem {
     }
 
     /// A batch of which nothing is stored because of some of its events, each by its index.
-    pub(crate) fn batch_refused<'p>(refused: impl Iterator<Item = (usize, &'p Self)>) -> Self {
+    pub(crate) fn batch_refused(refused: impl Iterator<Item = (usize, Self)>) -> Self {
         let (mut events, mut errors) = (0_usize, Vec::new());
         for (index, problem) in refused {
             events += 1;
             let pointer = format!("/events/{index}");
             if problem.errors.is_empty() {
-                let (code, detail) = (problem.code, problem.detail.clone());
-                errors.push(FieldProblem { pointer, code, detail, expected: None, actual: None });
+                errors.push(FieldProblem { pointer, code: problem.code, detail: problem.detail, expected: None, actual: None });
             } else {
                 let below =
                     |error: &FieldProblem| FieldProblem { pointer: format!("{pointer}{}", error.pointer), ..error.clone() };

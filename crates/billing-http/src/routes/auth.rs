@@ -1,7 +1,7 @@
 //! Log-in, log-out and API keys.
 
 use actix_session::Session;
-use actix_web::web::{Json, Path};
+use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::access;
 use billing_application::error::Thing;
@@ -9,7 +9,7 @@ use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 
-use super::{Answer, Caller, blocking, in_path, state_of};
+use super::{Caller, OnceAnswer, blocking, in_path, state_of};
 use crate::auth::credentials::{Shown, shown};
 use crate::auth::{address, session};
 use crate::body::{Body, OptionalBody};
@@ -84,10 +84,15 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<Ht
 /// Makes an API key. Its password is shown this once.
 #[utoipa::path(post, path = "/auth/keys/generate", tag = "auth", request_body(content = Option<KeyBody>),
     responses((status = 200, description = "The key and its password", body = GeneratedKeyJson)))]
-pub(crate) async fn generate_key(caller: Caller, OptionalBody(body): OptionalBody) -> Answer<GeneratedKeyJson> {
-    let request = KeyBody::read(body.as_ref())?;
-    let generated = caller.run(move |services, principal| access::generate_key(services, principal, request)).await?;
-    Ok(Json(GeneratedKeyJson::from(&generated)))
+pub(crate) async fn generate_key(caller: Caller, request: HttpRequest, OptionalBody(body): OptionalBody) -> OnceAnswer {
+    let wanted = KeyBody::read(body.as_ref())?;
+    // Only a session is let through to here; the store has no more than a hash of its id.
+    let session = session::id(&request).ok_or_else(Problem::internal)?;
+    let generated = caller
+        .once(body.as_ref())
+        .sealed_for(session)
+        .answer::<GeneratedKeyJson, _>(move |services, principal| access::generate_key(services, principal, wanted.clone()));
+    generated.await
 }
 
 /// Lists the organization's API keys by creation.

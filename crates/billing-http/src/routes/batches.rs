@@ -3,14 +3,20 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Bytes;
-use billing_application::usage::{self, Neighbours, NewUsageEvent, TakenUsage};
+use billing_application::Services;
+use billing_application::error::UseCaseResult;
+use billing_application::usage::{Neighbours, NewUsageEvent, TakenUsage, record_usage};
+use billing_domain::access::Principal;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Caller;
+use super::once::content;
 use crate::body::{BatchBody, JSON, Lines, NDJSON, read_line};
 use crate::channel::{ChannelBody, Part};
-use crate::dto::batch::{Batch, BatchBody as BatchJson, BatchResultJson, MAX_BATCH_EVENTS, event_answer, written};
-use crate::dto::events::EventBody;
+use crate::dto::batch::{BatchBody as BatchJson, BatchResultJson, MAX_BATCH_EVENTS};
+use crate::dto::events::{EventBody, event_answer};
+use crate::dto::wire::written;
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -21,7 +27,7 @@ const LINES_PER_TRANSACTION: usize = 1_000;
 /// Takes up to 10,000 usage events at once, in one transaction; each is put on its document or refused in its place.
 ///
 /// As NDJSON, events are taken and answered line by line while they arrive, several in a transaction; `atomic` is a query
-/// parameter there.
+/// parameter there. Lines that are atomic or come under an Idempotency-Key are taken in one transaction, too.
 #[utoipa::path(post, path = "/api/usage/event/batch", tag = "usage",
     params(("atomic" = Option<bool>, Query, description = "For NDJSON: whether one refused line refuses all")),
     request_body(content(
@@ -35,13 +41,20 @@ const LINES_PER_TRANSACTION: usize = 1_000;
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: BatchBody) -> Result<HttpResponse, Problem> {
     match body {
         BatchBody::Whole(body) => {
-            let results = take_whole(caller, &facts, BatchJson::read(&body)?).await?;
-            Ok(HttpResponse::Ok().content_type(JSON).body(format!("{{\"results\":[{}]}}", results.join(","))))
+            let batch = BatchJson::read(&body)?;
+            let events = batch.events.into_iter().map(|event| event.map_err(Problem::from));
+            let batch = Batch::new(events, batch.atomic, facts)?;
+            let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
+            let render = |results: &Vec<String>| Ok(content(JSON, format!("{{\"results\":[{}]}}", results.join(","))));
+            caller.once(Some(&body)).reply(take, render).await
         }
-        BatchBody::Lines(lines) if query.atomic()? => {
-            let results = take_whole(caller, &facts, all_lines(lines).await?).await?;
-            let lines: String = results.iter().flat_map(|result| [result, "\n"]).collect();
-            Ok(HttpResponse::Ok().content_type(NDJSON).body(lines))
+        BatchBody::Lines(lines) if query.atomic()? || caller.is_keyed() => {
+            let lines = all(lines).await?;
+            let body = Value::from_iter(lines.iter().map(|line| read_line(line).unwrap_or_else(|_| text(line))));
+            let batch = Batch::new(lines.iter().map(|line| read_event(line)), query.atomic()?, facts)?;
+            let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
+            let render = |results: &Vec<String>| Ok(content(NDJSON, lines_of(results)));
+            caller.once(Some(&body)).reply(take, render).await
         }
         BatchBody::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
@@ -51,27 +64,76 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
     }
 }
 
-/// Reads lines that are taken all or not at all.
-async fn all_lines(mut lines: Lines) -> Result<Batch, Problem> {
-    let arrived = lines.next(MAX_BATCH_EVENTS + 1).await?;
-    if arrived.len() > MAX_BATCH_EVENTS {
-        return Err(Problem::too_many_events(MAX_BATCH_EVENTS));
-    }
-    let events = arrived.iter().map(|line| Ok(EventBody::read_in_batch(&read_line(line)?)));
-    Ok(Batch { events: events.collect::<Result<_, Problem>>()?, atomic: true })
+/// Events that are taken in one transaction, and what is wrong with those that couldn't be read.
+struct Batch {
+    readable: Vec<NewUsageEvent>,
+    /// Each event's place: nothing for a readable one.
+    places: Vec<Option<Problem>>,
+    neighbours: Neighbours,
+    facts: Facts,
 }
 
-/// Takes a batch in one transaction, and answers what became of each event.
-async fn take_whole(caller: Caller, facts: &Facts, batch: Batch) -> Result<Vec<String>, Problem> {
-    let facts = facts.clone();
-    let events = batch.events.into_iter().map(|event| event.map_err(Problem::from)).collect();
-    let neighbours = if batch.atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
-    let results = take(caller, events, neighbours).await?;
-    let refused = || results.iter().enumerate().filter_map(|(index, result)| Some((index, result.as_ref().err()?)));
-    if batch.atomic && refused().next().is_some() {
-        return Err(Problem::batch_refused(refused()));
+impl Batch {
+    /// # Errors
+    /// Of a batch that is taken whole or not at all, the events that couldn't be read.
+    fn new(events: impl Iterator<Item = Result<NewUsageEvent, Problem>>, atomic: bool, facts: Facts) -> Result<Self, Problem> {
+        let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
+        let mut batch = Self { readable: Vec::new(), places: Vec::new(), neighbours, facts };
+        for event in events {
+            batch.places.push(event.map(|event| batch.readable.push(event)).err());
+        }
+        if atomic && batch.readable.len() < batch.places.len() {
+            let refused = batch.places.into_iter().enumerate().filter_map(|(index, problem)| Some((index, problem?)));
+            return Err(Problem::batch_refused(refused));
+        }
+        Ok(batch)
     }
-    Ok(results.into_iter().map(|result| answer(result, &facts)).collect())
+
+    /// Takes the events: a JSON text for each, in its place.
+    fn take(&self, services: &Services<'_>, principal: &Principal) -> UseCaseResult<Vec<String>> {
+        let mut taken = record_usage(services, principal, &self.readable, self.neighbours, &event_answer)?.into_iter();
+        let place = |unreadable: &Option<Problem>| match unreadable {
+            Some(problem) => self.facts.problem(problem),
+            None => match taken.next() {
+                Some(Ok(TakenUsage::Now(view))) => event_answer(&view),
+                Some(Ok(TakenUsage::Before(answer))) => answer,
+                Some(Err(refusal)) => self.facts.problem(&Problem::from(refusal)),
+                None => self.facts.problem(&Problem::internal()),
+            },
+        };
+        Ok(self.places.iter().map(place).collect())
+    }
+}
+
+impl Facts {
+    fn problem(&self, problem: &Problem) -> String {
+        written(&problem.document(&self.path, &self.request_id))
+    }
+}
+
+fn read_event(line: &[u8]) -> Result<NewUsageEvent, Problem> {
+    Ok(EventBody::read_in_batch(&read_line(line)?)?)
+}
+
+fn text(line: &[u8]) -> Value {
+    Value::String(String::from_utf8_lossy(line).into_owned())
+}
+
+fn lines_of(results: &[String]) -> String {
+    results.iter().flat_map(|result| [result, "\n"]).collect()
+}
+
+/// All lines of a body.
+async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
+    let mut all = Vec::new();
+    while all.len() <= MAX_BATCH_EVENTS {
+        let more = lines.next(MAX_BATCH_EVENTS + 1 - all.len()).await?;
+        if more.is_empty() {
+            return Ok(all);
+        }
+        all.extend(more);
+    }
+    Err(Problem::too_many_events(MAX_BATCH_EVENTS))
 }
 
 /// Takes lines while they arrive, and answers those of a transaction when it is stored.
@@ -81,7 +143,7 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
         let arrived = match lines.next(LINES_PER_TRANSACTION).await {
             Ok(arrived) => arrived,
             Err(problem) => {
-                say(&answers, [Err(problem)], &facts);
+                say(&answers, &[facts.problem(&problem)]);
                 break;
             }
         };
@@ -90,17 +152,12 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
         }
         let fits = arrived.len().min(MAX_BATCH_EVENTS - taken);
         taken += fits;
-        let events: Vec<_> = arrived[..fits].iter().map(|line| read_event(line)).collect();
-        let mut results = match take(caller.clone(), events, Neighbours::Unaffected).await {
-            Ok(results) => results,
-            // What refused the transaction is said of each of its lines.
-            Err(problem) => vec![Err(problem); fits],
-        };
+        let mut results = take_lines(caller.clone(), facts.clone(), &arrived[..fits]).await;
         let is_too_many = arrived.len() > fits;
         if is_too_many {
-            results.push(Err(Problem::too_many_events(MAX_BATCH_EVENTS)));
+            results.push(facts.problem(&Problem::too_many_events(MAX_BATCH_EVENTS)));
         }
-        if !say(&answers, results, &facts) {
+        if !say(&answers, &results) {
             return;
         }
         if is_too_many {
@@ -111,47 +168,19 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
     answers.send(Part::End).ok();
 }
 
-fn read_event(line: &[u8]) -> Result<NewUsageEvent, Problem> {
-    Ok(EventBody::read_in_batch(&read_line(line)?)?)
+/// Takes lines in one transaction; what refuses it is said of each of them.
+async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
+    let batch = match Batch::new(lines.iter().map(|line| read_event(line)), false, facts.clone()) {
+        Ok(batch) => batch,
+        Err(problem) => return vec![facts.problem(&problem); lines.len()],
+    };
+    match caller.run(move |services, principal| batch.take(services, principal)).await {
+        Ok(results) => results,
+        Err(problem) => vec![facts.problem(&problem); lines.len()],
+    }
 }
 
 /// Sends a line for each of some results; `false` when nobody listens any more.
-fn say(answers: &mpsc::UnboundedSender<Part>, results: impl IntoIterator<Item = Result<String, Problem>>, facts: &Facts) -> bool {
-    let lines: String = results.into_iter().flat_map(|result| [answer(result, facts), "\n".to_owned()]).collect();
-    answers.send(Part::Bytes(Bytes::from(lines))).is_ok()
-}
-
-fn answer(result: Result<String, Problem>, facts: &Facts) -> String {
-    result.unwrap_or_else(|problem| written(&problem.document(&facts.path, &facts.request_id)))
-}
-
-/// Takes the events that could be read, in one transaction; each has its answer or its problem, in its place. Where all or
-/// none are to be taken, one that couldn't be read is enough for none.
-async fn take(
-    caller: Caller,
-    events: Vec<Result<NewUsageEvent, Problem>>,
-    neighbours: Neighbours,
-) -> Result<Vec<Result<String, Problem>>, Problem> {
-    if neighbours == Neighbours::AllOrNone && events.iter().any(Result::is_err) {
-        return Ok(events.into_iter().map(|event| event.map(|_| String::new())).collect());
-    }
-    caller
-        .run(move |services, principal| {
-            let (mut places, mut readable) = (Vec::with_capacity(events.len()), Vec::with_capacity(events.len()));
-            for event in events {
-                places.push(event.map(|event| readable.push(event)));
-            }
-            let taken = usage::record_usage(services, principal, &readable, neighbours, &event_answer)?;
-            let mut taken = taken.into_iter();
-            let result = |place: Result<(), Problem>| {
-                place.and_then(|()| match taken.next() {
-                    Some(Ok(TakenUsage::Now(view))) => Ok(event_answer(&view)),
-                    Some(Ok(TakenUsage::Before(answer))) => Ok(answer),
-                    Some(Err(refusal)) => Err(Problem::from(refusal)),
-                    None => Err(Problem::internal()),
-                })
-            };
-            Ok(places.into_iter().map(result).collect())
-        })
-        .await
+fn say(answers: &mpsc::UnboundedSender<Part>, results: &[String]) -> bool {
+    answers.send(Part::Bytes(Bytes::from(lines_of(results)))).is_ok()
 }

@@ -7,7 +7,7 @@ use billing_application::error::Thing;
 use billing_domain::page::Page;
 use billing_domain::refs::ContractRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::{Body, OptionalBody};
 use crate::dto::contracts::{ContractBody, ContractCancelBody, ContractCreatedJson, ContractEditBody, ContractJson};
 use crate::dto::documents::DocumentJson;
@@ -17,34 +17,38 @@ use crate::query::Query;
 /// Makes a contract.
 #[utoipa::path(post, path = "/api/contracts/", tag = "contracts", request_body = ContractBody,
     responses((status = 200, description = "The contract is made", body = ContractCreatedJson)))]
-pub(crate) async fn create_contract(caller: Caller, Body(body): Body) -> Answer<ContractCreatedJson> {
+pub(crate) async fn create_contract(caller: Caller, Body(body): Body) -> OnceAnswer {
     let request = ContractBody::read(&body)?;
-    let made = caller.run(move |services, principal| contracts::create_contract(services, principal, &request)).await?;
-    Ok(Json(ContractCreatedJson::from(&made)))
+    let made = caller
+        .once(Some(&body))
+        .answer::<ContractCreatedJson, _>(move |services, principal| contracts::create_contract(services, principal, &request));
+    made.await
 }
 
 /// Changes a contract, from the current invoice or from the next.
 #[utoipa::path(post, path = "/api/contracts/edit/{contract_ref}", tag = "contracts", request_body = ContractEditBody,
     params(("contract_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The contract's newest version", body = ContractJson)))]
-pub(crate) async fn edit_contract(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<ContractJson> {
+pub(crate) async fn edit_contract(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
     let (customer_ref, edit) = ContractEditBody::read(&body)?;
-    let edited = caller.run(move |services, principal| {
+    let edited = caller.once(Some(&body)).answer::<ContractJson, _>(move |services, principal| {
         contracts::edit_contract(services, principal, contract_ref, customer_ref.as_ref(), &edit)
     });
-    Ok(Json(ContractJson::from(&edited.await?)))
+    edited.await
 }
 
 /// Cancels a contract, at the end of its current period or today.
 #[utoipa::path(post, path = "/api/contracts/cancel/{contract_ref}", tag = "contracts", request_body = Option<ContractCancelBody>,
     params(("contract_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The contract's newest version", body = ContractJson)))]
-pub(crate) async fn cancel_contract(caller: Caller, path: Path<String>, body: OptionalBody) -> Answer<ContractJson> {
+pub(crate) async fn cancel_contract(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
     let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
-    let reach = ContractCancelBody::read(body.0.as_ref())?;
-    let cancelled = caller.run(move |services, principal| contracts::cancel_contract(services, principal, contract_ref, reach));
-    Ok(Json(ContractJson::from(&cancelled.await?)))
+    let reach = ContractCancelBody::read(body.as_ref())?;
+    let cancelled = caller.once(body.as_ref()).answer::<ContractJson, _>(move |services, principal| {
+        contracts::cancel_contract(services, principal, contract_ref, reach)
+    });
+    cancelled.await
 }
 
 /// Reads a contract.

@@ -6,7 +6,7 @@ use billing_application::catalog;
 use billing_application::error::Thing;
 use billing_domain::refs::CustomerRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::problem::Problem;
@@ -15,23 +15,25 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
 /// Makes a customer.
 #[utoipa::path(post, path = "/api/customers/", tag = "catalog", request_body = CustomerBody,
     responses((status = 200, description = "The customer that was made", body = CustomerJson)))]
-pub(crate) async fn create_customer(caller: Caller, Body(body): Body) -> Answer<CustomerJson> {
+pub(crate) async fn create_customer(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (reference, wanted) = CustomerBody::read_new(&body)?;
-    let made = caller.run(move |services, principal| catalog::create_customer(services, principal, reference, wanted)).await?;
-    Ok(Json(CustomerJson::from(&made)))
+    let made = caller.once(Some(&body)).answer::<CustomerJson, _>(move |services, principal| {
+        catalog::create_customer(services, principal, reference.clone(), wanted.clone())
+    });
+    made.await
 }
 
 /// Changes a customer: fields left out are kept, null clears.
 #[utoipa::path(post, path = "/api/customers/edit/{customer_ref}", tag = "catalog", request_body = CustomerEditBody,
     params(("customer_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The changed customer", body = CustomerJson)))]
-pub(crate) async fn edit_customer(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<CustomerJson> {
+pub(crate) async fn edit_customer(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let reference = in_path(CustomerRef::parse, &path, Thing::Customer)?;
-    let edited = caller.run(move |services, principal| {
+    let edited = caller.once(Some(&body)).answer::<CustomerJson, _>(move |services, principal| {
         let edit = |present: &_| CustomerBody::read_edit(&body, &reference, present);
         catalog::edit_customer(services, principal, &reference, &edit)
     });
-    Ok(Json(CustomerJson::from(&edited.await?)))
+    edited.await
 }
 
 /// Reads a customer.

@@ -7,7 +7,7 @@ use billing_application::error::Thing;
 use billing_domain::page::Page;
 use billing_domain::refs::DocumentRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::documents::{DocumentJson, PaymentBody};
 use crate::problem::Problem;
@@ -39,30 +39,35 @@ pub(crate) async fn list_documents(caller: Caller, query: Query) -> Result<HttpR
 #[utoipa::path(post, path = "/api/documents/issue/{document_ref}", tag = "documents",
     params(("document_ref" = String, Path, description = "The draft's reference")),
     responses((status = 200, description = "The issued document", body = DocumentJson)))]
-pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> Answer<DocumentJson> {
+pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAnswer {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
-    let issued = caller.run(move |services, principal| documents::issue_document(services, principal, document_ref)).await?;
-    Ok(Json(DocumentJson::from(&issued)))
+    let issued = caller
+        .once(None)
+        .answer::<DocumentJson, _>(move |services, principal| documents::issue_document(services, principal, document_ref));
+    issued.await
 }
 
 /// Voids an unpaid issued document; a replacement bills its period again.
 #[utoipa::path(post, path = "/api/documents/void/{document_ref}", tag = "documents",
     params(("document_ref" = String, Path, description = "The document's reference")),
     responses((status = 200, description = "The void document", body = DocumentJson)))]
-pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> Answer<DocumentJson> {
+pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> OnceAnswer {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
-    let voided = caller.run(move |services, principal| documents::void_document(services, principal, document_ref)).await?;
-    Ok(Json(DocumentJson::from(&voided)))
+    let voided = caller
+        .once(None)
+        .answer::<DocumentJson, _>(move |services, principal| documents::void_document(services, principal, document_ref));
+    voided.await
 }
 
 /// Records a payment of an issued document.
 #[utoipa::path(post, path = "/api/documents/payments/{document_ref}", tag = "documents", request_body = PaymentBody,
     params(("document_ref" = String, Path, description = "The document's reference")),
     responses((status = 200, description = "The document with the payment", body = DocumentJson)))]
-pub(crate) async fn record_payment(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<DocumentJson> {
+pub(crate) async fn record_payment(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
     let payment = PaymentBody::read(&body)?;
-    let paid =
-        caller.run(move |services, principal| documents::record_payment(services, principal, document_ref, &payment)).await?;
-    Ok(Json(DocumentJson::from(&paid)))
+    let paid = caller.once(Some(&body)).answer::<DocumentJson, _>(move |services, principal| {
+        documents::record_payment(services, principal, document_ref, &payment)
+    });
+    paid.await
 }

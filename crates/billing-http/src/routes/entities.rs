@@ -6,7 +6,7 @@ use billing_application::catalog;
 use billing_application::error::Thing;
 use billing_domain::refs::EntityRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::problem::Problem;
@@ -15,23 +15,25 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
 /// Makes a supplier entity.
 #[utoipa::path(post, path = "/api/entities/", tag = "catalog", request_body = EntityBody,
     responses((status = 200, description = "The supplier entity that was made", body = EntityJson)))]
-pub(crate) async fn create_entity(caller: Caller, Body(body): Body) -> Answer<EntityJson> {
+pub(crate) async fn create_entity(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (reference, wanted) = EntityBody::read_new(&body)?;
-    let made = caller.run(move |services, principal| catalog::create_entity(services, principal, reference, wanted)).await?;
-    Ok(Json(EntityJson::from(&made)))
+    let made = caller.once(Some(&body)).answer::<EntityJson, _>(move |services, principal| {
+        catalog::create_entity(services, principal, reference.clone(), wanted.clone())
+    });
+    made.await
 }
 
 /// Changes a supplier entity: fields left out are kept, null clears.
 #[utoipa::path(post, path = "/api/entities/edit/{entity_ref}", tag = "catalog", request_body = EntityEditBody,
     params(("entity_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The changed supplier entity", body = EntityJson)))]
-pub(crate) async fn edit_entity(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<EntityJson> {
+pub(crate) async fn edit_entity(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let reference = in_path(EntityRef::parse, &path, Thing::Entity)?;
-    let edited = caller.run(move |services, principal| {
+    let edited = caller.once(Some(&body)).answer::<EntityJson, _>(move |services, principal| {
         let edit = |present: &_| EntityBody::read_edit(&body, &reference, present);
         catalog::edit_entity(services, principal, &reference, &edit)
     });
-    Ok(Json(EntityJson::from(&edited.await?)))
+    edited.await
 }
 
 /// Reads a supplier entity.

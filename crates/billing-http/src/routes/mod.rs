@@ -7,6 +7,7 @@ pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
+mod once;
 pub(crate) mod pricings;
 pub(crate) mod service;
 pub(crate) mod usage;
@@ -17,16 +18,23 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::web::Json;
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
 use billing_application::Services;
 use billing_application::error::{Thing, UseCaseResult};
 use billing_domain::access::Principal;
+use billing_domain::idempotency::RequestKey;
+use serde_json::Value;
 
 use crate::problem::Problem;
 use crate::state::HttpState;
 
+use once::Once;
+
 /// What most handlers answer.
 type Answer<T> = Result<Json<T>, Problem>;
+
+/// What handlers answer that are carried out once.
+type OnceAnswer = Result<HttpResponse, Problem>;
 
 /// Everything that no route takes.
 pub(crate) async fn unknown_route() -> Result<String, Problem> {
@@ -57,15 +65,26 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) struct Caller {
     state: HttpState,
     principal: Principal,
+    key: Option<RequestKey>,
 }
 
 impl Caller {
+    /// A request that changes something, and what it says: the same under the same key is carried out once.
+    fn once(self, body: Option<&Value>) -> Once {
+        Once::new(self.state, self.principal, self.key, body)
+    }
+
+    /// Whether the request has an Idempotency-Key.
+    pub(crate) const fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Runs a use case on the caller's behalf.
     pub(crate) async fn run<T: Send + 'static>(
         self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let Self { state, principal } = self;
+        let Self { state, principal, key: _ } = self;
         blocking(&state, move |services| work(services, &principal)).await
     }
 }
@@ -75,8 +94,8 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let principal = request.extensions().get::<Principal>().cloned();
-        let caller = principal.map(|principal| Self { state: state_of(request), principal });
+        let (principal, key) = (request.extensions().get().cloned(), request.extensions().get().cloned());
+        let caller = principal.map(|principal| Self { state: state_of(request), principal, key });
         // Only for operations that need a credential; with the table right it is always there.
         ready(caller.ok_or_else(Problem::internal))
     }

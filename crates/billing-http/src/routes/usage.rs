@@ -2,36 +2,40 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
+use billing_application::Services;
 use billing_application::error::Thing;
-use billing_application::usage::{self, FormattedUpdate};
+use billing_application::usage::{self, FormattedEvent, FormattedUpdate};
+use billing_domain::access::Principal;
 use billing_domain::refs::EventRef;
 
-use super::{Answer, Caller, in_path};
+use super::once::answer_of;
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
-use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
+use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::problem::Problem;
 
 /// Takes a usage event and puts it on its document.
 #[utoipa::path(post, path = "/api/usage/event", tag = "usage", request_body = EventBody,
     responses((status = 200, description = "The event is stored, and on this document", body = EventResultJson)))]
-pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> Answer<EventResultJson> {
+pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let event = EventBody::read(&body)?;
-    let taken = caller.run(move |services, principal| usage::record_event(services, principal, event, &usage::NO_ANSWER));
-    // Without a key there is nothing that was answered before.
-    let view = taken.await?.now().ok_or_else(Problem::internal)?;
-    Ok(Json(EventResultJson::from(&view)))
+    caller.once(Some(&body)).event(event, &body).await
 }
 
 /// Takes a free-form usage event, processed by a usage format, and puts it on its document.
 #[utoipa::path(post, path = "/api/usage/event/formatted", tag = "usage", request_body = FormattedEventBody,
     responses((status = 200, description = "The event as the format gave it, stored and on this document", body = EventJson)))]
-pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let report = FormattedEventBody::read(&body)?;
-    let taken = caller.run(move |services, principal| usage::record_formatted(services, principal, &report, &usage::NO_ANSWER));
-    // Without a key there is nothing that was answered before.
-    let view = taken.await?.now().ok_or_else(Problem::internal)?;
-    Ok(Json(EventJson::from(&view)))
+    // The event keeps its key for ever; the request is answered again without asking the format, which may have been
+    // edited and name another customer now.
+    let once = caller.once(Some(&body));
+    let report = FormattedEvent { sent: once.sent(), ..report };
+    let take = move |services: &Services<'_>, principal: &Principal| {
+        usage::record_formatted(services, principal, &report, &formatted_answer)
+    };
+    once.reply(take, |taken| Ok(answer_of(taken, formatted_answer))).await
 }
 
 /// Reads a usage event.
@@ -47,21 +51,25 @@ pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<Even
 /// Changes a usage event; its documents follow in the same request.
 #[utoipa::path(post, path = "/api/usage/event/update", tag = "usage", request_body = EventUpdateBody,
     responses((status = 200, description = "The event as it is now", body = EventJson)))]
-pub(crate) async fn update_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+pub(crate) async fn update_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (event_ref, update) = EventUpdateBody::read(&body)?;
     let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
-    let updated = caller.run(move |services, principal| usage::update_event(services, principal, event_ref, &update)).await?;
-    Ok(Json(EventJson::from(&updated)))
+    let updated = caller
+        .once(Some(&body))
+        .answer::<EventJson, _>(move |services, principal| usage::update_event(services, principal, event_ref, &update));
+    updated.await
 }
 
 /// Processes another free-form event in a usage event's place; its documents follow in the same request.
 #[utoipa::path(post, path = "/api/usage/event/formatted/update", tag = "usage", request_body = FormattedUpdateBody,
     responses((status = 200, description = "The event as it is now", body = EventJson)))]
-pub(crate) async fn update_formatted_event(caller: Caller, Body(body): Body) -> Answer<EventJson> {
+pub(crate) async fn update_formatted_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (event_ref, format, event) = FormattedUpdateBody::read(&body)?;
     let update = FormattedUpdate { event_ref: in_path(EventRef::parse, &event_ref, Thing::Event)?, format, event };
-    let updated = caller.run(move |services, principal| usage::update_formatted(services, principal, &update)).await?;
-    Ok(Json(EventJson::from(&updated)))
+    let updated = caller
+        .once(Some(&body))
+        .answer::<EventJson, _>(move |services, principal| usage::update_formatted(services, principal, &update));
+    updated.await
 }
 
 /// Deletes a usage event; its documents follow in the same request, its history stays.

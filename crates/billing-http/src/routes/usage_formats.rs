@@ -6,7 +6,7 @@ use billing_application::error::Thing;
 use billing_application::formats;
 use billing_domain::refs::FormatRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::problem::Problem;
@@ -15,23 +15,25 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
 /// Makes a usage format.
 #[utoipa::path(post, path = "/api/usage/formats/", tag = "formats", request_body = FormatBody,
     responses((status = 200, description = "The usage format that was made", body = FormatJson)))]
-pub(crate) async fn create_usage_format(caller: Caller, Body(body): Body) -> Answer<FormatJson> {
+pub(crate) async fn create_usage_format(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (reference, name, mapping) = FormatBody::read_new(&body)?;
-    let made = caller.run(move |services, principal| formats::create_format(services, principal, reference, name, mapping));
-    Ok(Json(FormatJson::from(&made.await?)))
+    let made = caller.once(Some(&body)).answer::<FormatJson, _>(move |services, principal| {
+        formats::create_format(services, principal, reference.clone(), name.clone(), mapping.clone())
+    });
+    made.await
 }
 
 /// Changes a usage format into its next version; events keep the version they were taken with.
 #[utoipa::path(post, path = "/api/usage/formats/edit/{format_ref}", tag = "formats", request_body = FormatEditBody,
     params(("format_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The changed usage format", body = FormatJson)))]
-pub(crate) async fn edit_usage_format(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<FormatJson> {
+pub(crate) async fn edit_usage_format(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let reference = in_path(FormatRef::parse, &path, Thing::Format)?;
-    let edited = caller.run(move |services, principal| {
+    let edited = caller.once(Some(&body)).answer::<FormatJson, _>(move |services, principal| {
         let edit = |present: &_| FormatBody::read_edit(&body, &reference, present);
         formats::edit_format(services, principal, &reference, &edit)
     });
-    Ok(Json(FormatJson::from(&edited.await?)))
+    edited.await
 }
 
 /// Reads a usage format.
@@ -57,8 +59,10 @@ pub(crate) async fn list_usage_formats(caller: Caller, query: Query) -> Result<H
 /// Tries a usage format, or a mapping, on an event; stores nothing.
 #[utoipa::path(post, path = "/api/usage/formats/test", tag = "formats", request_body = FormatTestBody,
     responses((status = 200, description = "What the format makes of the event", body = FormatTestJson)))]
-pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> Answer<FormatTestJson> {
+pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (tested, event) = FormatTestBody::read(&body)?;
-    let mapped = caller.run(move |services, principal| formats::test_format(services, principal, &tested, &event)).await?;
-    Ok(Json(FormatTestJson::from(&mapped)))
+    let mapped = caller
+        .once(Some(&body))
+        .answer::<FormatTestJson, _>(move |services, principal| formats::test_format(services, principal, &tested, &event));
+    mapped.await
 }

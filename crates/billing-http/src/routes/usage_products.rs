@@ -6,7 +6,7 @@ use billing_application::catalog;
 use billing_application::error::Thing;
 use billing_domain::refs::UsageProductRef;
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
@@ -15,24 +15,25 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
 /// Makes a usage product.
 #[utoipa::path(post, path = "/api/usage/products/", tag = "catalog", request_body = UsageProductBody,
     responses((status = 200, description = "The usage product that was made", body = UsageProductJson)))]
-pub(crate) async fn create_usage_product(caller: Caller, Body(body): Body) -> Answer<UsageProductJson> {
+pub(crate) async fn create_usage_product(caller: Caller, Body(body): Body) -> OnceAnswer {
     let (reference, wanted) = UsageProductBody::read_new(&body)?;
-    let made =
-        caller.run(move |services, principal| catalog::create_usage_product(services, principal, reference, wanted)).await?;
-    Ok(Json(UsageProductJson::from(&made)))
+    let made = caller.once(Some(&body)).answer::<UsageProductJson, _>(move |services, principal| {
+        catalog::create_usage_product(services, principal, reference.clone(), wanted.clone())
+    });
+    made.await
 }
 
 /// Changes a usage product: fields left out are kept, null clears.
 #[utoipa::path(post, path = "/api/usage/products/edit/{usage_product_ref}", tag = "catalog", request_body = UsageProductEditBody,
     params(("usage_product_ref" = String, Path, description = "Its reference")),
     responses((status = 200, description = "The changed usage product", body = UsageProductJson)))]
-pub(crate) async fn edit_usage_product(caller: Caller, path: Path<String>, Body(body): Body) -> Answer<UsageProductJson> {
+pub(crate) async fn edit_usage_product(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let reference = in_path(UsageProductRef::parse, &path, Thing::UsageProduct)?;
-    let edited = caller.run(move |services, principal| {
+    let edited = caller.once(Some(&body)).answer::<UsageProductJson, _>(move |services, principal| {
         let edit = |present: &_| UsageProductBody::read_edit(&body, &reference, present);
         catalog::edit_usage_product(services, principal, &reference, &edit)
     });
-    Ok(Json(UsageProductJson::from(&edited.await?)))
+    edited.await
 }
 
 /// Reads a usage product.

@@ -8,7 +8,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, init_service, try_call_service};
 use billing_application::{Services, StoreHandle, organizations};
-use billing_auth::{BcryptPasswords, JwtSigner, RandomKeys};
+use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
@@ -100,6 +100,7 @@ impl Server {
             keys: Arc::new(RandomKeys),
             tokens: Arc::new(signer),
             mapper: Arc::new(RhaiMapper::new()),
+            sealer: Arc::new(AesSealer),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");

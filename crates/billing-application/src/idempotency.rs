@@ -1,0 +1,132 @@
+//! Requests that are carried out once, however often they are sent.
+//!
+//! The caller's key is held, the use case carried out and its answer kept in one transaction, so that a repeat finds
+//! all of it or nothing: after a crash, and from another server. What a use case refuses isn't kept: it has changed
+//! nothing, and may be mended and sent again under its key.
+
+use std::time::Duration;
+
+use billing_domain::access::Principal;
+use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, KeptRequest, RequestKey};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::OrganizationId;
+
+use crate::Services;
+use crate::error::{UseCaseError, UseCaseResult};
+
+/// How long a request waits for its twin, here and on another server together.
+pub const TWIN_WAIT: Duration = Duration::from_secs(5);
+
+/// Old answers forgotten in one transaction, about: nobody waits long for it.
+const PURGED_PER_TRANSACTION: u32 = 1000;
+
+/// A request that names itself, so that its repeats are known.
+#[derive(Clone)]
+pub struct KeyedRequest {
+    /// Where it was sent, and under which key.
+    pub key: RequestKey,
+    /// What it says.
+    pub body: BodyHash,
+    /// How long to wait for a twin on another server.
+    pub wait: Duration,
+    /// For an answer that holds a secret: what only the one who may read it again has. The answer is kept sealed then.
+    pub sealed_for: Option<String>,
+}
+
+/// The answer to a request under a key.
+#[derive(Debug)]
+pub struct Reply {
+    /// The answer, the same for the first and for every repeat.
+    pub answer: KeptAnswer,
+    /// Whether it was given before.
+    pub is_repeat: bool,
+}
+
+/// Carries a request out, unless that was done under its key already, and answers what was answered then.
+/// `work` is called in the transaction that is open, and may be called again after a conflict with others.
+///
+/// # Errors
+/// The work's own, and then nothing is kept; [`UseCaseError::IdempotencyKeyReuse`] for a key that named another
+/// request; [`UseCaseError::RequestInProgress`] when a twin took too long; [`UseCaseError::Conflict`]
+/// `secret_shown_once` for a sealed answer that another must not read.
+pub fn once<T>(
+    services: &Services<'_>,
+    principal: &Principal,
+    request: &KeyedRequest,
+    render: impl Fn(&T) -> UseCaseResult<KeptAnswer>,
+    mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T>,
+) -> UseCaseResult<Reply> {
+    let organization = principal.organization;
+    transact(&*services.store, Access::Write, |tx| {
+        if !tx.hold_key(organization, &request.key, request.wait)? {
+            return Err(UseCaseError::RequestInProgress);
+        }
+        let now = services.now();
+        if let Some(kept) = tx.kept_request(organization, &request.key, now.plus_seconds(-ANSWER_KEPT_SECONDS))? {
+            return repeat(services, organization, request, kept);
+        }
+        let answer = render(&services.joined(tx, |services| work(services, principal))?)?;
+        let kept = KeptRequest { body: request.body, answer: seal(services, organization, request, &answer)?, kept_at: now };
+        tx.keep_request(organization, &request.key, &kept)?;
+        Ok(Reply { answer, is_repeat: false })
+    })
+}
+
+fn repeat(
+    services: &Services<'_>,
+    organization: OrganizationId,
+    request: &KeyedRequest,
+    kept: KeptRequest,
+) -> UseCaseResult<Reply> {
+    if kept.body != request.body {
+        return Err(UseCaseError::IdempotencyKeyReuse);
+    }
+    let answer = match &request.sealed_for {
+        None => kept.answer,
+        Some(secret) => {
+            let opened = services.sealer.open(secret, &place(organization, &request.key), &kept.answer.body);
+            KeptAnswer { body: opened.ok_or_else(shown_once)?, ..kept.answer }
+        }
+    };
+    Ok(Reply { answer, is_repeat: true })
+}
+
+fn seal(
+    services: &Services<'_>,
+    organization: OrganizationId,
+    request: &KeyedRequest,
+    answer: &KeptAnswer,
+) -> UseCaseResult<KeptAnswer> {
+    let Some(secret) = &request.sealed_for else { return Ok(answer.clone()) };
+    let body = services.sealer.seal(secret, &place(organization, &request.key), &answer.body)?;
+    Ok(KeptAnswer { body, ..answer.clone() })
+}
+
+/// Where a sealed answer belongs: it can't be opened in another one's place.
+fn place(organization: OrganizationId, request: &RequestKey) -> String {
+    format!("{organization}\n{}\n{}", request.path, request.key.as_str())
+}
+
+fn shown_once() -> UseCaseError {
+    let detail = "this request was carried out, and its secret is shown again only to the session that sent it; \
+                  delete what it made and send it again under a new Idempotency-Key";
+    UseCaseError::Conflict { code: "secret_shown_once", detail: detail.to_owned() }
+}
+
+/// Forgets the answers that are no longer given again, in every organization; answers how many there were.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn forget_old_answers(services: &Services<'_>) -> UseCaseResult<u64> {
+    let before = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let mut forgotten = 0;
+    loop {
+        let went = transact(&*services.store, Access::Write, |tx| {
+            Ok::<_, UseCaseError>(tx.purge_kept_requests(before, PURGED_PER_TRANSACTION)?)
+        })?;
+        forgotten += went;
+        if went < u64::from(PURGED_PER_TRANSACTION) {
+            return Ok(forgotten);
+        }
+    }
+}

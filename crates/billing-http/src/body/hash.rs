@@ -1,0 +1,135 @@
+//! What a body says, in 256 bits: the same for bodies that are the same as JSON. White space, the order of keys, the
+//! way a character is escaped and how a number is written make no difference; an array's order does.
+
+use billing_domain::idempotency::BodyHash;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// The hash of a body; no body has one, too, that no other has.
+pub(crate) fn hash(body: Option<&Value>) -> BodyHash {
+    let mut text = String::new();
+    if let Some(value) = body {
+        write(value, &mut text);
+    }
+    BodyHash(Sha256::digest(text.as_bytes()).into())
+}
+
+/// The member of a batch's event that names its key: it says nothing about the event.
+pub(crate) const KEY_MEMBER: &str = "idempotency_key";
+
+/// The hash of an event: the same alone and in a batch.
+pub(crate) fn hash_of_event(event: &Value) -> BodyHash {
+    match event {
+        Value::Object(members) if members.contains_key(KEY_MEMBER) => {
+            let mut members = members.clone();
+            members.shift_remove(KEY_MEMBER);
+            hash(Some(&Value::Object(members)))
+        }
+        other => hash(Some(other)),
+    }
+}
+
+/// Writes a value in its one form. The reader of bodies has bounded its depth.
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => out.push_str(&value.to_string()),
+        Value::Number(number) => write_number(&number.to_string(), out),
+        Value::Array(elements) => {
+            out.push('[');
+            for element in elements {
+                write(element, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Object(members) => write_object(members, out),
+    }
+}
+
+fn write_object(members: &Map<String, Value>, out: &mut String) {
+    let mut sorted: Vec<_> = members.iter().collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    out.push('{');
+    for (key, value) in sorted {
+        out.push_str(&Value::from(key.as_str()).to_string());
+        out.push(':');
+        write(value, out);
+        out.push(',');
+    }
+    out.push('}');
+}
+
+/// Writes a number as sign, digits without zeros around them, and exponent: `-12.50` is `-125e-1`, and so is `-0.125e2`.
+fn write_number(text: &str, out: &mut String) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        out.push('0');
+        return;
+    }
+    let zeros_behind = digits.len() - digits.trim_end_matches('0').len();
+    let shift = i128::try_from(zeros_behind).ok().zip(i128::try_from(fraction.len()).ok());
+    let shifted = shift
+        .zip(exponent.parse::<i128>().ok())
+        .and_then(|((zeros, point), exponent)| exponent.checked_add(zeros).and_then(|exponent| exponent.checked_sub(point)));
+    match shifted {
+        Some(exponent) => out.push_str(&format!("{sign}{significant}e{exponent}")),
+        // No field takes an exponent of forty digits: that it is told from its other spellings does no harm.
+        None => out.push_str(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash_of(text: &str) -> BodyHash {
+        hash(Some(&super::super::json::read(text.as_bytes()).expect(text)))
+    }
+
+    #[test]
+    fn what_is_the_same_as_json_has_the_same_hash() {
+        for (one, other) in [
+            (r#"{"a":1,"b":[true,null]}"#, " {\n\"b\" : [ true,null ] ,\t\"a\":1}"),
+            (r#"{"x":{"b":1,"a":2}}"#, r#"{"x":{"a":2,"b":1}}"#),
+            (r#""é/\n""#, r#""\u00e9\/\u000a""#),
+            (r#"{"\u0061":1}"#, r#"{"a":1}"#),
+            ("1", "1.0"),
+            ("1", "1e0"),
+            ("1", "0.1E+1"),
+            ("100", "1e2"),
+            ("100", "0.001e5"),
+            ("-12.50", "-125e-1"),
+            ("0", "-0"),
+            ("0", "0.000e99"),
+            ("18446744073709551616", "18446744073709551616.000"),
+            ("123456789012345678901234567890.10", "123456789012345678901234567890.1"),
+        ] {
+            assert_eq!(hash_of(one), hash_of(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_differs_as_json_has_another_hash() {
+        let mut texts = vec!["null", "true", "false", "0", "1", "-1", "10", "0.1", "1e1000", "1e-1000", r#""1""#, r#""""#];
+        texts.extend(["[]", "{}", "[[]]", "[1,2]", "[2,1]", "[12]", r#"["1,2"]"#, r#"{"a":1}"#, r#"{"A":1}"#, r#"{"a":"1"}"#]);
+        texts.extend([r#"{"a":null}"#, r#"{"a":1,"b":2}"#, r#"{"a":{"b":1}}"#, r#"{"a,b":1}"#, r#"["a:1"]"#, r#""true""#]);
+        texts.extend(["9007199254740992", "9007199254740993", "0.30000000000000004", "0.3"]);
+        texts.push("1e99999999999999999999999999999999999999999");
+        let mut hashes: Vec<_> = texts.iter().map(|text| hash_of(text).0).collect();
+        hashes.push(hash(None).0);
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), texts.len() + 1);
+    }
+
+    #[test]
+    fn an_event_has_the_same_hash_alone_and_in_a_batch() {
+        let event = |text: &str| hash_of_event(&super::super::json::read(text.as_bytes()).expect(text));
+        assert_eq!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":1}"#));
+        assert_ne!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":2}"#));
+    }
+}

@@ -1,0 +1,139 @@
+//! Lets one request at a time through per key, so that twins in one process wait without occupying threads and
+//! connections. Between processes, and for good, it is the store that tells them apart.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use billing_domain::idempotency::RequestKey;
+use billing_domain::refs::OrganizationId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::problem::Problem;
+
+type Slot = (OrganizationId, RequestKey);
+type Slots = Arc<Mutex<HashMap<Slot, Queue>>>;
+
+/// The requests under one key: one has its turn, the others wait for it.
+struct Queue {
+    turns: Arc<Semaphore>,
+    members: usize,
+}
+
+/// The gate of one server.
+#[derive(Clone, Default)]
+pub(crate) struct TwinGate(Slots);
+
+/// The right to carry out a request under its key; kept by the work until it is done, also when nobody waits for the
+/// answer any more.
+pub(crate) struct Turn {
+    // Given back before the place in the queue is.
+    _permit: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// A place in a queue. The last one takes the queue away with it.
+struct Place {
+    slots: Slots,
+    slot: Slot,
+}
+
+impl TwinGate {
+    /// Waits until no twin is under way.
+    pub(crate) async fn turn(&self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> Result<Turn, Problem> {
+        let (place, turns) = self.place((organization, request.clone()));
+        match tokio::time::timeout(wait, turns.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Turn { _permit: permit, _place: place }),
+            // Never closed: the inner error can't be.
+            Ok(Err(_)) | Err(_) => Err(Problem::request_in_progress()),
+        }
+    }
+
+    fn place(&self, slot: Slot) -> (Place, Arc<Semaphore>) {
+        let mut slots = locked(&self.0);
+        let queue = slots.entry(slot.clone()).or_insert_with(|| Queue { turns: Arc::new(Semaphore::new(1)), members: 0 });
+        queue.members += 1;
+        (Place { slots: Arc::clone(&self.0), slot }, Arc::clone(&queue.turns))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut slots = locked(&self.slots);
+        let Some(queue) = slots.get_mut(&self.slot) else { return };
+        queue.members -= 1;
+        if queue.members == 0 {
+            slots.remove(&self.slot);
+        }
+    }
+}
+
+/// Nothing panics while it is held, so a poisoned lock is a good one.
+fn locked(slots: &Slots) -> MutexGuard<'_, HashMap<Slot, Queue>> {
+    slots.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::idempotency::IdempotencyKey;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(5);
+
+    fn organization(n: u128) -> OrganizationId {
+        OrganizationId::from_uuid(Uuid::from_u128(n))
+    }
+
+    fn request(path: &str, key: &str) -> RequestKey {
+        RequestKey { path: path.to_owned(), key: IdempotencyKey::parse(key).expect(key) }
+    }
+
+    fn code(outcome: Result<Turn, Problem>) -> Option<&'static str> {
+        outcome.err().map(|problem| problem.code())
+    }
+
+    #[actix_web::test]
+    async fn twins_have_their_turns_one_after_the_other() {
+        let gate = TwinGate::default();
+        let (mine, wait) = (request("/a", "k"), Duration::from_secs(20));
+        let first = gate.turn(organization(1), &mine, wait).await.expect("nobody is before it");
+        let mut second = std::pin::pin!(gate.turn(organization(1), &mine, wait));
+        assert!(tokio::time::timeout(SOON, second.as_mut()).await.is_err(), "it has to wait");
+        for (organization, request) in
+            [(organization(2), &mine), (organization(1), &request("/b", "k")), (organization(1), &request("/a", "K"))]
+        {
+            assert!(gate.turn(organization, request, Duration::ZERO).await.is_ok(), "another request");
+        }
+        drop(first);
+        assert!(second.await.is_ok());
+    }
+
+    #[actix_web::test]
+    async fn who_has_waited_long_enough_is_told_so() {
+        let gate = TwinGate::default();
+        let _first = gate.turn(organization(1), &request("/a", "k"), SOON).await.expect("nobody is before it");
+        assert_eq!(code(gate.turn(organization(1), &request("/a", "k"), SOON).await), Some("request_in_progress"));
+    }
+
+    #[actix_web::test]
+    async fn nothing_is_left_of_a_request_that_is_over_however_it_ended() {
+        let gate = TwinGate::default();
+        let mine = request("/a", "k");
+        let first = gate.turn(organization(1), &mine, SOON).await.expect("nobody is before it");
+        assert!(gate.turn(organization(1), &mine, SOON).await.is_err());
+        // A client that went away while it waited.
+        let waiting = gate.turn(organization(1), &mine, Duration::from_secs(20));
+        assert!(tokio::time::timeout(SOON, waiting).await.is_err());
+        assert_eq!(locked(&gate.0).len(), 1);
+        let panicked = std::thread::spawn(move || {
+            let _turn = first;
+            panic!("as the test wants it");
+        });
+        assert!(panicked.join().is_err());
+        assert_eq!(locked(&gate.0).len(), 0);
+        assert!(gate.turn(organization(1), &mine, SOON).await.is_ok());
+        assert_eq!(locked(&gate.0).len(), 0);
+    }
+}
