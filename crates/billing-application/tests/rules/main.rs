@@ -5,6 +5,7 @@
 mod books;
 mod contracts;
 mod corrections;
+mod formatted;
 mod joined;
 mod preview;
 mod slices;
