@@ -1,12 +1,11 @@
 //! A new format.
 
 use billing_domain::access::Principal;
-use billing_domain::format::{FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
-use billing_domain::text::Line;
 
-use super::{FormatView, check, refuse_built_in};
+use super::{FormatContent, FormatView, check, refuse_built_in};
 use crate::Services;
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseResult};
@@ -20,9 +19,9 @@ pub fn create_format(
     services: &Services,
     principal: &Principal,
     reference: Option<FormatRef>,
-    name: Line,
-    mapping: FormatMapping,
+    content: FormatContent,
 ) -> UseCaseResult<FormatView> {
+    let FormatContent { name, mapping } = content;
     check(services, &mapping)?;
     refuse_built_in(reference.as_ref(), &name)?;
     let format_ref = reference.unwrap_or_else(|| FormatRef::assigned(services.ids.new_id()));

@@ -1,18 +1,17 @@
 //! A format's next version. Events keep the version they were taken with.
 
 use billing_domain::access::Principal;
-use billing_domain::format::{FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
-use billing_domain::text::Line;
 use billing_domain::violation::Violations;
 
-use super::{FormatView, check, is_built_in, refuse_built_in};
+use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
 use crate::Services;
 use crate::catalog::updated;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
-/// Changes one: `edit` answers the new name and mapping from the present ones. An edit that changes nothing makes no
+/// Changes one: `edit` answers the new content from the present one. An edit that changes nothing makes no
 /// version.
 ///
 /// # Errors
@@ -22,7 +21,7 @@ pub fn edit_format(
     services: &Services,
     principal: &Principal,
     reference: &FormatRef,
-    edit: &dyn Fn(&UsageFormat) -> Result<(Line, FormatMapping), Violations>,
+    edit: &dyn Fn(&UsageFormat) -> Result<FormatContent, Violations>,
 ) -> UseCaseResult<FormatView> {
     if is_built_in(reference) {
         let detail = "the built-in format can't be edited; create a format of your own".to_owned();
@@ -30,7 +29,7 @@ pub fn edit_format(
     }
     transact(&*services.store, Access::Write, |tx| {
         let present = tx.format(principal.organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
-        let (name, mapping) = edit(&present.format)?;
+        let FormatContent { name, mapping } = edit(&present.format)?;
         if name == present.format.name && mapping == present.format.mapping {
             return Ok(present.into());
         }

@@ -24,6 +24,15 @@ use billing_domain::text::Line;
 use crate::Services;
 use crate::error::{MappingOrigin, Thing, UseCaseError, UseCaseResult};
 
+/// What of a format is given, and may be edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatContent {
+    /// What people call it.
+    pub name: Line,
+    /// Its expressions.
+    pub mapping: FormatMapping,
+}
+
 /// A version of a format, stored or built in.
 #[derive(Clone, Debug)]
 pub struct FormatView {

@@ -1,7 +1,7 @@
 //! Formatted mode: what a format gives of an event is taken, changed and repeated like any other.
 
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::formats::{NamedFormat, create_format};
+use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
     EventUpdate, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, TakenUsage, event_history, record_formatted,
     update_event, update_formatted,
@@ -24,7 +24,8 @@ fn two_contracts() -> Books {
     books.contract(vec![requested(&dollars, "2026-02-01", "2026-12-31")]);
     let mapping = FormatMapping { currency: Some(expression(r#"get(event, "currency")"#)), ..fixtures::mapping() };
     let reference = Some(fixtures::format_ref("log"));
-    create_format(&books.bench.services, &books.bench.principal, reference, fixtures::line("Log"), mapping).expect("a format");
+    let content = FormatContent { name: fixtures::line("Log"), mapping };
+    create_format(&books.bench.services, &books.bench.principal, reference, content).expect("a format");
     books
 }
 

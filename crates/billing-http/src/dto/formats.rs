@@ -1,11 +1,10 @@
 //! Usage formats: names and mappings both ways, and the trying of one.
 
-use billing_application::formats::{FormatView, NamedFormat, TestedFormat};
+use billing_application::formats::{FormatContent, FormatView, NamedFormat, TestedFormat};
 use billing_domain::format::{
     Expression, FormatMapping, MappedEvent, Naming, RefOrName, ReportColumns, ReportMapping, UsageFormat,
 };
 use billing_domain::refs::FormatRef;
-use billing_domain::text::Line;
 use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
 use billing_domain::violation::Violations;
 use serde::Serialize;
@@ -93,12 +92,12 @@ impl FormatBody {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn read_new(body: &Value) -> Result<(Option<FormatRef>, Line, FormatMapping), Violations> {
+    pub(crate) fn read_new(body: &Value) -> Result<(Option<FormatRef>, FormatContent), Violations> {
         input::read(body, |fields| {
             let reference = fields.optional("format_ref", |node| node.parsed(FormatRef::parse));
             let name = fields.required("format_name", Node::line);
             let mapping = fields.required("mapping", mapping);
-            Some((reference, name?, mapping?))
+            Some((reference, FormatContent { name: name?, mapping: mapping? }))
         })
     }
 
@@ -106,16 +105,12 @@ impl FormatBody {
     ///
     /// # Errors
     /// Everything that is wrong with them.
-    pub(crate) fn read_edit(
-        body: &Value,
-        reference: &FormatRef,
-        present: &UsageFormat,
-    ) -> Result<(Line, FormatMapping), Violations> {
+    pub(crate) fn read_edit(body: &Value, reference: &FormatRef, present: &UsageFormat) -> Result<FormatContent, Violations> {
         input::read(body, |fields| {
             fields.unchanged("format_ref", reference.as_str());
             let name = fields.required_or("format_name", Some(&present.name), Node::line);
             let mapping = fields.required_or("mapping", Some(&present.mapping), mapping);
-            Some((name?, mapping?))
+            Some(FormatContent { name: name?, mapping: mapping? })
         })
     }
 }

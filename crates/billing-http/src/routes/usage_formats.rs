@@ -16,9 +16,9 @@ use crate::query::{DEFAULT_PAGE_SIZE, Query};
 #[utoipa::path(post, path = "/api/usage/formats/", tag = "formats", request_body = FormatBody,
     responses((status = 200, description = "The usage format that was made", body = FormatJson)))]
 pub(crate) async fn create_usage_format(caller: Caller, Body(body): Body) -> OnceAnswer {
-    let (reference, name, mapping) = FormatBody::read_new(&body)?;
+    let (reference, content) = FormatBody::read_new(&body)?;
     let made = caller.once(Some(&body)).answer::<FormatJson, _>(move |services, principal| {
-        formats::create_format(services, principal, reference.clone(), name.clone(), mapping.clone())
+        formats::create_format(services, principal, reference.clone(), content.clone())
     });
     made.await
 }

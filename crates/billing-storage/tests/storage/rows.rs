@@ -82,13 +82,16 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let w = world(test);
     let head = w.open(test, 1);
     let event = w.event(&head);
+    let format = fixtures::format("log");
     write(test, |tx| {
+        assert_eq!(tx.insert_format(w.organization, &format)?, Insertion::Done);
         tx.insert_events(w.organization, std::slice::from_ref(&event))?;
         tx.lock_usage(w.organization, w.customer.id, std::slice::from_ref(&w.key))
     });
     let customers: Reading = |tx, w, _| tx.customers(w.organization, all()).map(drop);
     let entities: Reading = |tx, w, _| tx.entities(w.organization, all()).map(drop);
     let pricings: Reading = |tx, w, _| tx.pricings(w.organization, all()).map(drop);
+    let formats: Reading = |tx, w, _| tx.formats(w.organization, 0, 10).map(drop);
     let contract: Reading = |tx, w, _| tx.contract(w.organization, w.contract.contract_ref).map(drop);
     let document: Reading = |tx, w, event| tx.document(w.organization, event.placement.document_ref).map(drop);
     let the_event: Reading = |tx, w, event| tx.event(w.organization, event.event_ref).map(drop);
@@ -97,7 +100,7 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let contract_ref = w.contract.contract_ref.to_string();
     let event_ref = event.event_ref.to_string();
     let document_ref = head.document_ref.to_string();
-    let rows: [(&str, &str, &str, Reading); 14] = [
+    let rows: [(&str, &str, &str, Reading); 17] = [
         ("customers SET name = ''", &customer, "name", customers),
         ("customers SET currency = 'XXX'", &customer, "currency", customers),
         ("customers SET net_terms = '0'", &customer, "net_terms", customers),
@@ -105,6 +108,9 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         ("customers SET tax = '100.5'", &customer, "tax", customers),
         ("entities SET time_zone = 'Mars/Base'", "main", "time_zone", entities),
         ("pricings SET line_items = '[{}]'", "api", "line_items", pricings),
+        ("usage_format_versions SET mapping = '{}'", "log/1", "mapping", formats),
+        ("usage_format_versions SET name = ''", "log/1", "name", formats),
+        ("usage_format_versions SET created_by = 'nobody'", "log/1", "created_by", formats),
         ("contracts SET version = -1", &contract_ref, "version", contract),
         ("contract_products SET terms = '{\"pricing\": 1}'", &contract_ref, "terms", contract),
         ("document_parts SET tax_rate = '-1'", &document_ref, "tax_rate", document),

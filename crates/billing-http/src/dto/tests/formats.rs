@@ -1,6 +1,6 @@
 //! Usage formats and free-form events.
 
-use billing_application::formats::{FormatView, NamedFormat, TestedFormat};
+use billing_application::formats::{FormatContent, FormatView, NamedFormat, TestedFormat};
 use billing_domain::access::Actor;
 use billing_domain::format::{MappedEvent, RefOrName, ReportMapping, UsageFormat};
 use billing_testkit::fixtures;
@@ -139,7 +139,8 @@ fn a_format_is_presented_as_it_can_be_posted_back() {
     for view in kinds.map(view).into_iter().chain([built_in]) {
         let answer = FormatJson::from(&view);
         presented(&answer);
-        let (reference, name, mapping) = FormatBody::read_new(&posted_back(&answer)).expect("it is taken");
+        let (reference, content) = FormatBody::read_new(&posted_back(&answer)).expect("it is taken");
+        let FormatContent { name, mapping } = content;
         let posted = UsageFormat { format_ref: reference.expect("a reference"), name, version: view.format.version, mapping };
         assert_eq!(posted, view.format);
     }
@@ -173,8 +174,10 @@ fn a_presented_format_has_its_version_and_who_made_it() {
 fn an_edit_keeps_what_it_leaves_out_and_replaces_the_mapping_whole() {
     let present = view(ReportMapping::Rest).format;
     let edit = |text: &str| FormatBody::read_edit(&json(text), &present.format_ref, &present);
-    assert_eq!(edit("{}").expect("kept"), (present.name.clone(), present.mapping.clone()));
-    let (name, mapping) = edit(&format!(r#"{{"format_ref": "cdn-log", "mapping": {MAPPING}}}"#)).expect("changed");
+    let kept = FormatContent { name: present.name.clone(), mapping: present.mapping.clone() };
+    assert_eq!(edit("{}").expect("kept"), kept);
+    let FormatContent { name, mapping } =
+        edit(&format!(r#"{{"format_ref": "cdn-log", "mapping": {MAPPING}}}"#)).expect("changed");
     assert_eq!((name, mapping.report_data), (present.name.clone(), ReportMapping::None));
     assert_eq!(
         refusals(edit(r#"{"format_ref": "other", "format_name": null, "mapping": null}"#)),
