@@ -119,6 +119,14 @@ pub enum UseCaseError {
     /// Of events that are taken all or not at all, some are refused: each by its index, and why.
     #[error("{} of the events are refused, so none is stored", .0.len())]
     EventsRefused(Vec<(usize, UseCaseError)>),
+    /// What was asked for is more than one answer holds.
+    #[error("{detail}")]
+    TooMuch {
+        /// A stable word for machines.
+        code: &'static str,
+        /// How much it is, and what would help.
+        detail: String,
+    },
     /// A total that isn't the sum of what it totals: stopped before it was stored.
     #[error("an invariant would be broken: {0}")]
     InvariantViolation(&'static str),

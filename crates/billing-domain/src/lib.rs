@@ -101,6 +101,8 @@ pub mod ports;
 pub mod quantity;
 pub mod rating;
 pub mod refs;
+pub mod report;
+pub mod summary;
 pub mod text;
 pub mod usage;
 pub mod violation;

@@ -17,8 +17,11 @@ use crate::url::DatabaseUrl;
 const WAL_AUTOCHECKPOINT_PAGES: u32 = 2000;
 /// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long any statement may take on PostgreSQL; a report of a million events is read in pages.
+/// How long a statement may take on PostgreSQL, unless it is a long read.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a read may take whose rows go to a reader as fast as it takes them. A last bound: who reads for others has
+/// a shorter one.
+pub(crate) const LONG_READ_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Why a connection can't be made or used.
 #[derive(Debug, thiserror::Error)]

@@ -18,6 +18,7 @@
 
 mod connect;
 mod database;
+mod events_query;
 mod failure;
 mod json;
 mod leaf;

@@ -12,7 +12,7 @@ use crate::leaf::Leaf;
 use crate::sql_types::JsonText;
 
 /// A column's value, readable or not: the query succeeds, and the row's reader says which row it was.
-#[derive(Clone, Debug, FromSqlRow)]
+#[derive(Clone, Debug, PartialEq, Eq, FromSqlRow)]
 pub(crate) struct Cell<T>(Result<T, String>);
 
 impl<T, ST, DB> FromSql<ST, DB> for Cell<T>

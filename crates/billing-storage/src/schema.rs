@@ -296,6 +296,7 @@ tables! {
         revised_at -> Ts,
         revised_by -> Text,
         deleted -> Bool,
+        billed -> Bool,
     }
     usage_event_keys (customer_id, idempotency_key) {
         customer_id -> Id,

@@ -74,10 +74,14 @@ CREATE TABLE usage_event_revisions (
     revised_at        TIMESTAMPTZ NOT NULL,
     revised_by        TEXT NOT NULL,
     deleted           BOOLEAN NOT NULL,
+    -- Whether its document was issued when the next revision was made: then it is what that document bills.
+    billed            BOOLEAN NOT NULL,
     PRIMARY KEY (event_id, customer_id, revision),
     FOREIGN KEY (event_id, customer_id) REFERENCES usage_events (event_id, customer_id),
     FOREIGN KEY (document_id, customer_id) REFERENCES documents (document_id, customer_id)
 );
+-- What an issued document bills of events that changed since.
+CREATE INDEX usage_event_revisions_billed ON usage_event_revisions (customer_id, document_id) WHERE billed;
 
 -- Kept for ever: a key has at most one effect, and its answer is repeated byte for byte.
 CREATE TABLE usage_event_keys (

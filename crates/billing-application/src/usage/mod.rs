@@ -2,15 +2,21 @@
 
 mod change;
 mod formatted;
+mod list;
 mod names;
 mod place;
 mod read;
 mod record;
+mod report;
 mod slice;
+mod summary;
 
 pub use change::{EventUpdate, delete_event, update_event};
 pub use formatted::{FormattedEvent, FormattedUpdate, record_formatted, update_formatted};
+pub use list::{EventQuery, list_events};
 pub use read::{EventAction, EventRevision, EventView, event_history, get_event};
 pub use record::{
     NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, record_event, record_usage,
 };
+pub use report::{ReportError, ReportOf, ReportSink, report_usage};
+pub use summary::{SummaryLine, summarize_usage};

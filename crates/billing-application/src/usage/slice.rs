@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::contract::Contract;
+use billing_domain::document::numbering::DocumentNumbers;
 use billing_domain::document::totals::usage_key;
 use billing_domain::document::{DocumentHead, DocumentState};
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
@@ -468,7 +469,7 @@ impl Slice<'_> {
             customer_ref: named.customer.customer_ref.clone(),
             customer_name: named.customer.profile.name.clone(),
             usage_product_name: named.product.profile.name.clone(),
-            document_numbers: vec![head.number],
+            document_numbers: DocumentNumbers::of_one(head.number),
             document_state,
             parent,
         })

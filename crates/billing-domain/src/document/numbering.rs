@@ -34,9 +34,60 @@ impl fmt::Display for DocumentNumber {
     }
 }
 
+/// The numbers of the documents that carry an event, each once; the last is the one its latest change stands on
+/// (billing rules 5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentNumbers(Vec<DocumentNumber>);
+
+impl DocumentNumbers {
+    /// Of an event that only one document carries.
+    pub fn of_one(number: DocumentNumber) -> Self {
+        Self(vec![number])
+    }
+
+    /// From the documents that the event's changes stand on, oldest change first; one that comes again moves to the
+    /// end. `None` without any.
+    pub fn in_order_of_change(changes: impl IntoIterator<Item = DocumentNumber>) -> Option<Self> {
+        let mut numbers = Vec::new();
+        for number in changes {
+            numbers.retain(|listed| *listed != number);
+            numbers.push(number);
+        }
+        (!numbers.is_empty()).then_some(Self(numbers))
+    }
+
+    /// The numbers, in order.
+    pub fn as_slice(&self) -> &[DocumentNumber] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DocumentNumbers {
+    /// Joined by `, `.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, number) in self.0.iter().enumerate() {
+            let separator = if i == 0 { "" } else { ", " };
+            write!(f, "{separator}{number}")?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_document_of_an_event_is_named_once_by_its_last_change() {
+        let prefix = NumberPrefix::parse("UB").expect("a prefix");
+        let number = |sequence| DocumentNumber { prefix: prefix.clone(), kind: DocumentKind::Debit, sequence };
+        let shown = |sequences: &[u64]| {
+            DocumentNumbers::in_order_of_change(sequences.iter().map(|n| number(*n))).map(|numbers| numbers.to_string())
+        };
+        assert_eq!(shown(&[]), None);
+        assert_eq!(shown(&[1]).as_deref(), Some("UB-DBT-1"));
+        assert_eq!(shown(&[1, 1, 2, 3, 2]).as_deref(), Some("UB-DBT-1, UB-DBT-3, UB-DBT-2"));
+    }
 
     #[test]
     fn a_number_reads_prefix_kind_sequence() {

@@ -5,12 +5,14 @@
 
 mod environment;
 mod formats;
+mod reading;
 mod repositories;
 
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
+pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use repositories::{
     Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
     EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, ReplayLog, RollBack, Savepoints, Sessions,
@@ -21,6 +23,8 @@ pub use repositories::{
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
+#[cfg(feature = "mocks")]
+pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]
 pub use repositories::{
     MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockEventKeys, MockInspection,

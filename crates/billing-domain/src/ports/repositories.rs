@@ -20,6 +20,7 @@ use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, Issue
 use crate::idempotency::{IdempotencyKey, KeptRequest, RequestKey};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity, Organization};
+use crate::ports::UsageReading;
 use crate::refs::{
     AdminRef, ApiKeyRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, EventRef, OrganizationId, PricingRef,
     ProductNo, UsageProductRef,
@@ -172,6 +173,7 @@ pub trait Tx:
     + Contracts
     + UsageEvents
     + EventKeys
+    + UsageReading
     + Documents
     + NumberSeries
     + ReplayLog
@@ -196,6 +198,7 @@ impl<T> Tx for T where
         + Contracts
         + UsageEvents
         + EventKeys
+        + UsageReading
         + Documents
         + NumberSeries
         + ReplayLog
@@ -596,16 +599,17 @@ pub trait UsageEvents {
     /// # Errors
     /// Any [`StoreError`].
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
-    /// Replaces an event by its next revision and keeps the superseded one.
+    /// Replaces an event by its next revision and keeps the superseded one, and whether the document that one stood on
+    /// was issued already.
     ///
     /// # Errors
     /// Any [`StoreError`]; [`StoreError::Contended`] when the stored revision isn't the superseded one.
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
-    /// An event's superseded revisions, oldest first.
+    /// The superseded revisions of events, by event, oldest first.
     ///
     /// # Errors
     /// Any [`StoreError`].
-    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>>;
+    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
     /// Puts all events of a document on another; their revisions stay as they are.
     ///
     /// # Errors
@@ -766,6 +770,11 @@ pub trait Documents {
     /// # Errors
     /// Any [`StoreError`].
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>>;
+    /// Those of these references that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`].
+    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>>;
     /// All that pass a filter, by creation.
     ///
     /// # Errors

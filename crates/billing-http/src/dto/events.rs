@@ -1,7 +1,6 @@
 //! Usage events, default shape in and formatted shape out.
 
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
-use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
@@ -233,7 +232,7 @@ impl From<&EventView> for EventResultJson {
         Self {
             event_ref: AssignedRef::from(view.event.event_ref),
             related_document_ref: AssignedRef::from(view.event.placement.document_ref),
-            related_document_numbers: joined(&view.document_numbers),
+            related_document_numbers: view.document_numbers.to_string(),
         }
     }
 }
@@ -303,7 +302,7 @@ impl From<&EventView> for EventJson {
         Self {
             event_ref: AssignedRef::from(event.event_ref),
             related_document_ref: AssignedRef::from(event.placement.document_ref),
-            related_document_numbers: joined(&view.document_numbers),
+            related_document_numbers: view.document_numbers.to_string(),
             related_parent_document_ref: view.parent.as_ref().map(|(parent, _)| AssignedRef::from(*parent)),
             related_parent_document_numbers: view.parent.as_ref().map(|(_, number)| number.to_string()),
             timestamp: TimestampText::from(event.occurred_at),
@@ -321,10 +320,6 @@ impl From<&EventView> for EventJson {
             event: formatted.map(FreeFormEvent::of),
         }
     }
-}
-
-fn joined(numbers: &[DocumentNumber]) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// One change of an event.

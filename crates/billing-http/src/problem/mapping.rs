@@ -61,6 +61,7 @@ impl Problem {
             }
             UseCaseError::FormatFailed { mapping, errors } => Self::of_format_errors(*mapping, errors),
             UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
+            UseCaseError::TooMuch { code, .. } => unprocessable(code),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
             UseCaseError::RequestInProgress => Self::request_in_progress(),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
@@ -157,6 +158,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::EventsRefused(_)
             | UseCaseError::FormatFailed { .. }
             | UseCaseError::Mapped(_)
+            | UseCaseError::TooMuch { .. }
             | UseCaseError::Conflict { .. }
             | UseCaseError::RequestInProgress
             | UseCaseError::Secret(_) => {}
@@ -285,6 +287,7 @@ mod tests {
                 422,
                 "no_matching_contract",
             ),
+            (UseCaseError::TooMuch { code: "too_many_rows", detail: "fewer".to_owned() }, 422, "too_many_rows"),
             (UseCaseError::Conflict { code: "contract_over", detail: "it is over".to_owned() }, 409, "contract_over"),
             (UseCaseError::IdempotencyKeyReuse, 422, "idempotency_key_reuse"),
             (UseCaseError::RequestInProgress, 409, "request_in_progress"),

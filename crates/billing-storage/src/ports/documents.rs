@@ -14,6 +14,7 @@ use diesel::prelude::*;
 use super::document_rows::{DRAFT, DocumentRow, ISSUED, UNCOLLECTIBLE, VOID};
 use super::{counted, limits};
 use crate::leaf::Leaf as _;
+use crate::one_of::one_of_ids;
 use crate::schema::{document_parts, documents};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
@@ -40,6 +41,15 @@ impl Documents for Transaction<'_> {
             .select(DocumentRow::as_select())
             .load(conn))?;
         Ok(self.with_content(rows)?.pop())
+    }
+
+    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
+        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(DocumentRow::as_select())
+            .load(conn))?;
+        self.with_content(rows)
     }
 
     fn documents(

@@ -15,6 +15,7 @@ mod ledger;
 mod numbers;
 mod organizations;
 mod parties;
+mod reading;
 mod recount;
 mod replay_log;
 mod revisions;
@@ -29,7 +30,7 @@ use billing_domain::ports::{StoreError, StoreResult};
 const MAX_BINDS: usize = 32_000;
 
 /// LIMIT and OFFSET of a page.
-fn limits(page: PageRequest) -> (i64, i64) {
+pub(crate) fn limits(page: PageRequest) -> (i64, i64) {
     (i64::from(page.size()), i64::try_from(page.offset()).unwrap_or(i64::MAX))
 }
 

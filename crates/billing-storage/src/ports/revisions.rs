@@ -6,10 +6,12 @@ use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 
+use super::document_rows::DRAFT;
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::stored;
 use crate::failure::Failure;
 use crate::on_document::{PeriodsOnDocument, Which};
+use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
@@ -43,18 +45,21 @@ impl Transaction<'_> {
         if changed == 0 {
             return Err(self.remember(Failure::Contended));
         }
-        with_conn!(self, "usage_event_revisions", |conn| diesel::insert_into(usage_event_revisions::table)
-            .values(kept)
-            .execute(conn))?;
+        let document = (Bound(superseded.placement.document_ref.as_uuid()), Bound(superseded.customer_id.as_uuid()));
+        with_conn!(self, "usage_event_revisions", |conn| {
+            let lifecycle: String = documents::table.find(document).select(documents::lifecycle).first(conn)?;
+            let billed = usage_event_revisions::billed.eq(lifecycle != DRAFT);
+            diesel::insert_into(usage_event_revisions::table).values((kept, billed)).execute(conn)
+        })?;
         Ok(())
     }
 
-    pub(super) fn revisions_of(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
+    pub(super) fn revisions_of(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
         let rows: Vec<RevisionRow> = with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
-            .filter(usage_event_revisions::event_id.eq(Bound(event_ref.as_uuid())))
+            .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .order(usage_event_revisions::revision)
+            .order((usage_event_revisions::event_id, usage_event_revisions::revision))
             .select(RevisionRow::as_select())
             .load(conn))?;
         rows.into_iter().map(RevisionRow::read).collect()

@@ -163,8 +163,8 @@ impl UsageEvents for Transaction<'_> {
         self.revise(organization, superseded, revised)
     }
 
-    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
-        self.revisions_of(organization, event_ref)
+    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+        self.revisions_of(organization, events)
     }
 
     fn move_events(

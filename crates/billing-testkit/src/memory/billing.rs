@@ -5,17 +5,19 @@ use std::sync::Arc;
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
-use billing_domain::document::DocumentKind;
+use billing_domain::document::{DocumentKind, Lifecycle};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Contracts, DueContract, EventKeys, Lock, NumberSeries, StoreError, StoreResult, UsageEvents};
+use billing_domain::ports::{
+    Contracts, Documents as _, DueContract, EventKeys, Lock, NumberSeries, StoreError, StoreResult, UsageEvents,
+};
 use billing_domain::refs::{
     ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
 };
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 
-use super::{MemoryTx, StoredContract, corrupt, page, sorted};
+use super::{MemoryTx, StoredContract, Superseded, corrupt, page, sorted};
 
 impl MemoryTx {
     fn contract_of(
@@ -197,18 +199,20 @@ impl UsageEvents for MemoryTx {
     }
 
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
+        let document = self.document(organization, superseded.placement.document_ref)?;
+        let billed = document.is_some_and(|document| !matches!(document.lifecycle, Lifecycle::Draft));
         let mut rows = self.state.events.of_mut(organization);
         let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
             return Err(StoreError::Contended);
         };
         *row = revised.clone();
-        self.state.superseded_events.push(organization, superseded.clone());
+        self.state.superseded_events.push(organization, Superseded { event: superseded.clone(), billed });
         Ok(())
     }
 
-    fn superseded_revisions(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Vec<UsageEvent>> {
-        let rows = self.state.superseded_events.of(organization).filter(|row| row.event_ref == event_ref);
-        Ok(sorted(rows, |row| row.revision))
+    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+        let rows = self.state.superseded_events.of(organization).map(|row| &row.event);
+        Ok(sorted(rows.filter(|row| events.contains(&row.event_ref)), |row| (row.event_ref, row.revision)))
     }
 
     fn move_events(

@@ -34,6 +34,10 @@ impl Documents for MemoryTx {
         Ok(self.state.documents.of(organization).find(|row| row.head.document_ref == document_ref).cloned())
     }
 
+    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
+        Ok(self.state.documents.of(organization).filter(|row| refs.contains(&row.head.document_ref)).cloned().collect())
+    }
+
     fn documents(
         &mut self,
         organization: OrganizationId,

@@ -12,6 +12,7 @@ mod documents;
 mod formats;
 mod inspection;
 mod locks;
+mod reading;
 mod replay_log;
 
 use std::collections::BTreeMap;
@@ -136,7 +137,7 @@ struct State {
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,
     totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,
-    superseded_events: Rows<UsageEvent>,
+    superseded_events: Rows<Superseded>,
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
@@ -152,6 +153,14 @@ struct State {
 struct StoredContract {
     contract: Contract,
     next_due_at: Option<Timestamp>,
+}
+
+/// A revision that another took the place of.
+#[derive(Clone, PartialEq)]
+struct Superseded {
+    event: UsageEvent,
+    /// Whether its document was issued by then.
+    billed: bool,
 }
 
 /// One transaction: a copy of everything.

@@ -188,7 +188,7 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     let answer = transact_answer(store, |tx| tx.revise_event(stranger, &second, &third));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     write(store, |tx| {
-        assert_eq!(tx.superseded_revisions(stranger, first.event_ref)?, []);
+        assert_eq!(tx.superseded_revisions(stranger, &[first.event_ref])?, []);
         assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
         assert_eq!(tx.usage_since(stranger, customer, contract, ProductNo(0), month(1).start())?, []);
         tx.move_events_of_period(stranger, customer, from.document_ref, to.document_ref, ProductNo(0), month(1).start())?;

@@ -20,6 +20,7 @@ pub mod keeping;
 pub mod ledger;
 pub mod locks;
 pub mod numbers;
+pub mod reading;
 pub mod replay_log;
 pub mod revisions;
 pub mod transactions;
@@ -194,6 +195,20 @@ macro_rules! store_contract {
                 numbers_have_no_gaps_under_threads_and_roll_backs
                 contract_numbers_count_from_one_without_gaps_under_threads
                 numbers_in_a_contract_count_from_one
+            }
+            reading {
+                events_come_by_timestamp_then_reference_in_pages
+                each_field_of_a_filter_narrows_the_events
+                deleted_events_pass_no_filter
+                what_counts_is_visited_until_the_visitor_has_enough
+                report_data_is_visited_where_there_is_any
+                reported_events_come_in_order_with_names_and_numbers
+                many_events_are_visited_one_by_one
+                an_event_names_every_document_of_its_period_that_carries_it
+                a_document_bills_events_as_they_were_when_it_was_issued
+                superseded_revisions_of_events_come_by_event
+                documents_by_references_leave_out_what_is_not_there
+                another_organization_reads_no_usage
             }
             replay_log {
                 a_kept_request_comes_back_to_the_byte

@@ -2,6 +2,7 @@
 
 use billing_application::usage::{EventView, NamedCustomer, NamedUsageProduct};
 use billing_domain::document::DocumentState;
+use billing_domain::document::numbering::DocumentNumbers;
 use billing_domain::usage::{ReportData, ReportValue};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -161,7 +162,7 @@ fn view() -> EventView {
         customer_ref: customer.customer_ref.clone(),
         customer_name: fixtures::line("Acme"),
         usage_product_name: fixtures::line("API calls"),
-        document_numbers: vec![head.number],
+        document_numbers: DocumentNumbers::in_order_of_change([head.number.clone()]).expect("a number"),
         document_state: DocumentState::Draft,
         parent: None,
     }

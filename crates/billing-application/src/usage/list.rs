@@ -1,0 +1,65 @@
+//! Events in pages, narrowed by what they are about.
+
+use billing_domain::access::Principal;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, EventFilter, Tx, transact};
+use billing_domain::refs::{CustomerRef, OrganizationId};
+
+use super::read::{EventView, view_events};
+use crate::Services;
+use crate::error::UseCaseResult;
+
+/// What events are narrowed to, as a caller says it.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// The rest.
+    pub filter: EventFilter,
+}
+
+impl EventQuery {
+    /// The filter, with the customer and the contract that its references imply: that is what events are found by.
+    /// `None` when a reference names nothing, or two of them contradict each other.
+    pub(super) fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EventFilter>> {
+        let mut filter = self.filter.clone();
+        if let Some(customer_ref) = &self.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(None) };
+            filter.customer_id = Some(customer.id);
+        }
+        if let Some(document_ref) = filter.document_ref {
+            let Some(document) = tx.document(organization, document_ref)? else { return Ok(None) };
+            if filter.contract_ref.is_some_and(|contract_ref| contract_ref != document.head.contract_ref) {
+                return Ok(None);
+            }
+            filter.contract_ref = Some(document.head.contract_ref);
+        }
+        if let Some(contract_ref) = filter.contract_ref {
+            let Some(contract) = tx.contract(organization, contract_ref)? else { return Ok(None) };
+            if filter.customer_id.is_some_and(|customer_id| customer_id != contract.customer_id) {
+                return Ok(None);
+            }
+            filter.customer_id = Some(contract.customer_id);
+        }
+        Ok(Some(filter))
+    }
+}
+
+/// A page of events that aren't deleted, by timestamp, then reference; a reference that names nothing finds nothing.
+///
+/// # Errors
+/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+pub fn list_events(
+    services: &Services,
+    principal: &Principal,
+    query: &EventQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<EventView>> {
+    let organization = principal.organization;
+    transact(&*services.store, Access::Read, |tx| {
+        let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
+        let Page { items, total } = tx.events(organization, &filter, page)?;
+        Ok(Page { items: view_events(tx, organization, items)?, total })
+    })
+}

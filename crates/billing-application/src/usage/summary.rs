@@ -1,0 +1,90 @@
+//! Usage summed up by hour, day or month.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use billing_domain::access::Principal;
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::quantity::QuantitySum;
+use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId, UsageProductRef};
+use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
+
+use super::list::EventQuery;
+use crate::Services;
+use crate::error::{UseCaseError, UseCaseResult};
+use crate::ledger::corrupt;
+
+/// The usage of an interval.
+#[derive(Clone, Debug)]
+pub struct SummaryLine {
+    /// The interval's first instant.
+    pub from: Timestamp,
+    /// The first instant after it.
+    pub to: Timestamp,
+    /// What was used; `None` when usage products aren't told apart.
+    pub usage_product_ref: Option<UsageProductRef>,
+    /// Who used; `None` when customers aren't told apart.
+    pub customer_ref: Option<CustomerRef>,
+    /// The sum of the quantities.
+    pub quantity: QuantitySum,
+    /// The number of events.
+    pub events: u64,
+}
+
+/// Sums up the usage that passes a query, by interval, usage product and customer; intervals without events are left out.
+///
+/// # Errors
+/// [`UseCaseError::TooMuch`] for more rows than a summary has, [`UseCaseError::AmountOutOfRange`].
+pub fn summarize_usage(
+    services: &Services,
+    principal: &Principal,
+    query: &EventQuery,
+    interval: Interval,
+    grouping: Grouping,
+) -> UseCaseResult<Vec<SummaryLine>> {
+    let organization = principal.organization;
+    transact(&*services.store, Access::Read, |tx| {
+        let Some(filter) = query.resolve(tx, organization)? else { return Ok(Vec::new()) };
+        let (mut summary, mut refused) = (Summary::new(interval, grouping), None);
+        tx.visit_metered(organization, &filter, &mut |metered| match summary.add(metered) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                refused = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        match refused {
+            Some(error) => Err(refusal(error)),
+            None => name_customers(tx, organization, summary.into_rows()),
+        }
+    })
+}
+
+fn refusal(error: SummaryError) -> UseCaseError {
+    match error {
+        SummaryError::TooManyRows => UseCaseError::TooMuch {
+            code: "too_many_rows",
+            detail: format!("{error}; choose a longer interval, fewer groups, or a shorter time from and to"),
+        },
+        SummaryError::OutOfRange(error) => UseCaseError::AmountOutOfRange(error),
+    }
+}
+
+fn name_customers(tx: &mut dyn Tx, organization: OrganizationId, rows: Vec<SummaryRow>) -> UseCaseResult<Vec<SummaryLine>> {
+    let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
+    let customers = tx.customers_by_ids(organization, &Vec::from_iter(ids))?;
+    let names: HashMap<CustomerId, CustomerRef> =
+        customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect();
+    let line = |row: SummaryRow| {
+        let customer_ref = match row.customer_id {
+            Some(id) => Some(names.get(&id).cloned().ok_or_else(|| corrupt("usage", &id, "has no customer"))?),
+            None => None,
+        };
+        let SummaryRow { from, to, usage_product_ref, quantity, events, .. } = row;
+        Ok(SummaryLine { from, to, usage_product_ref, customer_ref, quantity, events })
+    };
+    let mut lines: Vec<SummaryLine> = rows.into_iter().map(line).collect::<UseCaseResult<_>>()?;
+    lines.sort_by(|a, b| (a.from, &a.usage_product_ref, &a.customer_ref).cmp(&(b.from, &b.usage_product_ref, &b.customer_ref)));
+    Ok(lines)
+}

@@ -1,0 +1,94 @@
+//! Usage as it is read: lists, sums and reports. Nothing here writes.
+
+use std::ops::ControlFlow;
+
+use crate::calendar::Timestamp;
+use crate::page::{Page, PageRequest};
+use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, UsageProductRef};
+use crate::report::ReportedEvent;
+use crate::summary::Metered;
+use crate::usage::{ReportData, UsageEvent};
+
+use super::StoreResult;
+
+/// What a list of events is narrowed to. Deleted events pass no filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// This customer's.
+    pub customer_id: Option<CustomerId>,
+    /// Of this usage product.
+    pub usage_product_ref: Option<UsageProductRef>,
+    /// Whose latest change stands on this document.
+    pub document_ref: Option<DocumentRef>,
+    /// That count in this contract.
+    pub contract_ref: Option<ContractRef>,
+    /// That happened at this instant or later.
+    pub from: Option<Timestamp>,
+    /// That happened before this instant.
+    pub to: Option<Timestamp>,
+}
+
+/// A document whose events are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Billed {
+    /// Its customer.
+    pub customer_id: CustomerId,
+    /// Its contract.
+    pub contract_ref: ContractRef,
+    /// The document.
+    pub document_ref: DocumentRef,
+}
+
+/// Which events a report has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventScope {
+    /// Those that pass a filter, as they are now.
+    Now(EventFilter),
+    /// Those that a document bills, as it bills them: of events that changed after it was issued, the revision that
+    /// stood on it then; of the others that aren't deleted and stand on it, the latest.
+    Billed(Billed),
+}
+
+/// Takes one row after the other, for as long as it says so.
+pub type Visit<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
+
+/// Usage events, read in bulk. What is visited isn't collected: the memory it takes doesn't grow with the number of events.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait UsageReading {
+    /// Events that pass a filter, by timestamp, then reference.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>>;
+    /// Visits what counts of the events that pass a filter, in any order, until the visitor has enough.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn visit_metered<'v>(
+        &mut self,
+        organization: OrganizationId,
+        filter: &EventFilter,
+        visit: &mut Visit<'v, Metered>,
+    ) -> StoreResult<()>;
+    /// Visits the report data of a report's events that have any, in any order, until the visitor has enough.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn visit_report_data<'v>(
+        &mut self,
+        organization: OrganizationId,
+        scope: &EventScope,
+        visit: &mut Visit<'v, ReportData>,
+    ) -> StoreResult<()>;
+    /// Visits a report's events with their names and the numbers of the documents that carry them, by timestamp, then
+    /// reference, until the visitor has enough.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn visit_reported<'v>(
+        &mut self,
+        organization: OrganizationId,
+        scope: &EventScope,
+        visit: &mut Visit<'v, ReportedEvent>,
+    ) -> StoreResult<()>;
+}

@@ -1,0 +1,155 @@
+//! The usage report: a table of events, with a column for every key of additional report data. How it is written is
+//! elsewhere.
+
+use std::collections::{BTreeSet, HashMap};
+
+use thiserror::Error;
+
+use crate::calendar::Timestamp;
+use crate::document::numbering::DocumentNumbers;
+use crate::quantity::Quantity;
+use crate::refs::{CustomerRef, EventRef, UsageProductRef};
+use crate::text::Line;
+use crate::usage::ReportData;
+
+/// The columns every report has, in their order.
+pub const FIXED_COLUMNS: [&str; 8] = [
+    "event_ref",
+    "timestamp",
+    "customer_ref",
+    "customer_name",
+    "usage_product_ref",
+    "usage_product_name",
+    "quantity",
+    "document_numbers",
+];
+/// The most different keys of report data a report has columns for. With the fixed ones they fit in a sheet of 16,384.
+pub const MAX_KEY_COLUMNS: usize = 10_000;
+/// Stands before a key that would be taken for something else.
+const KEY_PREFIX: &str = "additional_report_data.";
+
+/// An event as a row of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedEvent {
+    /// The event.
+    pub event_ref: EventRef,
+    /// When it was used.
+    pub occurred_at: Timestamp,
+    /// Who used.
+    pub customer_ref: CustomerRef,
+    /// Their name.
+    pub customer_name: Line,
+    /// What was used.
+    pub usage_product_ref: UsageProductRef,
+    /// Its name.
+    pub usage_product_name: Line,
+    /// How much.
+    pub quantity: Quantity,
+    /// The documents that carry it.
+    pub document_numbers: DocumentNumbers,
+    /// Its values in the other columns.
+    pub report_data: Option<ReportData>,
+}
+
+/// More different keys than [`MAX_KEY_COLUMNS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the events have more than {MAX_KEY_COLUMNS} different keys of additional_report_data")]
+pub struct TooManyKeys;
+
+/// The keys met so far.
+#[derive(Clone, Debug, Default)]
+pub struct ReportKeys(BTreeSet<String>);
+
+impl ReportKeys {
+    /// Adds the keys of an event.
+    ///
+    /// # Errors
+    /// [`TooManyKeys`] when there is no room for another.
+    pub fn add(&mut self, data: &ReportData) -> Result<(), TooManyKeys> {
+        for (key, _) in data.entries() {
+            if !self.0.contains(key) {
+                if self.0.len() == MAX_KEY_COLUMNS {
+                    return Err(TooManyKeys);
+                }
+                self.0.insert(key.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of one report: the fixed ones, then one for each key, ordered by the keys' characters.
+#[derive(Clone, Debug)]
+pub struct ReportColumns {
+    headings: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl ReportColumns {
+    /// The columns for keys.
+    pub fn new(keys: ReportKeys) -> Self {
+        let headings = keys.0.iter().map(|key| heading(key)).collect();
+        let places = keys.0.into_iter().enumerate().map(|(place, key)| (key, place)).collect();
+        Self { headings, places }
+    }
+
+    /// The names of the columns after the fixed ones. No two columns have the same name.
+    pub fn key_headings(&self) -> &[String] {
+        &self.headings
+    }
+
+    /// Which of the columns after the fixed ones is a key's, from 0.
+    pub fn place(&self, key: &str) -> Option<usize> {
+        self.places.get(key).copied()
+    }
+}
+
+/// The name of a key's column: the key itself, with `additional_report_data.` before one that is a fixed column's name,
+/// and before one that begins so itself.
+fn heading(key: &str) -> String {
+    if FIXED_COLUMNS.contains(&key) || key.starts_with(KEY_PREFIX) { format!("{KEY_PREFIX}{key}") } else { key.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::ReportValue;
+
+    fn data(keys: &[&str]) -> ReportData {
+        ReportData::new(keys.iter().map(|key| ((*key).to_owned(), ReportValue::Null)).collect()).expect("report data")
+    }
+
+    #[test]
+    fn columns_are_ordered_by_their_keys_whatever_came_first() {
+        let columns = |events: &[&[&str]]| {
+            let mut keys = ReportKeys::default();
+            events.iter().for_each(|event| keys.add(&data(event)).expect("few keys"));
+            ReportColumns::new(keys)
+        };
+        let (one, other) = (columns(&[&["b", "a"], &["Z", "é"]]), columns(&[&["é"], &["a", "b", "Z"], &["b"]]));
+        assert_eq!(one.key_headings(), ["Z", "a", "b", "é"]);
+        assert_eq!(other.key_headings(), one.key_headings());
+        assert_eq!((one.place("a"), one.place("c")), (Some(1), None));
+    }
+
+    #[test]
+    fn no_two_columns_have_the_same_name() {
+        let prefixed = "additional_report_data.quantity";
+        let mut keys = ReportKeys::default();
+        keys.add(&data(&["quantity", prefixed, "Quantity"])).expect("few keys");
+        let columns = ReportColumns::new(keys);
+        assert_eq!(columns.key_headings(), ["Quantity", "additional_report_data.additional_report_data.quantity", prefixed]);
+        assert_eq!(columns.place("quantity"), Some(2));
+        assert_eq!(columns.place(prefixed), Some(1));
+    }
+
+    #[test]
+    fn a_report_has_columns_for_so_many_keys_and_no_more() {
+        let mut keys = ReportKeys::default();
+        for n in 0..MAX_KEY_COLUMNS {
+            keys.add(&data(&[&n.to_string()])).expect("not too many");
+        }
+        assert_eq!(keys.add(&data(&["7", "42"])), Ok(()), "known ones take no room");
+        assert_eq!(keys.add(&data(&["one more"])), Err(TooManyKeys));
+    }
+}

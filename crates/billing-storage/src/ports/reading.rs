@@ -1,0 +1,256 @@
+//! Usage as it is read. What is visited comes row by row from one statement: there may be millions.
+
+use std::ops::ControlFlow;
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{EventFilter, EventScope, StoreResult, UsageReading, Visit};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{CustomerId, EventRef, OrganizationId};
+use billing_domain::report::ReportedEvent;
+use billing_domain::summary::Metered;
+use billing_domain::usage::{ReportData, UsageEvent};
+use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::counted;
+use super::event_rows::EventRow;
+use crate::connect::LONG_READ_TIMEOUT;
+use crate::events_query::EventsQuery;
+use crate::json::StoredReport;
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row};
+use crate::schema::usage_events;
+use crate::sql_types::{Dec, Id, Json, JsonText, Ts};
+use crate::tx::{Connection, Transaction, with_conn};
+
+#[derive(Queryable)]
+struct MeteredRow {
+    event_id: Cell<Uuid>,
+    customer_id: Cell<Uuid>,
+    usage_product_ref: String,
+    occurred_at: Cell<Timestamp>,
+    quantity: Cell<Decimal>,
+}
+type MeteredColumns = (Id, Id, Text, Ts, Dec);
+
+impl MeteredRow {
+    fn read(self) -> StoreResult<Metered> {
+        let row = Row::new("usage_events", self.event_id);
+        Ok(Metered {
+            customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            occurred_at: row.cell("occurred_at", self.occurred_at)?,
+            quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+        })
+    }
+}
+
+fn read_report_data((event_id, data): (Cell<Uuid>, JsonText)) -> StoreResult<ReportData> {
+    let report: StoredReport = Row::new("usage_events", event_id).json("report_data", &data)?;
+    Ok(report.0)
+}
+
+/// An event, and one of its earlier revisions' documents where it has any.
+#[derive(Queryable)]
+struct ReportedRow {
+    event_id: Cell<Uuid>,
+    occurred_at: Cell<Timestamp>,
+    quantity: Cell<Decimal>,
+    report_data: Option<JsonText>,
+    customer_ref: String,
+    customer_name: String,
+    usage_product_ref: String,
+    usage_product_name: Option<String>,
+    prefix: String,
+    kind: String,
+    sequence: i64,
+    earlier_prefix: Option<String>,
+    earlier_kind: Option<String>,
+    earlier_sequence: Option<i64>,
+}
+type ReportedColumns = (
+    Id,
+    Ts,
+    Dec,
+    Nullable<Json>,
+    Text,
+    Text,
+    Text,
+    Nullable<Text>,
+    Text,
+    Text,
+    BigInt,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<BigInt>,
+);
+
+impl ReportedRow {
+    /// The number of the earlier revision's document.
+    fn earlier(&self) -> StoreResult<Option<DocumentNumber>> {
+        match (&self.earlier_prefix, &self.earlier_kind, self.earlier_sequence) {
+            (Some(prefix), Some(kind), Some(sequence)) => read_number(&self.event_id, prefix, kind, sequence).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn read(self, earlier: Vec<DocumentNumber>) -> StoreResult<ReportedEvent> {
+        let latest = read_number(&self.event_id, &self.prefix, &self.kind, self.sequence)?;
+        let row = Row::new("usage_events", self.event_id.clone());
+        let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
+        let numbers = DocumentNumbers::in_order_of_change(earlier.into_iter().chain([latest]));
+        let product_name =
+            self.usage_product_name.ok_or_else(|| row.corrupt("usage_product_ref", "there is no such usage product"))?;
+        Ok(ReportedEvent {
+            event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
+            occurred_at: row.cell("occurred_at", self.occurred_at)?,
+            customer_ref: row.leaf("customer_ref", &self.customer_ref)?,
+            customer_name: row.leaf("name", &self.customer_name)?,
+            usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            usage_product_name: row.leaf("name", &product_name)?,
+            quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+            document_numbers: numbers.ok_or_else(|| row.corrupt("document_id", "no document"))?,
+            report_data: report.map(|report| report.0),
+        })
+    }
+}
+
+fn read_number(event_id: &Cell<Uuid>, prefix: &str, kind: &str, sequence: i64) -> StoreResult<DocumentNumber> {
+    let row = Row::new("documents", format!("of event {event_id}"));
+    Ok(DocumentNumber {
+        prefix: row.leaf("number_prefix", prefix)?,
+        kind: row.leaf("kind", kind)?,
+        sequence: row.checked("sequence", u64::try_from(sequence))?,
+    })
+}
+
+/// Puts the rows of an event together: they follow each other, and differ in the earlier revision alone.
+#[derive(Default)]
+struct Together {
+    event: Option<(ReportedRow, Vec<DocumentNumber>)>,
+}
+
+impl Together {
+    /// Takes a row; answers the event before, when the row is another's.
+    fn take(&mut self, row: ReportedRow) -> StoreResult<Option<ReportedEvent>> {
+        let earlier = row.earlier()?;
+        if let Some((event, numbers)) = &mut self.event
+            && event.event_id == row.event_id
+        {
+            numbers.extend(earlier);
+            return Ok(None);
+        }
+        let before = self.event.replace((row, earlier.into_iter().collect()));
+        before.map(|(event, numbers)| event.read(numbers)).transpose()
+    }
+
+    /// The last event.
+    fn last(self) -> StoreResult<Option<ReportedEvent>> {
+        self.event.map(|(event, numbers)| event.read(numbers)).transpose()
+    }
+}
+
+/// Whether to go on with the next row, or why not.
+type Step = ControlFlow<StoreResult<()>>;
+
+/// Shows a row to a visitor.
+fn show<T>(row: StoreResult<T>, visit: &mut Visit<'_, T>) -> Step {
+    match row {
+        Ok(row) => visit(row).map_break(Ok),
+        Err(error) => ControlFlow::Break(Err(error)),
+    }
+}
+
+/// Visits the rows of a query one by one; rows are loaded as the visitor takes them.
+macro_rules! visit_rows {
+    ($tx:expr, $query:expr, $row:ty, |$each:ident| $step:expr) => {{
+        let query = $query;
+        with_conn!($tx, "usage_events", |conn| {
+            let mut ended = Ok(());
+            for row in query.load_iter::<$row, RowByRow>(conn)? {
+                let $each = row?;
+                if let ControlFlow::Break(end) = $step {
+                    ended = end;
+                    break;
+                }
+            }
+            Ok(ended)
+        })?
+    }};
+}
+
+impl Transaction<'_> {
+    /// From here on, statements may take as long as a reader takes their rows.
+    fn allow_long_reads(&mut self) -> StoreResult<()> {
+        let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
+        let allowed = connection.batch_execute(&format!("SET LOCAL statement_timeout = {}", LONG_READ_TIMEOUT.as_millis()));
+        allowed.map_err(|error| self.failed("usage_events", &error))
+    }
+}
+
+impl UsageReading for Transaction<'_> {
+    fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>> {
+        let (count, ids) =
+            (EventsQuery::<BigInt>::count(organization, filter), EventsQuery::<Id>::page(organization, filter, page));
+        let (total, rows): (i64, Vec<EventRow>) = with_conn!(self, "usage_events", |conn| {
+            let total = count.get_result(conn)?;
+            let ids: Vec<Uuid> = ids.load(conn)?;
+            let of_page = usage_events::table.filter(one_of_ids(usage_events::event_id, ids));
+            Ok((total, of_page.select(EventRow::as_select()).load(conn)?))
+        })?;
+        let mut items: Vec<UsageEvent> = rows.into_iter().map(EventRow::read).collect::<StoreResult<_>>()?;
+        items.sort_by_key(|event| (event.occurred_at, event.event_ref));
+        Ok(Page { items, total: counted(total)? })
+    }
+
+    fn visit_metered<'v>(
+        &mut self,
+        organization: OrganizationId,
+        filter: &EventFilter,
+        visit: &mut Visit<'v, Metered>,
+    ) -> StoreResult<()> {
+        let query = EventsQuery::<MeteredColumns>::metered(organization, filter);
+        visit_rows!(self, query, MeteredRow, |row| show(row.read(), visit))
+    }
+
+    fn visit_report_data<'v>(
+        &mut self,
+        organization: OrganizationId,
+        scope: &EventScope,
+        visit: &mut Visit<'v, ReportData>,
+    ) -> StoreResult<()> {
+        self.allow_long_reads()?;
+        let query = EventsQuery::<(Id, Json)>::report_data(organization, scope);
+        visit_rows!(self, query, (Cell<Uuid>, JsonText), |row| show(read_report_data(row), visit))
+    }
+
+    fn visit_reported<'v>(
+        &mut self,
+        organization: OrganizationId,
+        scope: &EventScope,
+        visit: &mut Visit<'v, ReportedEvent>,
+    ) -> StoreResult<()> {
+        self.allow_long_reads()?;
+        let query = EventsQuery::<ReportedColumns>::reported(organization, scope);
+        let mut together = Together::default();
+        let mut enough = false;
+        visit_rows!(self, query, ReportedRow, |row| match together.take(row).transpose() {
+            None => ControlFlow::Continue(()),
+            Some(event) => {
+                let step = show(event, visit);
+                enough = step.is_break();
+                step
+            }
+        })?;
+        if let Some(last) = if enough { None } else { together.last()? } {
+            // Nothing comes after it, whether it was enough or not.
+            let (ControlFlow::Continue(()) | ControlFlow::Break(())) = visit(last);
+        }
+        Ok(())
+    }
+}
