@@ -21,6 +21,7 @@ mod dto;
 mod middleware;
 mod openapi;
 pub mod operations;
+mod pipe;
 mod problem;
 mod query;
 mod routes;
@@ -31,7 +32,7 @@ mod twins;
 pub use app::app;
 pub use openapi::openapi_json;
 pub use settings::{
-    COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REQUEST_TIMEOUT, HttpSettings,
-    LogInLimits, Network, PublicUrl, SettingError,
+    COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REPORTS_AT_ONCE,
+    DEFAULT_REQUEST_TIMEOUT, HttpSettings, LogInLimits, Network, PublicUrl, SettingError,
 };
 pub use state::HttpState;

@@ -11,7 +11,7 @@ use utoipa::openapi::{Content, OpenApi as Document, PathItem, Ref, RefOr, Requir
 use utoipa::{IntoParams, OpenApi, ToSchema};
 
 use crate::dto::log_in::AdminSessionJson;
-use crate::dto::words::{DocumentKindWord, DocumentStateWord};
+use crate::dto::words::{DocumentKindWord, DocumentStateWord, IntervalWord, ReportFormatWord};
 use crate::operations::{Needs, OPERATIONS, Operation, VERSION};
 use crate::problem::{PROBLEM_JSON, ProblemJson};
 use crate::routes;
@@ -52,11 +52,15 @@ pub fn openapi_json() -> String {
         routes::usage::record_event,
         routes::batches::record_batch,
         routes::usage::record_formatted_event,
+        routes::usage::list_events,
         routes::usage::get_event,
         routes::usage::update_event,
         routes::usage::update_formatted_event,
         routes::usage::delete_event,
         routes::usage::get_event_history,
+        routes::reports::summarize_usage,
+        routes::reports::report_usage,
+        routes::reports::report_document_usage,
         routes::usage_products::create_usage_product,
         routes::usage_products::edit_usage_product,
         routes::usage_products::list_usage_products,
@@ -185,6 +189,96 @@ pub(crate) struct DocumentParams {
     page_number: u32,
 }
 
+/// Which events, and which page.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// Of this usage product.
+    #[param(required = false)]
+    usage_product_ref: String,
+    /// Whose latest change stands on this document.
+    #[param(required = false)]
+    document_ref: String,
+    /// That count in this contract.
+    #[param(required = false)]
+    contract_ref: String,
+    /// That happened at this instant or later: RFC 3339 with an offset.
+    #[param(required = false, format = DateTime)]
+    from: String,
+    /// That happened before this instant.
+    #[param(required = false, format = DateTime)]
+    to: String,
+    /// Elements of a page.
+    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
+    page_size: u32,
+    /// Which page, from 0.
+    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
+    page_number: u32,
+}
+
+/// Which events, and how they are summed up.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SummaryParams {
+    /// How long the intervals are; they are those of UTC.
+    #[param(inline)]
+    interval: IntervalWord,
+    /// `usage_product_ref`, `customer_ref`, or both with a comma between: what gets a row of its own.
+    #[param(required = false)]
+    group_by: String,
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// Of this usage product.
+    #[param(required = false)]
+    usage_product_ref: String,
+    /// Whose latest change stands on this document.
+    #[param(required = false)]
+    document_ref: String,
+    /// That count in this contract.
+    #[param(required = false)]
+    contract_ref: String,
+    /// That happened at this instant or later: RFC 3339 with an offset.
+    #[param(required = false, format = DateTime)]
+    from: String,
+    /// That happened before this instant.
+    #[param(required = false, format = DateTime)]
+    to: String,
+}
+
+/// Which events, and how they are written.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReportParams {
+    /// How the report is written; CSV when left out.
+    #[param(required = false, inline)]
+    format: ReportFormatWord,
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// Of this usage product.
+    #[param(required = false)]
+    usage_product_ref: String,
+    /// Whose latest change stands on this document.
+    #[param(required = false)]
+    document_ref: String,
+    /// That count in this contract.
+    #[param(required = false)]
+    contract_ref: String,
+    /// That happened at this instant or later: RFC 3339 with an offset.
+    #[param(required = false, format = DateTime)]
+    from: String,
+    /// That happened before this instant.
+    #[param(required = false, format = DateTime)]
+    to: String,
+}
+
 /// What a log-in is answered.
 #[expect(dead_code, reason = "describes an answer that the handler writes")]
 #[derive(ToSchema)]
@@ -228,6 +322,9 @@ fn describe(operation: &Operation, described: &mut Described) {
         .iter()
         .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query));
     let is_list = parameters.iter().any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == PAGE_NUMBER));
+    let has_query = parameters
+        .iter()
+        .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query));
     if operation.is_versioned() {
         let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
         parameters.push(header("Version", "The version of the interface; V0 when left out.", version).build().into());

@@ -9,7 +9,8 @@ use billing_domain::access::Scope;
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, contracts, customers, documents, entities, pricings, service, usage, usage_formats, usage_products,
+    auth, batches, billing, contracts, customers, documents, entities, pricings, reports, service, usage, usage_formats,
+    usage_products,
 };
 
 /// The one version of the interface.
@@ -104,8 +105,12 @@ operations! {
     POST "/api/usage/event/formatted/update" USAGE => usage::update_formatted_event;
     POST "/api/usage/event/update" USAGE => usage::update_event;
     GET "/api/usage/event/history/{event_ref}" READ => usage::get_event_history;
+    GET "/api/usage/event/filter" READ => usage::list_events;
     GET "/api/usage/event/{event_ref}" READ => usage::get_event;
     DELETE "/api/usage/event/{event_ref}" USAGE => usage::delete_event;
+
+    GET "/api/usage/summary" READ => reports::summarize_usage;
+    GET "/api/usage/report" READ => reports::report_usage;
 
     POST "/api/usage/products/" CATALOG => usage_products::create_usage_product;
     POST "/api/usage/products/edit/{usage_product_ref}" CATALOG => usage_products::edit_usage_product;
@@ -145,6 +150,7 @@ operations! {
 
     GET "/api/documents/filter" READ => documents::list_documents;
     GET "/api/documents/{document_ref}" READ => documents::get_document;
+    GET "/api/documents/{document_ref}/usage.csv" READ => reports::report_document_usage;
     POST "/api/documents/issue/{document_ref}" DOCUMENTS => documents::issue_document;
     POST "/api/documents/void/{document_ref}" DOCUMENTS => documents::void_document;
     POST "/api/documents/payments/{document_ref}" DOCUMENTS => documents::record_payment;

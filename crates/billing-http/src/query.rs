@@ -2,6 +2,8 @@
 //!
 //! Parameters nobody asked for are ignored. A reference that can't exist is one that doesn't: it finds nothing.
 
+mod usage;
+
 use std::future::{Ready, ready};
 use std::ops::RangeInclusive;
 

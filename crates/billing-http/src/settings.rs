@@ -17,6 +17,9 @@ pub const DEFAULT_BATCH_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 /// How long a request may take from its head to its answer, unless set otherwise.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Usage reports that are made at a time, unless set otherwise.
+pub const DEFAULT_REPORTS_AT_ONCE: usize = 2;
+
 /// A setting that can't be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SettingError {
@@ -48,6 +51,8 @@ pub struct HttpSettings {
     pub body_limit_bytes: usize,
     /// The most bytes of a batch's body.
     pub batch_limit_bytes: usize,
+    /// Usage reports that are made at a time; each keeps a connection of the store. Others are turned away.
+    pub reports_at_once: usize,
 }
 
 impl HttpSettings {
@@ -61,6 +66,7 @@ impl HttpSettings {
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             body_limit_bytes: DEFAULT_BODY_LIMIT_BYTES,
             batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
+            reports_at_once: DEFAULT_REPORTS_AT_ONCE,
         }
     }
 }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use billing_application::Services;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use crate::auth::gate::LogInGate;
 use crate::problem::Problem;
 use crate::settings::HttpSettings;
@@ -19,6 +21,7 @@ struct Shared {
     settings: HttpSettings,
     log_ins: LogInGate,
     twins: TwinGate,
+    reports: Arc<Semaphore>,
     stopping: AtomicBool,
 }
 
@@ -26,7 +29,9 @@ impl HttpState {
     /// The state of one server.
     pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
-        Self(Arc::new(Shared { services, settings, log_ins, twins: TwinGate::default(), stopping: AtomicBool::new(false) }))
+        let reports = Arc::new(Semaphore::new(settings.reports_at_once));
+        let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, stopping }))
     }
 
     /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
@@ -44,6 +49,11 @@ impl HttpState {
 
     pub(crate) fn settings(&self) -> &HttpSettings {
         &self.0.settings
+    }
+
+    /// The right to make a report, for as long as it is kept; none while too many are made.
+    pub(crate) fn permit_report(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        Arc::clone(&self.0.reports).try_acquire_owned().map_err(|_| Problem::too_many_reports())
     }
 
     pub(crate) fn log_ins(&self) -> &LogInGate {

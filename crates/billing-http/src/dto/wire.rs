@@ -6,7 +6,7 @@ use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::money::{Money, Percentage, Price};
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
-use billing_domain::quantity::Quantity;
+use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::MAX_REF_CHARS;
 use billing_domain::text::MAX_TEXT_BYTES;
 use billing_domain::usage::{
@@ -139,7 +139,7 @@ macro_rules! exact {
         }
     )+};
 }
-exact!(Percentage, Price, Quantity);
+exact!(Percentage, Price, Quantity, QuantitySum);
 
 /// Decimals of a request: what they look like, as their readers in the domain take them.
 macro_rules! decimal_inputs {

@@ -7,6 +7,8 @@ use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::summary::Interval;
+use billing_report::ReportFormat;
 use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -83,6 +85,20 @@ words! {
         "CREATED" = EventAction::Created,
         "UPDATED" = EventAction::Updated,
         "DELETED" = EventAction::Deleted,
+    }
+}
+
+readable_words! {
+    /// How long the intervals of a summary are, in UTC.
+    IntervalWord is Interval { "hour" = Interval::Hour, "day" = Interval::Day, "month" = Interval::Month }
+}
+
+readable_words! {
+    /// How a report is written.
+    ReportFormatWord is ReportFormat {
+        "csv" = ReportFormat::Csv,
+        "json" = ReportFormat::Json,
+        "xlsx" = ReportFormat::Xlsx,
     }
 }
 

@@ -22,6 +22,8 @@ const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
 const CONTENDED_RETRY_SECONDS: u64 = 1;
 /// When to come back for the answer to a request that isn't done yet.
 const IN_PROGRESS_RETRY_SECONDS: u64 = 1;
+/// When to ask for a report again that there was no room for, in seconds.
+const REPORT_RETRY_SECONDS: u64 = 10;
 /// When to come back to a store or a server that can't work now.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// The most errors one answer names.
@@ -183,6 +185,12 @@ impl Problem {
     pub(crate) fn overloaded() -> Self {
         let detail = "too many requests are waiting; try again shortly";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).retry_after(CONTENDED_RETRY_SECONDS)
+    }
+
+    /// As many reports are made as may be at a time.
+    pub(crate) fn too_many_reports() -> Self {
+        let detail = "other reports are being made; try again when they are done";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_reports", detail).retry_after(REPORT_RETRY_SECONDS)
     }
 
     pub(crate) fn unavailable() -> Self {

@@ -9,6 +9,7 @@ pub(crate) mod documents;
 pub(crate) mod entities;
 mod once;
 pub(crate) mod pricings;
+pub(crate) mod reports;
 pub(crate) mod service;
 pub(crate) mod usage;
 pub(crate) mod usage_formats;

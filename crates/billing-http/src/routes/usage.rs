@@ -6,6 +6,7 @@ use billing_application::Services;
 use billing_application::error::Thing;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate};
 use billing_domain::access::Principal;
+use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 
 use super::once::answer_of;
@@ -14,6 +15,7 @@ use crate::body::Body;
 use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::problem::Problem;
+use crate::query::Query;
 
 /// Takes a usage event and puts it on its document.
 #[utoipa::path(post, path = "/api/usage/event", tag = "usage", request_body = EventBody,
@@ -21,6 +23,18 @@ use crate::problem::Problem;
 pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let event = EventBody::read(&body)?;
     caller.once(Some(&body)).event(event, &body).await
+}
+
+/// Lists usage events by timestamp, then reference.
+#[utoipa::path(get, path = "/api/usage/event/filter", tag = "usage", params(crate::openapi::EventParams),
+    responses((status = 200, description = "A page of events, without deleted ones", body = Vec<EventJson>)))]
+pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let (wanted, page) = query.events()?;
+    let found = caller.run(move |services, principal| match &wanted {
+        Some(wanted) => usage::list_events(services, principal, wanted, page),
+        None => Ok(Page::empty()),
+    });
+    Ok(query.answer::<_, EventJson>(page, &found.await?))
 }
 
 /// Takes a free-form usage event, processed by a usage format, and puts it on its document.

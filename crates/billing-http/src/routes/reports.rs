@@ -1,0 +1,136 @@
+//! Usage in bulk: sums and reports.
+
+use std::io;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use actix_web::web::{Json, Path};
+use billing_application::error::Thing;
+use billing_application::usage::{self, ReportError, ReportOf, ReportSink};
+use billing_domain::refs::DocumentRef;
+use billing_domain::report::{ReportColumns, ReportedEvent};
+use billing_report::{ReportFormat, ReportWriter};
+
+use super::{Answer, Caller, in_path};
+use crate::dto::summary::SummaryLineJson;
+use crate::pipe::{Patience, PipeWatch, PipeWriter, pipe};
+use crate::problem::Problem;
+use crate::query::Query;
+
+/// How long a report waits for a caller who doesn't read, and how long it may take in all.
+const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
+/// How long an answer waits for a report's first bytes, so that what goes wrong until then can still be said; less than
+/// a request may take.
+const FIRST_BYTES: Duration = Duration::from_secs(20);
+/// Rows between two questions whether the report is still wanted, for formats that write at the end.
+const ASK_EVERY_ROWS: u32 = 1_000;
+
+/// Sums up usage by hour, day or month of UTC.
+#[utoipa::path(get, path = "/api/usage/summary", tag = "usage", params(crate::openapi::SummaryParams),
+    responses((status = 200, description = "The intervals with events, oldest first", body = Vec<SummaryLineJson>)))]
+pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
+    let (wanted, interval, grouping) = query.summary()?;
+    let lines = caller.run(move |services, principal| match &wanted {
+        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, grouping),
+        None => Ok(Vec::new()),
+    });
+    Ok(Json(lines.await?.iter().map(SummaryLineJson::from).collect()))
+}
+
+/// Writes events as a table, whatever their number.
+#[utoipa::path(get, path = "/api/usage/report", tag = "usage", params(crate::openapi::ReportParams),
+    responses((status = 200, description = "The report, by timestamp, then reference", content(
+        (String = "text/csv"), (Vec<Object> = "application/json"),
+        (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))))]
+pub(crate) async fn report_usage(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let (of, format) = query.report()?;
+    caller.report(of, format, "usage-report").await
+}
+
+/// Writes the events that a document bills as a table, as it bills them.
+#[utoipa::path(get, path = "/api/documents/{document_ref}/usage.csv", tag = "documents",
+    params(("document_ref" = String, Path, description = "The document's reference")),
+    responses((status = 200, description = "The report, by timestamp, then reference", content((String = "text/csv")))))]
+pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
+    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    caller.report(ReportOf::Document(document_ref), ReportFormat::Csv, &format!("usage-{document_ref}")).await
+}
+
+impl Caller {
+    /// Answers with a report that is made while it is sent.
+    async fn report(self, of: ReportOf, format: ReportFormat, name: &str) -> Result<HttpResponse, Problem> {
+        let Self { state, principal } = self;
+        let permit = state.permit_report()?;
+        let (writer, mut reader) = pipe(PATIENCE);
+        let span = tracing::Span::current();
+        actix_web::rt::task::spawn_blocking(move || {
+            let _permit = permit;
+            span.in_scope(|| {
+                let made = |writer: &mut PipeWriter| {
+                    let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer));
+                    let mut sink = Sink { watch, rows: 0, writer };
+                    usage::report_usage(state.services(), principal.organization, &of, &mut sink)?;
+                    sink.writer.finish()?;
+                    Ok(())
+                };
+                make(writer, made);
+            });
+        });
+        reader.begin(FIRST_BYTES).await?;
+        let mut response = HttpResponse::Ok();
+        response.insert_header((CONTENT_TYPE, content_type(format)));
+        let disposition = format!("attachment; filename=\"{name}.{}\"", format.as_str());
+        response.insert_header((CONTENT_DISPOSITION, disposition));
+        Ok(response.body(reader))
+    }
+}
+
+/// Makes a body, or says why it can't be made.
+fn make(mut writer: PipeWriter, made: impl FnOnce(&mut PipeWriter) -> Result<(), ReportError>) {
+    match made(&mut writer) {
+        Ok(()) => {
+            if let Err(error) = writer.finish() {
+                tracing::warn!(%error, "a report ended before its end");
+            }
+        }
+        Err(ReportError::UseCase(error)) => writer.fail(Problem::from(error)),
+        Err(ReportError::Sink(error)) => {
+            tracing::warn!(%error, "a report ended before its end");
+            writer.fail(Problem::internal());
+        }
+    }
+}
+
+const fn content_type(format: ReportFormat) -> &'static str {
+    match format {
+        ReportFormat::Csv => "text/csv; charset=utf-8; header=present",
+        ReportFormat::Json => "application/json",
+        ReportFormat::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    }
+}
+
+/// A report on its way into a body.
+struct Sink<'w> {
+    watch: PipeWatch,
+    rows: u32,
+    writer: ReportWriter<&'w mut PipeWriter>,
+}
+
+impl ReportSink for Sink<'_> {
+    fn is_wanted(&self) -> bool {
+        self.watch.is_wanted()
+    }
+
+    fn start(&mut self, columns: ReportColumns) -> io::Result<()> {
+        self.writer.start(columns)
+    }
+
+    fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
+        self.rows = self.rows.wrapping_add(1);
+        if self.rows % ASK_EVERY_ROWS == 0 && !self.watch.is_wanted() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        self.writer.row(event)
+    }
+}
