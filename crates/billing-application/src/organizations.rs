@@ -44,6 +44,16 @@ pub fn create_administrator(
     })
 }
 
+/// An organization by its name.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn organization_named(services: &Services, name: &Line) -> UseCaseResult<Organization> {
+    transact(&*services.store, Access::Read, |tx| {
+        tx.organization_by_name(name)?.ok_or(UseCaseError::Unknown(Thing::Organization))
+    })
+}
+
 /// What a first start made.
 #[derive(Clone, Debug)]
 pub struct FirstStart {

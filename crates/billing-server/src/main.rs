@@ -5,6 +5,7 @@ mod composition;
 mod demo;
 mod environment;
 mod failure;
+mod report;
 mod sample;
 mod scheduler;
 mod serve;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
         }
         Some(Command::Verify(store)) => verify(&store),
+        Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_http::openapi_json()),
         Some(Command::Demo(settings)) => demo::demo(settings),
     };

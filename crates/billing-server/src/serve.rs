@@ -7,7 +7,7 @@ use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
 use billing_domain::text::Line;
-use billing_http::{HttpSettings, HttpState, LogInLimits, PublicUrl};
+use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl};
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -40,6 +40,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         composition.services.clone(),
         HttpSettings {
             trusted_proxies: settings.trusted_proxies.clone(),
+            reports_at_once: reports_at_once(settings.store.database_connections),
             log_in: LogInLimits {
                 failures: settings.login_failures,
                 attempts_per_address_per_minute: settings.logins_per_minute,
@@ -72,6 +73,11 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         scheduler.stop();
     }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+}
+
+/// A report keeps a connection while it is sent: most of them stay for reporting usage.
+fn reports_at_once(connections: u32) -> usize {
+    usize::try_from(connections / 4).unwrap_or(DEFAULT_REPORTS_AT_ONCE).clamp(1, DEFAULT_REPORTS_AT_ONCE)
 }
 
 /// On SIGTERM or SIGINT: says that it isn't ready, so that no new requests are sent here, then finishes what

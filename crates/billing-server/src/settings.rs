@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use billing_http::{Network, PublicUrl};
+use billing_report::ReportFormat;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use secrecy::SecretString;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
     Verify(StoreSettings),
+    /// Writes usage events as a table, read-only.
+    Report(ReportSettings),
     /// Prints the OpenAPI document.
     Openapi,
     /// Bills a sample catalog's last month and prints every document and where its numbers come from.
@@ -146,6 +149,53 @@ pub(crate) struct ServeSettings {
     /// Log lines as JSON instead of text.
     #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = FalseyValueParser::new())]
     pub(crate) log_json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportSettings {
+    /// The organization whose usage is reported, by name.
+    #[arg(long, default_value = "default")]
+    pub(crate) organization: String,
+
+    /// How the report is written.
+    #[arg(long, default_value = "csv", value_parser = report_format)]
+    pub(crate) format: ReportFormat,
+
+    /// Events that happened at this instant or later: RFC 3339 with an offset.
+    #[arg(long)]
+    pub(crate) from: Option<String>,
+
+    /// Events that happened before this instant.
+    #[arg(long)]
+    pub(crate) to: Option<String>,
+
+    /// This customer's events.
+    #[arg(long)]
+    pub(crate) customer_ref: Option<String>,
+
+    /// Events of this usage product.
+    #[arg(long)]
+    pub(crate) usage_product_ref: Option<String>,
+
+    /// Events that count in this contract.
+    #[arg(long)]
+    pub(crate) contract_ref: Option<String>,
+
+    /// Events whose latest change stands on this document.
+    #[arg(long)]
+    pub(crate) document_ref: Option<String>,
+
+    /// The file to write, in place of one that is there once the report is whole; standard output when not given.
+    #[arg(long)]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+}
+
+fn report_format(word: &str) -> Result<ReportFormat, String> {
+    let words = ReportFormat::ALL.map(ReportFormat::as_str).join(", ");
+    ReportFormat::parse(word).ok_or_else(|| format!("must be one of {words}"))
 }
 
 #[derive(Debug, Args)]

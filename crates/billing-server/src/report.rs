@@ -1,0 +1,103 @@
+//! `report`: the usage report from the database, without a server.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use billing_application::Services;
+use billing_application::organizations::organization_named;
+use billing_application::usage::{EventQuery, ReportError, ReportOf, ReportSink, report_usage};
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::EventFilter;
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, OrganizationId, UsageProductRef};
+use billing_domain::report::{ReportColumns, ReportedEvent};
+use billing_report::{ReportFormat, ReportWriter};
+
+use crate::composition;
+use crate::environment::SystemClock;
+use crate::failure::{Failure, Outcome};
+use crate::settings::ReportSettings;
+use crate::text;
+
+/// Writes the report to a file or standard output.
+pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
+    let of = ReportOf::Events(query(settings)?);
+    let name = text("--organization", &settings.organization)?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
+    let organization = organization_named(&services, &name)?.id;
+    match &settings.output {
+        Some(path) => to_file(&services, organization, &of, settings.format, path),
+        None if settings.format == ReportFormat::Xlsx && io::stdout().is_terminal() => {
+            Err(Failure::Setting("a workbook is no text: name a file with --output".to_owned()))
+        }
+        None => {
+            let mut out = write(&services, organization, &of, settings.format, io::stdout().lock())?;
+            out.flush().map_err(|error| Failure::Failed(format!("cannot print: {error}")))
+        }
+    }
+}
+
+fn query(settings: &ReportSettings) -> Outcome<EventQuery> {
+    Ok(EventQuery {
+        customer_ref: parsed("--customer-ref", settings.customer_ref.as_deref(), CustomerRef::parse)?,
+        filter: EventFilter {
+            customer_id: None,
+            usage_product_ref: parsed("--usage-product-ref", settings.usage_product_ref.as_deref(), UsageProductRef::parse)?,
+            document_ref: parsed("--document-ref", settings.document_ref.as_deref(), DocumentRef::parse)?,
+            contract_ref: parsed("--contract-ref", settings.contract_ref.as_deref(), ContractRef::parse)?,
+            from: parsed("--from", settings.from.as_deref(), Timestamp::parse)?,
+            to: parsed("--to", settings.to.as_deref(), Timestamp::parse)?,
+        },
+    })
+}
+
+fn parsed<T, E: std::fmt::Display>(
+    flag: &str,
+    value: Option<&str>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Outcome<Option<T>> {
+    value.map(parse).transpose().map_err(|reason| Failure::Setting(format!("{flag} {reason}")))
+}
+
+/// Under another name until it is whole, so that a part of a report never has the name of one.
+fn to_file(services: &Services, organization: OrganizationId, of: &ReportOf, format: ReportFormat, path: &Path) -> Outcome<()> {
+    let failed = |error: io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let file = File::create(&unfinished).map_err(failed)?;
+    let written = write(services, organization, of, format, file)
+        .and_then(|file| file.sync_all().and_then(|()| fs::rename(&unfinished, path)).map_err(failed));
+    if written.is_err() {
+        // What failed is told; that a part stays behind is less than that.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+fn write<W: Write>(services: &Services, organization: OrganizationId, of: &ReportOf, format: ReportFormat, out: W) -> Outcome<W> {
+    let mut sink = Sink(ReportWriter::new(format, out));
+    let made = report_usage(services, organization, of, &mut sink).and_then(|()| Ok(sink.0.finish()?));
+    made.map_err(|error| match error {
+        ReportError::UseCase(error) => Failure::from(error),
+        ReportError::Sink(error) => Failure::Failed(format!("cannot write the report: {error}")),
+    })
+}
+
+/// A report on its way out; who started the command waits for it.
+struct Sink<W: Write>(ReportWriter<W>);
+
+impl<W: Write> ReportSink for Sink<W> {
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self, columns: ReportColumns) -> io::Result<()> {
+        self.0.start(columns)
+    }
+
+    fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
+        self.0.row(event)
+    }
+}
