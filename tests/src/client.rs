@@ -212,6 +212,23 @@ impl Client {
         self.try_get(path).unwrap_or_else(|error| panic!("GET {path}: {error}"))
     }
 
+    /// GET of a success that goes to a file, whatever its size.
+    ///
+    /// # Panics
+    /// Without a whole answer, or when the status is another than 200.
+    pub fn download(&self, path: &str, file: &std::path::Path) -> HeaderMap {
+        let mut head = http::Request::get(format!("{}{path}", self.base_url));
+        for (name, value) in &self.headers {
+            head = head.header(name, value);
+        }
+        let mut response =
+            self.agent.run(head.body(()).expect("a request")).unwrap_or_else(|error| panic!("GET {path}: {error}"));
+        assert_eq!(response.status(), 200, "GET {path}");
+        let mut file = std::fs::File::create(file).expect("a file");
+        std::io::copy(&mut response.body_mut().as_reader(), &mut file).unwrap_or_else(|error| panic!("GET {path}: {error}"));
+        response.headers().clone()
+    }
+
     /// POST with a JSON body.
     ///
     /// # Panics

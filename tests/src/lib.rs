@@ -10,6 +10,7 @@ pub mod load;
 pub mod problem;
 pub mod random;
 pub mod server;
+pub mod tools;
 pub mod when;
 
 pub use client::{Answer, Client, Key, Request};

@@ -27,7 +27,7 @@ fn is_one_sentence(stderr: &str) -> bool {
 fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     let database = Database::sqlite();
     let url = database.url();
-    let rows: [(Arguments<'_>, Environment<'_>); 23] = [
+    let rows: [(Arguments<'_>, Environment<'_>); 27] = [
         (&["serve", "--listen", "nonsense"], &[]),
         (&["serve", "--listen", "127.0.0.1"], &[]),
         (&["serve", "--listen", "127.0.0.1:99999"], &[]),
@@ -51,6 +51,10 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
         (&["admin", "create", "--email", "a@example.com", "--organization", "nobody"], &[]),
         (&["admin", "create", "--email", "a\nb", "--organization", "default"], &[]),
         (&["organization", "create", ""], &[]),
+        (&["report"], &[]),
+        (&["report", "--format", "pdf"], &[]),
+        (&["report", "--from", "2026-01-01"], &[]),
+        (&["report", "--customer-ref", "a b"], &[]),
     ];
     let mut wrong = Vec::new();
     for (arguments, environment) in rows {

@@ -16,7 +16,7 @@ struct Room {
     never: &'static str,
 }
 
-const ROOMS: [Room; 9] = [
+const ROOMS: [Room; 10] = [
     Room {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
@@ -48,7 +48,7 @@ const ROOMS: [Room; 9] = [
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http \
-                  billing-storage chrono clap secrecy serde_json thiserror tokio tracing tracing-subscriber uuid",
+                  billing-report billing-storage chrono clap secrecy serde_json thiserror tokio tracing tracing-subscriber uuid",
         never: "acceptance billing-testkit",
     },
     Room {

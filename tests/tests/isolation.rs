@@ -137,6 +137,13 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     let named = |customer, product| Some(formatted("mine-format", customer, product));
     add("POST", "/api/usage/event/formatted", named("{}", "mine-product"), customer, UNKNOWN_NAME);
     add("POST", "/api/usage/event/formatted", named("mine-customer", "{}"), product, UNKNOWN_NAME);
+    add("GET", "/api/documents/{}/usage.csv", None, &theirs.document_ref, UNKNOWN_UUID);
+    for path in ["/api/usage/event/filter?", "/api/usage/summary?interval=day&group_by=customer_ref&", "/api/usage/report?"] {
+        add("GET", &format!("{path}customer_ref={{}}"), None, customer, UNKNOWN_NAME);
+        add("GET", &format!("{path}usage_product_ref={{}}"), None, product, UNKNOWN_NAME);
+        add("GET", &format!("{path}document_ref={{}}"), None, &theirs.document_ref, UNKNOWN_UUID);
+        add("GET", &format!("{path}contract_ref={{}}"), None, &theirs.contract_ref, UNKNOWN_UUID);
+    }
     for (list, foreign) in [("customers", customer), ("entities", entity), ("usage/products", product), ("pricings", pricing)] {
         add("GET", &format!("/api/{list}/{{}}"), None, foreign, UNKNOWN_NAME);
         add("POST", &format!("/api/{list}/edit/{{}}"), Some(json!({"name": "Taken over"})), foreign, UNKNOWN_NAME);
@@ -258,7 +265,13 @@ fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
 fn everything(client: &Client, admin: &Client) -> Vec<String> {
     let lists = ["documents", "customers", "entities", "usage/products", "usage/formats", "pricings"]
         .map(|list| format!("/api/{list}/filter?pageSize=1000"));
-    let names = ["/api/customers/names".to_owned(), "/api/entities/names".to_owned()];
+    let names = [
+        "/api/customers/names".to_owned(),
+        "/api/entities/names".to_owned(),
+        "/api/usage/event/filter?pageSize=1000".to_owned(),
+        "/api/usage/report?format=json".to_owned(),
+        "/api/usage/summary?interval=month&group_by=customer_ref,usage_product_ref".to_owned(),
+    ];
     let mut all: Vec<String> = lists.iter().chain(&names).map(|path| client.get(path).ok().to_string()).collect();
     let keys = admin.get("/auth/keys/list").ok();
     let key_refs: Vec<&Value> = keys.as_array().expect("a list").iter().map(|key| &key["api_key_ref"]).collect();
