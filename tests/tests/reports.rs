@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use acceptance::load::Load;
-use acceptance::problem::{Table, refused};
+use acceptance::problem::{Table, invalid, refused};
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, binary, catalog, on_both_databases, tools};
 use serde_json::{Value, json};
@@ -165,19 +165,19 @@ fn usage_is_summed_up_by_interval_and_group(database: &Database) {
 fn what_is_wrong_with_a_query_is_said_at_once(database: &Database) {
     let (_server, client) = start(database);
     let mut table = Table::default();
-    for path in [
-        "/api/usage/event/filter?from=today",
-        "/api/usage/event/filter?to=2026-01-01T00:00:00",
-        "/api/usage/event/filter?from=2026-01-01T00:00:00+01:00",
-        "/api/usage/event/filter?pageSize=0",
-        "/api/usage/event/filter?customer_ref=a&customer_ref=b",
-        "/api/usage/summary",
-        "/api/usage/summary?interval=week",
-        "/api/usage/summary?interval=day&group_by=contract_ref",
-        "/api/usage/report?format=pdf",
-        "/api/usage/report?from=1",
+    for (path, field) in [
+        ("/api/usage/event/filter?from=today", "/from invalid_format"),
+        ("/api/usage/event/filter?to=2026-01-01T00:00:00", "/to invalid_format"),
+        ("/api/usage/event/filter?from=2026-01-01T00:00:00+01:00", "/from invalid_format"),
+        ("/api/usage/event/filter?pageSize=0", "/pageSize out_of_range"),
+        ("/api/usage/event/filter?customer_ref=a&customer_ref=b", "/customer_ref duplicate"),
+        ("/api/usage/summary", "/interval required"),
+        ("/api/usage/summary?interval=week", "/interval invalid_value"),
+        ("/api/usage/summary?interval=day&group_by=contract_ref", "/group_by invalid_value"),
+        ("/api/usage/report?format=pdf", "/format invalid_value"),
+        ("/api/usage/report?from=1", "/from invalid_format"),
     ] {
-        table.get(&client, path, refused(422, "validation_failed"));
+        table.get(&client, path, invalid(field));
     }
     table.get(&client, "/api/documents/nonsense/usage.csv", refused(404, "document_not_found"));
     table.finish();
