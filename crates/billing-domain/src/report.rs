@@ -1,7 +1,7 @@
 //! The usage report: a table of events, with a column for every key of additional report data. How it is written is
 //! elsewhere.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use thiserror::Error;
 
@@ -82,15 +82,15 @@ impl ReportKeys {
 #[derive(Clone, Debug)]
 pub struct ReportColumns {
     headings: Vec<String>,
-    places: HashMap<String, usize>,
+    /// In their order.
+    keys: Vec<String>,
 }
 
 impl ReportColumns {
     /// The columns for keys.
     pub fn new(keys: ReportKeys) -> Self {
-        let headings = keys.0.iter().map(|key| heading(key)).collect();
-        let places = keys.0.into_iter().enumerate().map(|(place, key)| (key, place)).collect();
-        Self { headings, places }
+        let keys: Vec<String> = keys.0.into_iter().collect();
+        Self { headings: keys.iter().map(|key| heading(key)).collect(), keys }
     }
 
     /// The names of the columns after the fixed ones. No two columns have the same name.
@@ -100,7 +100,7 @@ impl ReportColumns {
 
     /// Which of the columns after the fixed ones is a key's, from 0.
     pub fn place(&self, key: &str) -> Option<usize> {
-        self.places.get(key).copied()
+        self.keys.binary_search_by(|known| known.as_str().cmp(key)).ok()
     }
 }
 
