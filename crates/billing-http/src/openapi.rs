@@ -318,9 +318,6 @@ fn method_of<'d>(item: &'d mut PathItem, method: &Method) -> Option<&'d mut Desc
 fn describe(operation: &Operation, described: &mut Described) {
     described.security = Some(security(operation.needs));
     let parameters = described.parameters.get_or_insert_default();
-    let has_query = parameters
-        .iter()
-        .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query));
     let is_list = parameters.iter().any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == PAGE_NUMBER));
     let has_query = parameters
         .iter()

@@ -100,7 +100,7 @@ fn latest_source(tx: &mut dyn Tx, principal: &Principal, present: UsageEvent) ->
     if let Some(source) = present.formatted {
         return Ok(source);
     }
-    let superseded = tx.superseded_revisions(principal.organization, present.event_ref)?;
+    let superseded = tx.superseded_revisions(principal.organization, &[present.event_ref])?;
     superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| UseCaseError::Conflict {
         code: "not_a_formatted_event",
         detail: "the event was not processed by a format; change it by an ordinary update".to_owned(),

@@ -60,7 +60,7 @@ pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) ->
 impl Caller {
     /// Answers with a report that is made while it is sent.
     async fn report(self, of: ReportOf, format: ReportFormat, name: &str) -> Result<HttpResponse, Problem> {
-        let Self { state, principal } = self;
+        let Self { state, principal, key: _ } = self;
         let permit = state.permit_report()?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();
