@@ -1,11 +1,13 @@
 //! The OpenAPI document. Bodies and successes are described beside their handlers; what the table of [`OPERATIONS`] knows
-//! (credentials, headers, which refusals there are) is added from it.
+//! (credentials, headers, which refusals there are) is added from it, and `shape` makes good types of the schemas.
+
+mod shape;
 
 use actix_web::http::Method;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation as Described, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi as Document, PathItem, Ref, RefOr, Required, Response, ResponseBuilder};
 use utoipa::{IntoParams, OpenApi, ToSchema};
@@ -19,11 +21,13 @@ use crate::routes;
 const BEARER: &str = "bearer";
 const COOKIE: &str = "session";
 const PAGE_NUMBER: &str = "pageNumber";
+const INTERFACE_VERSION: &str = "InterfaceVersion";
 
 /// The OpenAPI document of the interface, as JSON.
 pub fn openapi_json() -> String {
-    // Nothing in it can fail to be written.
-    document().to_pretty_json().unwrap_or_default()
+    let mut json = serde_json::to_value(document()).expect("nothing in it can fail to be written");
+    shape::for_generators(&mut json);
+    format!("{json:#}")
 }
 
 #[derive(OpenApi)]
@@ -170,10 +174,10 @@ pub(crate) struct DocumentParams {
     #[param(required = false)]
     entity_ref: String,
     /// Of this kind.
-    #[param(required = false, inline)]
+    #[param(required = false)]
     kind: DocumentKindWord,
     /// In this state.
-    #[param(required = false, inline)]
+    #[param(required = false)]
     state: DocumentStateWord,
     /// Whose period starts on this day or later.
     #[param(required = false, format = Date)]
@@ -299,6 +303,8 @@ fn document() -> Document {
         }
     }
     let components = document.components.get_or_insert_default();
+    let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
+    components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("A version of the interface.")).into());
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let cookie = ApiKeyValue::with_description(COOKIE, "An administrator's session; named `__Host-session` with https.");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
@@ -323,7 +329,7 @@ fn describe(operation: &Operation, described: &mut Described) {
         .iter()
         .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query));
     if operation.is_versioned() {
-        let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
+        let version = Ref::from_schema_name(INTERFACE_VERSION);
         parameters.push(header("Version", "The version of the interface; V0 when left out.", version).build().into());
     }
     if operation.takes_idempotency_key() {
@@ -361,7 +367,7 @@ fn security(needs: Needs) -> Vec<SecurityRequirement> {
     }
 }
 
-fn header(name: &str, description: &str, schema: ObjectBuilder) -> ParameterBuilder {
+fn header(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> ParameterBuilder {
     let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header).required(Required::False);
     parameter.description(Some(description)).schema(Some(schema))
 }
@@ -513,6 +519,25 @@ mod tests {
         for reference in references {
             assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
         }
+    }
+
+    /// Generators name a type after a schema; what has no name gets one like `PriceType3`, what shares one is lost.
+    #[test]
+    fn every_choice_has_a_name_of_its_own() {
+        let document = described();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        for (name, schema) in schemas {
+            assert!(!name.ends_with("Json") && !name.ends_with("Word"), "{name}");
+            for choice in schema["oneOf"].as_array().into_iter().flatten() {
+                assert!(choice["properties"].is_null() && choice["enum"].is_null(), "{name}: {choice}");
+            }
+            for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(property["properties"].is_null() && property["enum"].is_null(), "{name}: {field}");
+            }
+        }
+        let rust_names = super::document().components.expect("components").schemas.len();
+        let choices = schemas.values().filter_map(|schema| schema["discriminator"]["mapping"].as_object()).map(|of| of.len());
+        assert_eq!(schemas.len(), rust_names + choices.sum::<usize>());
     }
 
     #[test]

@@ -358,6 +358,7 @@ pub(crate) struct ContractProductJson {
     line_items: Vec<LineItemChoice>,
     /// The day these terms are in force from, where that is ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     effective_from: Option<DateText>,
     /// Supplier entity, where the product states one.
     entity_ref: Option<NamedRef>,

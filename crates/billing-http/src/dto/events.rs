@@ -258,9 +258,11 @@ pub(crate) struct EventJson {
     related_document_numbers: String,
     /// The period's invoice, where the event has a document of its own (net terms DUE_UPON_USAGE).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     related_parent_document_ref: Option<AssignedRef>,
     /// Its number.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     related_parent_document_numbers: Option<String>,
     /// Time of the usage.
     timestamp: TimestampText,

@@ -16,10 +16,10 @@ use rust_decimal::Decimal;
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value, json};
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 /// A JSON number in a string.
@@ -40,6 +40,11 @@ fn text() -> ObjectBuilder {
 
 fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
     text().min_length(Some(min)).max_length(Some(max)).pattern(Some(pattern))
+}
+
+/// For generators that have a type for it; to JSON itself it is any number.
+fn decimal() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Number).format(Some(SchemaFormat::Custom("decimal".to_owned())))
 }
 
 fn known(format: KnownFormat) -> ObjectBuilder {
@@ -111,8 +116,8 @@ fn number<E: serde::ser::Error>(text: &str) -> Result<Number, E> {
 
 impl PartialSchema for ExactNumber {
     fn schema() -> RefOr<Schema> {
-        let description = "A number with its exact decimal digits. Don't read it as a float.";
-        ObjectBuilder::new().schema_type(Type::Number).description(Some(description)).into()
+        let description = "A number with its exact decimal digits. A float may have fewer.";
+        decimal().description(Some(description)).into()
     }
 }
 
@@ -150,7 +155,7 @@ macro_rules! decimal_inputs {
 
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
-                number_or_text($limit(ObjectBuilder::new().schema_type(Type::Number)), concat!($($doc),+).trim())
+                number_or_text($limit(decimal()), concat!($($doc),+).trim())
             }
         }
 
@@ -202,26 +207,44 @@ pub(crate) enum NetTermsValue {
     /// Days.
     Days(u16),
     /// `DUE_UPON_RECEIPT` or `DUE_UPON_USAGE`.
-    Word(&'static str),
+    Word(DueUponWord),
 }
 
 impl From<NetTerms> for NetTermsValue {
     fn from(terms: NetTerms) -> Self {
         match terms {
             NetTerms::Days(days) => Self::Days(days),
-            NetTerms::DueUponReceipt => Self::Word(DUE_UPON_RECEIPT),
-            NetTerms::DueUponUsage => Self::Word(DUE_UPON_USAGE),
+            NetTerms::DueUponReceipt => Self::Word(DueUponWord(DUE_UPON_RECEIPT)),
+            NetTerms::DueUponUsage => Self::Word(DueUponWord(DUE_UPON_USAGE)),
         }
     }
 }
 
 impl PartialSchema for NetTermsValue {
     fn schema() -> RefOr<Schema> {
-        net_terms(text().enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE])))
+        net_terms(Ref::from_schema_name(DueUponWord::name()))
     }
 }
 
-impl ToSchema for NetTermsValue {}
+impl ToSchema for NetTermsValue {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((DueUponWord::name().into_owned(), DueUponWord::schema()));
+    }
+}
+
+/// Net terms that are no days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct DueUponWord(&'static str);
+
+impl PartialSchema for DueUponWord {
+    fn schema() -> RefOr<Schema> {
+        let words = text().enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE]));
+        words.description(Some("Due with the invoice, or with each event, which has an invoice of its own.")).into()
+    }
+}
+
+impl ToSchema for DueUponWord {}
 
 /// Net terms of a request: as in an answer, or days in a string.
 #[derive(Clone, Copy, Debug)]
@@ -235,7 +258,7 @@ impl PartialSchema for NetTermsInput {
 
 impl ToSchema for NetTermsInput {}
 
-fn net_terms(in_words: ObjectBuilder) -> RefOr<Schema> {
+fn net_terms(in_words: impl Into<RefOr<Schema>>) -> RefOr<Schema> {
     let days = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_NET_TERMS_DAYS));
     let description = "Days from issue to due date, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE (each event an invoice of its own).";
     OneOfBuilder::new().item(days).item(in_words).description(Some(description)).into()

@@ -53,9 +53,11 @@ pub(crate) struct FieldProblem {
     pub(crate) detail: String,
     /// What the request asked for, where something else was found.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) expected: Option<String>,
     /// What was found instead.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) actual: Option<String>,
 }
 
@@ -87,6 +89,7 @@ pub(crate) struct ProblemJson<'a> {
     errors: &'a [FieldProblem],
     /// The versions there are, of an unsupported one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     supported: Option<&'static [&'static str]>,
 }
 
