@@ -1,5 +1,5 @@
-//! Programs that aren't ours, in the versions that the tests pin: `scripts/python-env` installs them, below
-//! the build's own directory. A test that needs one fails without it.
+//! Programs that aren't ours, in the versions that the tests pin: `scripts/python-env` and `scripts/node-env` install
+//! them, below the build's own directory. A test that needs one fails without it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +18,14 @@ const INSTALL_SECONDS: u64 = 600;
 /// When the environment can't be made.
 pub fn python(program: &str) -> Command {
     Command::new(environment("python-env").join("bin").join(program))
+}
+
+/// The directory with the `node_modules`.
+///
+/// # Panics
+/// When they can't be installed.
+pub fn node_directory() -> PathBuf {
+    environment("node-env")
 }
 
 fn environment(script: &str) -> PathBuf {
