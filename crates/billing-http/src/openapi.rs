@@ -22,6 +22,8 @@ const BEARER: &str = "bearer";
 const COOKIE: &str = "session";
 const PAGE_NUMBER: &str = "pageNumber";
 const INTERFACE_VERSION: &str = "InterfaceVersion";
+const REQUEST_ID: &str = "Names the request in the answer and in the service's log, if it has at most 128 characters of letters, \
+                          digits and `. _ : - / + =`; another one is replaced.";
 
 /// The OpenAPI document of the interface, as JSON.
 pub fn openapi_json() -> String {
@@ -341,9 +343,8 @@ fn describe(operation: &Operation, described: &mut Described) {
         };
         parameters.push(header("Idempotency-Key", does, key).build().into());
     }
-    let request_id = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
-    parameters
-        .push(header("X-Request-Id", "Names the request in the answer and in the service's log.", request_id).build().into());
+    let request_id = ObjectBuilder::new().schema_type(Type::String);
+    parameters.push(header("X-Request-Id", REQUEST_ID, request_id).build().into());
     for (status, description) in refusals(operation, described.request_body.is_some(), has_query) {
         let problem = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
         let refusal = ResponseBuilder::new().description(description).content(PROBLEM_JSON, problem);
@@ -404,6 +405,8 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
     let needs_credential = matches!(operation.needs, Needs::Administrator | Needs::Scope(_));
     let logs_in = operation.id == "log_in";
     let once = operation.is_carried_out_once();
+    // An update names the event in its body.
+    let names_one = operation.path.contains('{') || operation.id.starts_with("update_");
     let all = [
         (
             "400",
@@ -416,7 +419,7 @@ fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'st
             needs_credential || operation.needs == Needs::Anything,
             "The credential is of the wrong kind, or lacks the scope",
         ),
-        ("404", operation.path.contains('{'), "The reference in the path names nothing"),
+        ("404", names_one, "What the request is about isn't there"),
         ("408", has_body, "The body did not arrive in time"),
         ("409", once, "The request is in conflict with what there is, or one under the same key is still being carried out"),
         ("413", has_body, "The body is too large"),
@@ -522,6 +525,32 @@ mod tests {
     }
 
     /// Generators name a type after a schema; what has no name gets one like `PriceType3`, what shares one is lost.
+    #[test]
+    fn refusals_that_depend_on_what_there_is_are_described() {
+        let document = described();
+        for (id, status) in [
+            ("update_event", "404"),
+            ("cancel_contract", "409"),
+            ("issue_document", "409"),
+            ("void_document", "409"),
+            ("record_payment", "409"),
+            ("issue_document", "422"),
+        ] {
+            let found = operations(&document).into_iter().find(|(.., operation)| operation["operationId"] == id);
+            assert!(found.is_some_and(|(.., operation)| operation["responses"][status].is_object()), "{id} {status}");
+        }
+    }
+
+    /// It is never refused, whatever it is.
+    #[test]
+    fn a_request_id_may_be_any_text() {
+        for (_, path, operation) in operations(&described()) {
+            let parameters = operation["parameters"].as_array().expect("parameters");
+            let request_id = parameters.iter().find(|parameter| parameter["name"] == "X-Request-Id").expect(&path);
+            assert_eq!(request_id["schema"], serde_json::json!({"type": "string"}));
+        }
+    }
+
     #[test]
     fn every_choice_has_a_name_of_its_own() {
         let document = described();
