@@ -136,6 +136,7 @@ pub(crate) struct ContractEditBody {
     #[schema(default = false)]
     include_current_invoice: Option<bool>,
     /// May be repeated, but not changed.
+    #[schema(nullable = false)]
     customer_ref: Option<NamedRef>,
     /// Purchase order number.
     po_number: Option<LineText>,
@@ -151,8 +152,10 @@ pub(crate) struct ContractProductEditBody {
     /// Related pricing; tells which product is meant.
     product_pricing_ref: NamedRef,
     /// First day billed; tells which product is meant where several have the pricing. Required of a new product.
+    #[schema(nullable = false)]
     billing_start_date: Option<DateText>,
     /// Last day billed. Required of a new product.
+    #[schema(nullable = false)]
     billing_end_date: Option<DateText>,
     /// Selected line items of the pricing; null for all.
     #[schema(max_items = 200)]

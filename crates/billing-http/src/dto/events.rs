@@ -121,8 +121,10 @@ pub(crate) struct EventUpdateBody {
     /// The event.
     event_ref: AssignedRef,
     /// Time of the usage; it may move the event to another period.
+    #[schema(nullable = false)]
     timestamp: Option<TimestampText>,
     /// Usage quantity.
+    #[schema(nullable = false)]
     quantity: Option<QuantityInput>,
     /// Free keys and values for the usage report, replaced as a whole; null clears them.
     additional_report_data: Option<ReportDataJson>,
@@ -164,6 +166,8 @@ fn by_ref_or_name<T: Clone>(
     of_name: impl FnOnce(Line) -> T,
 ) -> Option<T> {
     if fields.has(by_ref) {
+        // The name isn't looked up, but it has to be one.
+        fields.optional(by_name, Node::line);
         fields.required(by_ref, of_ref)
     } else if fields.has(by_name) {
         fields.required(by_name, Node::line).map(of_name)

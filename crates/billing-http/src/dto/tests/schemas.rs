@@ -12,10 +12,10 @@ use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::super::billing::BillingRunBody;
-use super::super::contracts::{ContractBody, ContractJson};
+use super::super::contracts::{ContractBody, ContractEditBody, ContractJson};
 use super::super::customers::{CustomerBody, CustomerEditBody};
 use super::super::entities::{EntityBody, EntityEditBody, EntityJson};
-use super::super::events::EventBody;
+use super::super::events::{EventBody, EventUpdateBody};
 use super::super::formats::{FormatBody, FormatEditBody, FormatTestBody};
 use super::super::formatted::{FormattedEventBody, FormattedUpdateBody};
 use super::super::keys::KeyBody;
@@ -164,6 +164,24 @@ fn an_edit_requires_nothing_that_a_create_does() {
         requires::<FormatEditBody>(),
     ];
     assert!(edits.iter().all(Value::is_null), "{edits:?}");
+}
+
+#[test]
+fn what_an_update_can_change_but_not_clear_is_not_described_as_nullable() {
+    let (event, contract) = (Described::of::<EventUpdateBody>(), Described::of::<ContractEditBody>());
+    let product = &contract.named["ContractProductEditBody"];
+    let rows = [
+        (&event.root, "timestamp"),
+        (&event.root, "quantity"),
+        (&contract.root, "customer_ref"),
+        (product, "billing_start_date"),
+        (product, "billing_end_date"),
+    ];
+    for (schema, name) in rows {
+        assert!(schema["properties"][name]["$ref"].is_string(), "{name}: {schema}");
+    }
+    let nulls = json(r#"{"event_ref":"e","timestamp":null,"quantity":null}"#);
+    assert_eq!(refusals(EventUpdateBody::read(&nulls)), ["/timestamp required", "/quantity required"]);
 }
 
 #[test]
