@@ -291,13 +291,15 @@ pub(crate) struct EventJson {
     revision: u32,
     /// The format that processed it, where one did.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     format_ref: Option<NamedRef>,
     /// That format's version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, nullable = false)]
     format_version: Option<u32>,
     /// The event as it was submitted to the format.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     event: Option<FreeFormEvent>,
 }
 
@@ -363,13 +365,15 @@ pub(crate) struct RevisedEventJson {
     additional_report_data: Option<ReportDataJson>,
     /// The format that processed it, where one did.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     format_ref: Option<NamedRef>,
     /// That format's version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, nullable = false)]
     format_version: Option<u32>,
     /// The event as it was submitted to the format.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     event: Option<FreeFormEvent>,
 }
 

@@ -333,23 +333,29 @@ pub(crate) struct MappedEventJson {
     timestamp: TimestampText,
     /// The customer, where the format gives a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     customer_ref: Option<NamedRef>,
     /// The customer, where the format gives a name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     customer_name: Option<LineText>,
     /// The usage product, where the format gives a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     usage_product_ref: Option<NamedRef>,
     /// The usage product, where the format gives a name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     usage_product_name: Option<LineText>,
     /// Quantity.
     quantity: ExactNumber,
     /// Columns of the usage report, in the format's or the event's order.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     additional_report_data: Option<ReportDataJson>,
     /// Checks that the event matches its document.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     validations: Option<ValidationsJson>,
 }
 
@@ -358,9 +364,11 @@ pub(crate) struct MappedEventJson {
 pub(crate) struct ValidationsJson {
     /// Currency the document must have.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     currency: Option<CurrencyCode>,
     /// Supplier entity the document must belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     entity_ref: Option<NamedRef>,
 }
 

@@ -1,6 +1,7 @@
 //! What the OpenAPI document says of bodies is true: every example is taken and fits its schema, and so does every answer.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use billing_domain::access::Scope;
 use billing_domain::catalog::{MAX_LINE_ITEMS, MAX_TIERS};
@@ -24,6 +25,7 @@ use super::super::party::MAX_TOKENS;
 use super::super::pricings::{PricingBody, PricingEditBody};
 use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
 use super::{json, posted_back, refusals};
+use crate::openapi::openapi_json;
 
 /// A schema with all it refers to.
 pub(super) struct Described {
@@ -87,6 +89,9 @@ impl Described {
         if !typed {
             found.push(format!("{at} is no {}", schema["type"]));
         }
+        if !schema["const"].is_null() && schema["const"] != *value {
+            found.push(format!("{at} is not {}", schema["const"]));
+        }
         if schema["enum"].as_array().is_some_and(|words| !words.contains(value)) {
             found.push(format!("{at} is not one of {}", schema["enum"]));
         }
@@ -115,10 +120,17 @@ impl Described {
     }
 }
 
-/// An answer fits its schema, and every field it has is described.
+/// What is answered fits the schema that callers have of it, and every field it has is described.
 pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
+    static NAMED: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+        let mut document = json(&openapi_json());
+        serde_json::from_value(document["components"]["schemas"].take()).expect("schemas")
+    });
+    let name = T::name();
+    let root = NAMED.get(name.strip_suffix("Json").unwrap_or(&name)).unwrap_or_else(|| panic!("{name} is not in the document"));
+    let described = Described { root: root.clone(), named: NAMED.clone() };
     let value = posted_back(answer);
-    assert_eq!(Described::of::<T>().misfits(&value), [""; 0], "{value:#}");
+    assert_eq!(described.misfits(&value), [""; 0], "{value:#}");
 }
 
 fn example_is_true<B: ToSchema, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
