@@ -7,6 +7,7 @@ mod contracts;
 mod corrections;
 mod formatted;
 mod joined;
+mod once;
 mod preview;
 mod slices;
 #[path = "../support/mod.rs"]

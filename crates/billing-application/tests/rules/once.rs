@@ -1,0 +1,131 @@
+//! Requests under a key, and what one transaction around a use case makes of it.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use billing_application::billing_run::run_billing;
+use billing_application::catalog::{create_usage_product, get_usage_product};
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::idempotency::{KeyedRequest, Reply, once};
+use billing_domain::catalog::UsageProduct;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
+use billing_testkit::fixtures::{self, fixed, per_unit, requested};
+
+use crate::books::{Books, code};
+use crate::support::Bench;
+
+const NOON: &str = "2026-01-20T12:00:00Z";
+
+fn keyed(key: &str) -> KeyedRequest {
+    let key = RequestKey { path: "/things".to_owned(), key: IdempotencyKey::parse(key).expect(key) };
+    KeyedRequest { key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
+}
+
+fn answer(text: &str) -> KeptAnswer {
+    KeptAnswer { status: 200, headers: Vec::new(), body: text.as_bytes().to_vec() }
+}
+
+fn named(product: &UsageProduct) -> UseCaseResult<KeptAnswer> {
+    Ok(answer(product.profile.name.as_str()))
+}
+
+/// Makes a usage product under a key; counts how often the work was called.
+fn make(bench: &Bench, request: &KeyedRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<Reply> {
+    let product = fixtures::usage_product(reference);
+    once(&bench.services, &bench.principal, request, named, |services, principal| {
+        calls.set(calls.get() + 1);
+        create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
+    })
+}
+
+fn is_there(bench: &Bench, reference: &str) -> bool {
+    get_usage_product(&bench.services, &bench.principal, &fixtures::usage_product_ref(reference)).is_ok()
+}
+
+#[test]
+fn work_that_runs_again_after_a_conflict_has_one_effect_and_a_repeat_none() {
+    let (bench, calls) = (Bench::at(NOON), Cell::new(0));
+    bench.store.run_in_vain(2);
+    let first = make(&bench, &keyed("k"), "first", &calls).expect("the first");
+    assert_eq!((first.is_repeat, calls.get()), (false, 3));
+    let again = make(&bench, &keyed("k"), "second", &calls).expect("a repeat");
+    assert_eq!((again.is_repeat, again.answer, calls.get()), (true, first.answer, 3));
+    assert!(is_there(&bench, "first") && !is_there(&bench, "second"));
+}
+
+#[test]
+fn a_key_that_named_another_request_is_refused_before_the_work() {
+    let (bench, calls) = (Bench::at(NOON), Cell::new(0));
+    make(&bench, &keyed("k"), "first", &calls).expect("the first");
+    let other = KeyedRequest { body: BodyHash([2; 32]), ..keyed("k") };
+    assert!(matches!(make(&bench, &other, "second", &calls), Err(UseCaseError::IdempotencyKeyReuse)));
+    assert_eq!(calls.get(), 1);
+}
+
+#[test]
+fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
+    let (bench, calls) = (Bench::at(NOON), Cell::new(0));
+    make(&bench, &keyed("a"), "first", &calls).expect("the first");
+    let before = bench.store.fork();
+    let taken = make(&bench, &keyed("k"), "first", &calls);
+    assert!(matches!(taken, Err(UseCaseError::AlreadyExists { thing: Thing::UsageProduct, .. })));
+    assert!(bench.store.holds_the_same_as(&before));
+    assert!(!make(&bench, &keyed("k"), "second", &calls).expect("mended").is_repeat);
+}
+
+#[test]
+fn an_answer_that_cannot_be_given_undoes_the_work() {
+    let bench = Bench::at(NOON);
+    let before = bench.store.fork();
+    let unwritable = |_: &UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
+    let product = fixtures::usage_product("first");
+    let failed = once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
+        create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
+    });
+    assert!(matches!(failed, Err(UseCaseError::InvariantViolation(_))));
+    assert!(bench.store.holds_the_same_as(&before));
+}
+
+#[test]
+fn a_sealed_answer_is_given_again_to_its_own_secret_alone() {
+    let (bench, calls) = (Bench::at(NOON), Cell::new(0));
+    let sealed = |secret: &str| KeyedRequest { sealed_for: Some(secret.to_owned()), ..keyed("k") };
+    let first = make(&bench, &sealed("mine"), "first", &calls).expect("the first");
+    let again = make(&bench, &sealed("mine"), "first", &calls).expect("a repeat");
+    assert_eq!((again.is_repeat, &again.answer), (true, &first.answer));
+    assert!(code(make(&bench, &sealed("theirs"), "first", &calls)).starts_with("secret_shown_once"));
+    let since = bench.now().plus_seconds(-1);
+    let kept = bench.read(|tx| tx.kept_request(bench.principal.organization, &keyed("k").key, since)).expect("it is kept");
+    assert_ne!(kept.answer.body, first.answer.body);
+    assert_eq!(calls.get(), 1);
+}
+
+#[test]
+fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00"), per_unit("calls", "0.10")]);
+    for _ in 0..3 {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-03-31")]);
+    }
+    books.clock("2026-04-02T00:00:00Z");
+    let unkeyed = Books { bench: books.bench.fork() };
+    let run = |books: &Books, request: &KeyedRequest| {
+        once(
+            &books.bench.services,
+            &books.bench.principal,
+            request,
+            |_| Ok(answer("done")),
+            |services, principal| {
+                let report = run_billing(services, principal, false)?;
+                assert!(report.failed.is_empty(), "{report:?}");
+                assert_eq!(report.issued.len(), 9);
+                Ok(report)
+            },
+        )
+    };
+    assert!(!run(&books, &keyed("k")).expect("a run").is_repeat);
+    assert!(run(&books, &keyed("k")).expect("a repeat").is_repeat);
+    let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, false).expect("a run");
+    assert_eq!(report.issued.len(), 9);
+    assert_eq!(books.documents(), unkeyed.documents());
+}
