@@ -1,6 +1,7 @@
 //! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
@@ -74,9 +75,52 @@ impl Database {
         }
     }
 
+    /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn hold_writes(&self, table: &str) -> Held {
+        let (mut command, statements) = match self.url.strip_prefix("sqlite://") {
+            Some(file) => {
+                let program = "import sqlite3, sys\n\
+                               connection = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)\n\
+                               connection.execute('BEGIN IMMEDIATE')\n\
+                               print('held', flush=True)\n\
+                               sys.stdin.read()\n";
+                let mut command = Command::new("python3");
+                command.args(["-c", program, file]);
+                (command, String::new())
+            }
+            None => {
+                let mut command = Command::new("psql");
+                command.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", &self.url]);
+                (command, format!("BEGIN; LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;\n\\echo held\n"))
+            }
+        };
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a client of the database");
+        let stdin = child.stdin.as_mut().expect("it is piped");
+        stdin.write_all(statements.as_bytes()).expect("the client reads");
+        let mut said = String::new();
+        let stdout = child.stdout.as_mut().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut said).expect("the client writes");
+        assert_eq!(said, "held\n");
+        Held(child)
+    }
+
     /// Whether it is a file.
     pub fn is_sqlite(&self) -> bool {
         self.on_server.is_none()
+    }
+}
+
+/// Somebody who holds what others would change, and lets go with it.
+#[derive(Debug)]
+pub struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

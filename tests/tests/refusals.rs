@@ -12,7 +12,6 @@ on_both_databases!(
     a_bad_contract_is_refused_and_leaves_nothing,
     a_bad_piece_of_the_catalog_is_refused_and_leaves_nothing,
     a_bad_edit_is_refused_and_changes_nothing,
-    what_comes_with_a_later_release_is_refused_and_leaves_nothing,
     a_page_out_of_range_is_refused,
     a_bad_log_in_or_key_is_refused,
     a_reference_in_the_path_that_names_nothing_is_not_found,
@@ -120,23 +119,6 @@ fn a_bad_edit_is_refused_and_changes_nothing(database: &Database) {
     ];
     for (path, body, refusal) in rows {
         table.post(&stage.client, path, &body, refusal);
-    }
-    stage.end(table);
-}
-
-fn what_comes_with_a_later_release_is_refused_and_leaves_nothing(database: &Database) {
-    let stage = Stage::set(database);
-    let mut table = Table::default();
-    let posts = [
-        ("/api/usage/event", catalog::event("acme", 1)),
-        ("/api/contracts/", catalog::contract("acme")),
-        ("/api/customers/", json!({"name": "New"})),
-        ("/api/customers/edit/acme", json!({"name": "New"})),
-        ("/api/billing/run", json!({})),
-    ];
-    for (path, body) in posts {
-        let request = Request::post(path, body.to_string()).with("Idempotency-Key", "key-1");
-        table.row(&stage.client, "Idempotency-Key", &request, refused(422, "not_supported_yet"));
     }
     stage.end(table);
 }

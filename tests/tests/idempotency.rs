@@ -1,0 +1,296 @@
+//! `Idempotency-Key` on every POST: one effect and one answer, whoever repeats the request, how often, and whatever
+//! happens in between. What is due to the header alone is tried beside the handlers.
+
+mod keyed_posts;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use acceptance::problem::refused;
+use acceptance::{Answer, Client, Database, Request, Server, binary, on_both_databases};
+use keyed_posts::{Post, posts, respelled};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    every_post_is_carried_out_once_under_its_key,
+    many_threads_with_one_key_have_one_effect_and_one_answer,
+    a_request_refused_by_the_database_does_not_use_its_key_up,
+    a_twin_that_has_waited_5_seconds_is_told_to_come_back,
+    the_password_of_a_generated_key_is_nowhere_in_the_database,
+);
+
+const KEY: &str = "8e03978e-40d5-43dd-bc93-6894a57f9324";
+const PASSWORD: &str = "another long pass phrase";
+/// They neither need nor keep anything: repeating them doubles nothing.
+const NOT_KEPT: [&str; 2] = ["/auth/login", "/auth/logout"];
+/// Twins of each request in flight.
+const TWINS: usize = 3;
+const THREADS: usize = 64;
+const KEYS: usize = 8;
+
+/// An organization's software and its administrator.
+struct Caller {
+    client: Client,
+    admin: Client,
+}
+
+impl Caller {
+    fn of(admin: Client, server: &Server) -> Self {
+        let client = Client::key(server, &admin.generate_key(&json!({})));
+        Self { client, admin }
+    }
+
+    /// At a server that was started again.
+    fn at(&self, server: &Server) -> Self {
+        Self { client: self.client.at(server), admin: self.admin.at(server) }
+    }
+
+    fn post(&self, post: &Post, body: Option<String>) -> Answer {
+        let client = if post.is_admins { &self.admin } else { &self.client };
+        client.with_own_connections().send(&request(&post.path, KEY, body))
+    }
+
+    /// How many elements the list has that the request adds to.
+    fn count(&self, post: &Post) -> usize {
+        let Some(list) = &post.adds_to else { return 0 };
+        let client = if post.is_admins { &self.admin } else { &self.client };
+        client.get(list).header("X-Total-Count").parse().expect("a count")
+    }
+}
+
+fn request<'a>(path: &'a str, key: &'a str, body: Option<String>) -> Request<'a> {
+    let request = match body {
+        Some(body) => Request::post(path, body),
+        None => Request::post(path, "").without("Content-Type"),
+    };
+    request.with("Idempotency-Key", key)
+}
+
+fn is_replayed(answer: &Answer) -> bool {
+    answer.header("Idempotency-Replayed") == "true"
+}
+
+/// What repeats have in common.
+fn said(answer: &Answer) -> (u16, &str, &str) {
+    (answer.status, answer.header("Content-Type"), &answer.text)
+}
+
+/// Sends the same several times at once; answers the one answer they have in common.
+fn race(what: &str, count: usize, send: impl Fn() -> Answer + Sync) -> Answer {
+    let barrier = Barrier::new(count);
+    let answers: Vec<Answer> = thread::scope(|scope| {
+        let twin = || {
+            barrier.wait();
+            send()
+        };
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(twin)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+    });
+    let firsts: Vec<&Answer> = answers.iter().filter(|answer| !is_replayed(answer)).collect();
+    assert_eq!(firsts.len(), 1, "{what}: {answers:?}");
+    for answer in &answers {
+        assert_eq!(said(answer), said(firsts[0]), "{what}");
+    }
+    firsts[0].clone()
+}
+
+/// Makes a second organization with an entity and answers its administrator.
+fn second_organization(database: &Database, server: &Server) -> Client {
+    binary::succeed(database, &["organization", "create", "second"]);
+    let email = "admin@second.example";
+    let arguments = ["admin", "create", "--email", email, "--organization", "second", "--password", PASSWORD];
+    binary::succeed(database, &arguments);
+    let admin = Client::log_in_admin(server, email, PASSWORD);
+    admin.post("/api/entities/", &json!({"name": "Own", "number_prefix": "UB"})).ok();
+    admin
+}
+
+fn every_post_is_carried_out_once_under_its_key(database: &Database) {
+    let server = Server::start(database);
+    let callers = [Caller::of(Client::admin(&server), &server), Caller::of(second_organization(database, &server), &server)];
+    let posts = callers.each_ref().map(|caller| posts(&caller.client));
+    covers_every_post(&callers[0].client, &posts[0]);
+
+    // Both organizations use the same key everywhere.
+    let mut first_answers: Vec<BTreeMap<&str, Answer>> = Vec::new();
+    for (caller, posts) in callers.iter().zip(&posts) {
+        let in_flight = |post: &Post| (post.operation, carried_out_once(caller, post));
+        first_answers.push(posts.iter().map(in_flight).collect());
+    }
+
+    server.kill_9();
+    let server = Server::start(database);
+    for ((caller, posts), firsts) in callers.iter().zip(&posts).zip(&first_answers) {
+        let caller = caller.at(&server);
+        for post in posts {
+            is_answered_again(&caller, post, &firsts[post.operation]);
+        }
+    }
+}
+
+/// The operations come from the OpenAPI document, so that a new POST without a request fails.
+fn covers_every_post(client: &Client, posts: &[Post]) {
+    let document = client.get("/openapi.json").ok();
+    let paths = document["paths"].as_object().expect("paths");
+    let of_document: BTreeSet<&str> =
+        paths.iter().filter(|(_, methods)| methods["post"].is_object()).map(|(path, _)| path.as_str()).collect();
+    let tried: BTreeSet<&str> = posts.iter().map(|post| post.operation).chain(NOT_KEPT).collect();
+    assert_eq!(of_document, tried);
+}
+
+/// Twins in flight, then repeats; answers the first answer.
+fn carried_out_once(caller: &Caller, post: &Post) -> Answer {
+    let count = caller.count(post);
+    let body = || post.body.as_ref().map(Value::to_string);
+    let first = race(post.operation, TWINS, || caller.post(post, body()));
+    assert_eq!(first.status, 200, "{}: {}", post.operation, first.text);
+    is_answered_again(caller, post, &first);
+    assert_eq!(caller.count(post), count + usize::from(post.adds_to.is_some()), "{}", post.operation);
+    first
+}
+
+fn is_answered_again(caller: &Caller, post: &Post, first: &Answer) {
+    let spellings = [post.body.as_ref().map(Value::to_string), post.body.as_ref().map(respelled)];
+    for body in spellings {
+        let again = caller.post(post, body.clone());
+        assert_eq!(said(&again), said(first), "{} {body:?}", post.operation);
+        assert!(is_replayed(&again), "{} {body:?}", post.operation);
+    }
+    if let Some(other) = &post.other {
+        let reused = caller.post(post, Some(other.to_string()));
+        let checked = refused(422, "idempotency_key_reuse").check(&reused);
+        assert_eq!(checked, Ok(()), "{}", post.operation);
+    }
+}
+
+/// Half of the threads at each client.
+fn storm(clients: [&Client; 2]) {
+    let path = "/api/customers/";
+    let customers = || clients[0].get("/api/customers/filter").header("X-Total-Count").parse::<usize>().expect("a count");
+    let before = customers();
+    for n in 0..KEYS {
+        let (key, body) = (format!("key-{n}"), json!({"name": format!("Customer {n}")}).to_string());
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let first = race(&key, THREADS, || {
+            let thread = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            clients[thread % 2].with_own_connections().send(&request(path, &key, Some(body.clone())))
+        });
+        assert_eq!(first.status, 200, "{}", first.text);
+    }
+    assert_eq!(customers(), before + KEYS);
+}
+
+fn many_threads_with_one_key_have_one_effect_and_one_answer(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    storm([&client, &client]);
+}
+
+#[test]
+fn twins_at_two_servers_on_one_postgres_have_one_effect_and_one_answer() {
+    let database = Database::postgres();
+    let (one, other) = (Server::start(&database), Server::start(&database));
+    let client = Client::new_key(&one);
+    storm([&client, &client.at(&other)]);
+}
+
+fn a_request_refused_by_the_database_does_not_use_its_key_up(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let post = |body: Value| client.send(&request("/api/customers/", KEY, Some(body.to_string())));
+    client.post("/api/customers/", &json!({"customer_ref": "taken", "name": "First"})).ok();
+    for _ in 0..2 {
+        assert_eq!(refused(409, "already_exists").status, post(json!({"customer_ref": "taken", "name": "Second"})).status);
+    }
+    let mended = post(json!({"customer_ref": "free", "name": "Second"}));
+    assert_eq!((mended.status, is_replayed(&mended)), (200, false), "{}", mended.text);
+    assert!(is_replayed(&post(json!({"customer_ref": "free", "name": "Second"}))));
+}
+
+fn a_twin_that_has_waited_5_seconds_is_told_to_come_back(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    // On PostgreSQL the twin may be at another server; SQLite has one.
+    let elsewhere = (!database.is_sqlite()).then(|| Server::start(database));
+    let clients = [Some(client.clone()), elsewhere.as_ref().map(|other| client.at(other))];
+    let post = |client: &Client, key: &str| {
+        let body = json!({"name": "Acme"}).to_string();
+        client.with_own_connections().send(&request("/api/customers/", key, Some(body)))
+    };
+    let held = database.hold_writes("customers");
+    thread::scope(|scope| {
+        // On SQLite it waits for the file's lock as long as it may, and its successor does after it: longer than twins.
+        let before = scope.spawn(|| post(&client, "another key"));
+        thread::sleep(Duration::from_secs(2));
+        let first = scope.spawn(|| post(&client, KEY));
+        thread::sleep(Duration::from_millis(300));
+        let twins: Vec<_> = clients
+            .iter()
+            .flatten()
+            .map(|client| {
+                scope.spawn(|| {
+                    let began = Instant::now();
+                    (post(client, KEY), began.elapsed())
+                })
+            })
+            .collect();
+        for twin in twins {
+            let (twin, waited) = twin.join().expect("the thread");
+            assert_eq!(refused(409, "request_in_progress").check(&twin), Ok(()));
+            assert_eq!(twin.header("Retry-After"), "1");
+            assert!(waited >= Duration::from_secs(5), "{waited:?}");
+        }
+        drop(held);
+        let first = first.join().expect("the thread");
+        assert_eq!((first.status, is_replayed(&first)), (200, false), "{}", first.text);
+        for client in clients.iter().flatten() {
+            let again = post(client, KEY);
+            assert_eq!((said(&again), is_replayed(&again)), (said(&first), true));
+        }
+        before.join().expect("the thread");
+    });
+}
+
+fn the_password_of_a_generated_key_is_nowhere_in_the_database(database: &Database) {
+    let server = Server::start(database);
+    let admin = Client::admin(&server);
+    let answer = admin.send(&request("/auth/keys/generate", KEY, Some("{}".to_owned())));
+    let again = admin.send(&request("/auth/keys/generate", KEY, Some("{}".to_owned())));
+    assert_eq!((said(&again), is_replayed(&again)), (said(&answer), true));
+    let (api_key, password) = (answer.text_of("api_key"), answer.text_of("password"));
+    server.kill_9();
+    let everything = dump(database);
+    assert!(contains(&everything, &api_key), "the name is there, so it was looked at");
+    assert!(!contains(&everything, &password));
+    assert!(!contains(&everything, &hex(&password)));
+}
+
+/// All the bytes of a database.
+fn dump(database: &Database) -> Vec<u8> {
+    match database.url().strip_prefix("sqlite://") {
+        Some(file) => {
+            let files = [file.to_owned(), format!("{file}-wal")];
+            // The log of writes goes when the last connection does.
+            let files = files.iter().filter(|file| Path::new(file).exists());
+            files.flat_map(|file| std::fs::read(file).expect(file)).collect()
+        }
+        None => {
+            let dumped = Command::new("pg_dump").args(["--dbname", database.url()]).output().expect("pg_dump starts");
+            assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
+            dumped.stdout
+        }
+    }
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// As PostgreSQL writes bytes out.
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}

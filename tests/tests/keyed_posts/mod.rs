@@ -1,0 +1,191 @@
+//! One request for every POST operation that is carried out once per key, each on things of its own, so that one
+//! doesn't stand in another's way.
+
+use std::fmt::Write as _;
+
+use acceptance::{Client, books, catalog, when};
+use serde_json::{Value, json};
+
+/// A request that succeeds once.
+pub(crate) struct Post {
+    /// The path in the OpenAPI document.
+    pub(crate) operation: &'static str,
+    /// The path it is sent to.
+    pub(crate) path: String,
+    /// What it says; `None` for operations that take nothing.
+    pub(crate) body: Option<Value>,
+    /// Something else that could be said there.
+    pub(crate) other: Option<Value>,
+    /// Whether it is an administrator's.
+    pub(crate) is_admins: bool,
+    /// The list that has one element more afterwards.
+    pub(crate) adds_to: Option<String>,
+}
+
+impl Post {
+    fn new(operation: &'static str, body: Value, other: Value) -> Self {
+        let (body, other) = (Some(body), Some(other));
+        Self { operation, path: operation.to_owned(), body, other, is_admins: false, adds_to: None }
+    }
+
+    /// To what a reference names.
+    fn to(mut self, reference: &str) -> Self {
+        let (path, _) = self.operation.rsplit_once('/').expect("a path");
+        self.path = format!("{path}/{reference}");
+        self
+    }
+
+    fn without_body(self) -> Self {
+        Self { body: None, other: None, ..self }
+    }
+
+    fn adding_to(self, list: &str) -> Self {
+        Self { adds_to: Some(list.to_owned()), ..self }
+    }
+}
+
+/// Makes a customer with a contract of its own; answers the contract.
+fn contract_of(client: &Client, customer: &str) -> String {
+    catalog::make_customer(client, customer);
+    catalog::make_contract(client, &catalog::contract(customer))
+}
+
+/// Makes a draft with an event on it; answers event and document.
+fn draft_of(client: &Client, customer: &str) -> (String, String) {
+    contract_of(client, customer);
+    let event = books::report(client, &catalog::event(customer, 200));
+    let text = |field: &str| event[field].as_str().expect("a reference").to_owned();
+    (text("event_ref"), text("related_document_ref"))
+}
+
+fn issued_of(client: &Client, customer: &str) -> String {
+    let (_, document_ref) = draft_of(client, customer);
+    books::issue(client, &json!(document_ref)).ok();
+    document_ref
+}
+
+/// Events keep their keys by customer, so those that a format processes have one of their own.
+const FORMATTED: &str = "formatted";
+
+/// A mapping of events such as [`raw`].
+fn mapping() -> Value {
+    let usage_product = json!(catalog::API_CALLS).to_string();
+    json!({
+        "timestamp": "event.at",
+        "customer_ref": "event.who",
+        "usage_product_ref": usage_product,
+        "quantity": "event.much",
+    })
+}
+
+fn raw(quantity: u32) -> Value {
+    json!({"at": when::now(), "who": FORMATTED, "much": quantity})
+}
+
+/// The requests of usage formats and of events in other shapes than the default one's.
+fn format_posts(client: &Client) -> Vec<Post> {
+    contract_of(client, FORMATTED);
+    client.post("/api/usage/formats/", &json!({"format_ref": "log", "format_name": "Log", "mapping": mapping()})).ok();
+    let event = client.post("/api/usage/event/formatted", &json!({"format_name": "Log", "event": raw(3)})).ok();
+    let [first, second] = [4, 5].map(|quantity| json!({"format_name": "Log", "event": raw(quantity)}));
+    let [one, other] = [6, 7].map(|quantity| json!({"event_ref": event["event_ref"], "event": raw(quantity)}));
+    let [batch, other_batch] = [8, 9].map(|quantity| json!({"events": [catalog::event(catalog::ACME, quantity)]}));
+    let made = json!({"format_name": "Made", "mapping": mapping()});
+    let other_made = json!({"format_name": "Made otherwise", "mapping": mapping()});
+    vec![
+        Post::new("/api/usage/event/batch", batch, other_batch),
+        Post::new("/api/usage/event/formatted", first.clone(), second.clone()),
+        Post::new("/api/usage/event/formatted/update", one, other),
+        Post::new("/api/usage/formats/", made, other_made).adding_to("/api/usage/formats/filter"),
+        Post::new(
+            "/api/usage/formats/edit/{format_ref}",
+            json!({"format_name": "Renamed"}),
+            json!({"format_name": "Renamed otherwise"}),
+        )
+        .to("log"),
+        Post::new("/api/usage/formats/test", first, second),
+    ]
+}
+
+/// Every operation's request, in an organization that has an entity and nothing else.
+pub(crate) fn posts(client: &Client) -> Vec<Post> {
+    catalog::make(client);
+    client.post("/api/entities/", &json!({"entity_ref": "edited", "name": "Edited", "number_prefix": "EDITED"})).ok();
+    catalog::make_contract(client, &catalog::contract(catalog::ACME));
+    let (edited, cancelled) = (contract_of(client, "edited"), contract_of(client, "cancelled"));
+    let (event_ref, _) = draft_of(client, "updated");
+    let (_, draft) = draft_of(client, "issued");
+    let (voided, paid) = (issued_of(client, "voided"), issued_of(client, "paid"));
+    catalog::make_customer(client, "past");
+    catalog::make_contract(client, &catalog::past_contract("past"));
+    let renamed = || (json!({"name": "Renamed"}), json!({"name": "Renamed otherwise"}));
+    let edit = |operation, reference| {
+        let (body, other) = renamed();
+        Post::new(operation, body, other).to(reference)
+    };
+    let create = |operation: &'static str, body: Value| {
+        let mut other = body.clone();
+        other["name"] = json!("Another");
+        Post::new(operation, body, other).adding_to(&format!("{operation}filter"))
+    };
+    let mut plan = catalog::plan("not given", catalog::API_CALLS);
+    plan["product_pricing_ref"] = Value::Null;
+    let event = catalog::event(catalog::ACME, 1);
+    let mut other_event = event.clone();
+    other_event["quantity"] = json!(2);
+    let update = |quantity: u32| json!({"event_ref": event_ref, "quantity": quantity});
+    let contracts = format!("/api/contracts/filter?customer_ref={}&pageNumber=0&pageSize=1", catalog::ACME);
+    let mut other_contract = catalog::contract(catalog::ACME);
+    other_contract["po_number"] = json!("PO-2");
+    let mut posts = format_posts(client);
+    posts.extend([
+        Post {
+            is_admins: true,
+            ..Post::new("/auth/keys/generate", json!({"name": "gateway"}), json!({"name": "meter"})).adding_to("/auth/keys/list")
+        },
+        Post::new("/api/usage/event", event, other_event),
+        Post::new("/api/usage/event/update", update(7), update(8)),
+        create("/api/usage/products/", json!({"name": "Gigabytes", "unit": "GB"})),
+        edit("/api/usage/products/edit/{usage_product_ref}", catalog::API_CALLS),
+        Post::new("/api/contracts/", catalog::contract(catalog::ACME), other_contract).adding_to(&contracts),
+        Post::new("/api/contracts/edit/{contract_ref}", json!({"po_number": "PO-1"}), json!({"po_number": "PO-2"})).to(&edited),
+        Post::new(
+            "/api/contracts/cancel/{contract_ref}",
+            json!({"include_current_invoice": false}),
+            json!({"include_current_invoice": true}),
+        )
+        .to(&cancelled),
+        create("/api/customers/", json!({"name": "New Ltd", "tax": 19, "net_terms": 30})),
+        edit("/api/customers/edit/{customer_ref}", catalog::ACME),
+        create("/api/entities/", json!({"name": "New Ltd", "number_prefix": "NEW", "grace_hours": 2})),
+        edit("/api/entities/edit/{entity_ref}", "edited"),
+        create("/api/pricings/", plan),
+        edit("/api/pricings/edit/{product_pricing_ref}", catalog::API_PLAN),
+        edit("/api/documents/issue/{document_ref}", &draft).without_body(),
+        edit("/api/documents/void/{document_ref}", &voided).without_body(),
+        Post::new("/api/documents/payments/{document_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&paid),
+        Post::new("/api/billing/run", json!({"dry_run": false}), json!({"dry_run": true})),
+    ]);
+    posts
+}
+
+/// The same as JSON in other bytes: with white space, keys the other way round, and numbers written otherwise.
+pub(crate) fn respelled(value: &Value) -> String {
+    let mut text = String::new();
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().rev().map(|(key, value)| format!("{} :\t{}", json!(key), respelled(value)));
+            write!(text, " {{\n{} }}", members.collect::<Vec<_>>().join(" , ")).expect("a string");
+        }
+        Value::Array(elements) => {
+            let elements: Vec<String> = elements.iter().map(respelled).collect();
+            write!(text, "[ {} ]", elements.join(" , ")).expect("a string");
+        }
+        Value::Number(number) => {
+            let point = if number.to_string().contains('.') { "0" } else { ".00" };
+            write!(text, "{number}{point}").expect("a string");
+        }
+        Value::String(_) | Value::Bool(_) | Value::Null => write!(text, "{value}").expect("a string"),
+    }
+    text
+}
