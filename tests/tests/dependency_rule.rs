@@ -40,9 +40,14 @@ const ROOMS: [Room; 10] = [
         never: "actix-web billing-application diesel tokio",
     },
     Room {
+        name: "billing-report",
+        may_use: "billing-domain csv rust_xlsxwriter serde_json tempfile",
+        never: "actix-web billing-application diesel tokio",
+    },
+    Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-domain chrono futures-util governor rust_decimal \
-                  serde serde_json sha2 thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
+        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report chrono futures-util governor \
+                  rust_decimal serde serde_json sha2 thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {

@@ -1,6 +1,7 @@
 //! Every example of docs/billing-rules.md, played through the use cases: what the page shows in its blocks, and every
 //! amount it says in bold, is what comes out.
 
+#[allow(dead_code, reason = "other tests take several events at once")]
 #[path = "documented_examples/books.rs"]
 mod books;
 #[path = "documented_examples/changes.rs"]

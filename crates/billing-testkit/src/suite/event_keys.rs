@@ -40,7 +40,7 @@ pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
     let events = [event(&w, &head), event(&w, &head), event(&w, &head)];
     let (a, b, c) = (kept(&events[0], "a b'\"c"), kept(&events[1], "B-é"), kept(&events[2], "c"));
     write(store, |tx| {
-        assert_eq!(tx.kept_events(w.org, w.customer.id, &[a.sent.key.clone()])?, []);
+        assert_eq!(tx.kept_events(w.org, w.customer.id, std::slice::from_ref(&a.sent.key))?, []);
         tx.insert_events(w.org, &events)?;
         tx.keep_events(w.org, w.customer.id, &[c.clone(), a.clone(), b.clone()])
     });
