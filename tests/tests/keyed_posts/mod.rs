@@ -85,7 +85,10 @@ fn raw(quantity: u32) -> Value {
 /// The requests of usage formats and of events in other shapes than the default one's.
 fn format_posts(client: &Client) -> Vec<Post> {
     contract_of(client, FORMATTED);
-    client.post("/api/usage/formats/", &json!({"format_ref": "log", "format_name": "Log", "mapping": mapping()})).ok();
+    for (format_ref, format_name) in [("log", "Log"), ("edited", "Edited")] {
+        let format = json!({"format_ref": format_ref, "format_name": format_name, "mapping": mapping()});
+        client.post("/api/usage/formats/", &format).ok();
+    }
     let event = client.post("/api/usage/event/formatted", &json!({"format_name": "Log", "event": raw(3)})).ok();
     let [first, second] = [4, 5].map(|quantity| json!({"format_name": "Log", "event": raw(quantity)}));
     let [one, other] = [6, 7].map(|quantity| json!({"event_ref": event["event_ref"], "event": raw(quantity)}));
@@ -102,7 +105,7 @@ fn format_posts(client: &Client) -> Vec<Post> {
             json!({"format_name": "Renamed"}),
             json!({"format_name": "Renamed otherwise"}),
         )
-        .to("log"),
+        .to("edited"),
         Post::new("/api/usage/formats/test", first, second),
     ]
 }
