@@ -51,7 +51,8 @@ pub fn record_formatted(
 ) -> UseCaseResult<TakenUsage> {
     let organization = principal.organization;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
-    // Not in a transaction: evaluating takes up to 50 ms, and a writer would keep others waiting.
+    // Between two transactions, where the caller hasn't opened one: evaluating takes up to 50 ms, and a writer would keep
+    // others waiting.
     let (mapped, formatted) = apply(services, &format, &report.event)?;
     let event = NewUsageEvent {
         customer: customer(mapped.customer),
