@@ -54,7 +54,7 @@ pub struct ReportWriter<W: Write> {
 
 enum Table<W: Write> {
     Waiting(W),
-    Csv(CsvTable<W>),
+    Csv(Box<CsvTable<W>>),
     Json(JsonTable<W>),
     Xlsx(Box<XlsxTable<W>>),
     /// A start that failed.
@@ -76,7 +76,7 @@ impl<W: Write> ReportWriter<W> {
             return Err(misused("a report starts once"));
         };
         self.table = match self.format {
-            ReportFormat::Csv => Table::Csv(CsvTable::start(columns, out)?),
+            ReportFormat::Csv => Table::Csv(Box::new(CsvTable::start(columns, out)?)),
             ReportFormat::Json => Table::Json(JsonTable::start(columns, out)?),
             ReportFormat::Xlsx => Table::Xlsx(Box::new(XlsxTable::start(columns, out)?)),
         };

@@ -129,7 +129,7 @@ impl Books {
         events: &[NewUsageEvent],
         neighbours: Neighbours,
     ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-        let answer = |view: &EventView| view.document_numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let answer = |view: &EventView| view.document_numbers.to_string();
         record_usage(&self.bench.services, &self.bench.principal, events, neighbours, &answer)
     }
 
@@ -149,7 +149,7 @@ impl Books {
     /// `related_document_numbers` of an event.
     pub(crate) fn numbers_of(&self, event: EventRef) -> String {
         let view = get_event(&self.bench.services, &self.bench.principal, event).expect("an event");
-        view.document_numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        view.document_numbers.to_string()
     }
 
     pub(crate) fn reference(&self, number: &str) -> DocumentRef {

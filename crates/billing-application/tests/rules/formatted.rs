@@ -39,7 +39,7 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 
 fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
-    let answer = |view: &EventView| view.document_numbers[0].to_string();
+    let answer = |view: &EventView| view.document_numbers.to_string();
     record_formatted(&books.bench.services, &books.bench.principal, &report, &answer)
 }
 

@@ -29,7 +29,7 @@ fn under(key: &str, body: u8, event: NewUsageEvent) -> NewUsageEvent {
 /// The word for an outcome: the document's number, `=` before a repeated one, or what refuses it.
 fn word(outcome: &Result<TakenUsage, UseCaseError>) -> String {
     match outcome {
-        Ok(TakenUsage::Now(view)) => view.document_numbers[0].to_string(),
+        Ok(TakenUsage::Now(view)) => view.document_numbers.to_string(),
         Ok(TakenUsage::Before(answer)) => format!("={answer}"),
         Err(UseCaseError::NoMatch(MatchRefusal::NoMatchingContract)) => "no contract".to_owned(),
         Err(UseCaseError::Invalid(violations)) => violations.iter().map(|v| v.code).collect::<Vec<_>>().join(", "),

@@ -128,7 +128,7 @@ impl ReportSink for Sink<'_> {
 
     fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
         self.rows = self.rows.wrapping_add(1);
-        if self.rows % ASK_EVERY_ROWS == 0 && !self.watch.is_wanted() {
+        if self.rows.is_multiple_of(ASK_EVERY_ROWS) && !self.watch.is_wanted() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         self.writer.row(event)
