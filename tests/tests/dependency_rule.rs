@@ -53,7 +53,7 @@ const ROOMS: [Room; 10] = [
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http \
-                  billing-report billing-storage chrono clap secrecy serde_json thiserror tokio tracing tracing-subscriber uuid",
+                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid",
         never: "acceptance billing-testkit",
     },
     Room {

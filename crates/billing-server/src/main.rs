@@ -5,6 +5,7 @@ mod composition;
 mod demo;
 mod environment;
 mod failure;
+mod import;
 mod report;
 mod sample;
 mod scheduler;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
         }
         Some(Command::Verify(store)) => verify(&store),
+        Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_http::openapi_json()),
         Some(Command::Demo(settings)) => demo::demo(settings),

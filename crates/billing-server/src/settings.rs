@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_http::{Network, PublicUrl};
 use billing_report::ReportFormat;
 use clap::builder::FalseyValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 /// Usage billing: takes usage events over HTTP and puts each one on its invoice in the same request.
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
     Verify(StoreSettings),
+    /// Takes the usage events of a file, each line once however often it is run; exits with 1 when any is rejected.
+    Import(ImportSettings),
     /// Writes usage events as a table, read-only.
     Report(ReportSettings),
     /// Prints the OpenAPI document.
@@ -149,6 +152,60 @@ pub(crate) struct ServeSettings {
     /// Log lines as JSON instead of text.
     #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = FalseyValueParser::new())]
     pub(crate) log_json: bool,
+}
+
+/// What an import takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImportSettings {
+    /// The file: CSV with a line of column names, or NDJSON.
+    pub(crate) file: PathBuf,
+
+    /// The usage format that makes events of its lines, by name.
+    #[arg(long, default_value = DEFAULT_FORMAT_NAME)]
+    pub(crate) format: String,
+
+    /// The organization whose usage it is, by name.
+    #[arg(long, default_value = "default")]
+    pub(crate) organization: String,
+
+    /// What the lines are known by when they come again, with their numbers; the file's name when not given.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// What the file is; told by the end of its name when not given.
+    #[arg(long, value_enum)]
+    pub(crate) input: Option<InputKind>,
+
+    /// What is between two cells of CSV.
+    #[arg(long, default_value = ",", value_parser = delimiter)]
+    pub(crate) delimiter: u8,
+
+    /// Where rejected lines go, with their reasons; FILE.rejects.ndjson when not given.
+    #[arg(long)]
+    pub(crate) rejects: Option<PathBuf>,
+
+    /// Lines taken in one transaction.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) lines_per_transaction: u16,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+}
+
+/// What a file to import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputKind {
+    /// RFC 4180; every cell becomes a text, an empty one null.
+    Csv,
+    /// A JSON object on each line.
+    Ndjson,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] if *byte == b'\t' || matches!(byte, b' '..=b'~') && !byte.is_ascii_alphanumeric() && *byte != b'"' => Ok(*byte),
+        _ => Err("must be one character that is no letter, digit or quote".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -53,8 +53,27 @@ pub fn record_formatted(
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
     // Between two transactions, where the caller hasn't opened one: evaluating takes up to 50 ms, and a writer would keep
     // others waiting.
-    let (mapped, formatted) = apply(services, &format, &report.event)?;
-    let event = NewUsageEvent {
+    let event = NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? };
+    record_event(services, principal, event, answer).map_err(of_mapped)
+}
+
+/// What a format makes of free-form events, each or why it doesn't fit; stores nothing.
+///
+/// # Errors
+/// [`UseCaseError::Invalid`] where there is no such format; for each event [`UseCaseError::FormatFailed`].
+pub fn map_events(
+    services: &Services,
+    principal: &Principal,
+    format: &NamedFormat,
+    events: &[String],
+) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
+    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, principal.organization, format))?;
+    Ok(events.iter().map(|event| map_event(services, &format, event)).collect())
+}
+
+fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<NewUsageEvent> {
+    let (mapped, formatted) = apply(services, format, event)?;
+    Ok(NewUsageEvent {
         customer: customer(mapped.customer),
         usage_product: usage_product(mapped.usage_product),
         occurred_at: mapped.timestamp,
@@ -62,9 +81,8 @@ pub fn record_formatted(
         report_data: mapped.report_data,
         validations: mapped.validations,
         formatted: Some(formatted),
-        sent: report.sent.clone(),
-    };
-    record_event(services, principal, event, answer).map_err(of_mapped)
+        sent: None,
+    })
 }
 
 /// Processes another free-form event in an event's place: timestamp, quantity, report data and checks are those of the
