@@ -63,7 +63,7 @@ def load(service, events, directory):
         numbers = range(first, min(first + BATCH, events))
         # Neither in the order of time nor all at different times.
         times = [f"{start + timedelta(seconds=n * 7919 % (39 * 86_400)):%FT%TZ}" for n in numbers]
-        quantities = [f"{n % 1000}.{n:07d}" for n in numbers]
+        quantities = [f"{n % 1000 + 1}.{n:07d}" for n in numbers]
         common = {"customer_ref": "report-check", "usage_product_ref": "report-calls"}
         body = [
             {"timestamp": at, "quantity": quantity, "additional_report_data": data_of(n), **common}
@@ -86,7 +86,7 @@ def load(service, events, directory):
                 "additional_report_data": data_of(n),
             }
             # The quantity with its own digits, which a float wouldn't keep.
-            file.write(f'{{"quantity":{n % 1000}.{n:07d},{json.dumps(event)[1:]}\n')
+            file.write(f'{{"quantity":{n % 1000 + 1}.{n:07d},{json.dumps(event)[1:]}\n')
 
 
 def resident_mb(pid):
@@ -105,7 +105,7 @@ def fetch(service, pid, directory):
             while not done.wait(LOOK_EVERY):
                 peak.append(resident_mb(pid))
 
-        watcher = threading.Thread(target=watch)
+        watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         began, first, size = time.monotonic(), None, 0
         with service.open(f"/api/usage/report?format={word}") as answer, open(directory / f"report.{word}", "wb") as file:
