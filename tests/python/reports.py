@@ -60,7 +60,7 @@ def is_same_number(text, number):
 
 
 def unguarded(cell):
-    return cell[1:] if cell.startswith("'") else cell
+    return ";".join(part[1:] if part.startswith("'") else part for part in cell.split(";"))
 
 
 def is_csv_cell(cell, value):

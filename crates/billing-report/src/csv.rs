@@ -11,6 +11,8 @@ use crate::values_by_column;
 
 /// What stands before a text that a spreadsheet would take for a formula.
 const GUARD: char = '\'';
+/// What stands between cells where the decimal sign is a comma.
+const SEPARATOR: char = ';';
 
 pub(crate) struct CsvTable<W: Write> {
     columns: ReportColumns,
@@ -62,9 +64,14 @@ fn cell(value: Option<&ReportValue>) -> Cow<'_, str> {
     }
 }
 
-/// A text with `'` before it where a spreadsheet would calculate it, and where it begins with `'` itself, so that taking
-/// one away gives every text back.
+/// A text with `'` before it where a spreadsheet would calculate it, and where it begins with `'` itself. The same after
+/// each `;`, where spreadsheets of many languages begin a cell, whatever the quotes. Taking one `'` away in each of these places
+/// gives every text back.
 fn guarded(text: &str) -> Cow<'_, str> {
-    let begins_badly = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', GUARD]);
-    if begins_badly { Cow::Owned(format!("{GUARD}{text}")) } else { Cow::Borrowed(text) }
+    let begins_badly = |part: &str| part.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', GUARD]);
+    if !text.split(SEPARATOR).any(begins_badly) {
+        return Cow::Borrowed(text);
+    }
+    let guard = |part: &str| if begins_badly(part) { format!("{GUARD}{part}") } else { part.to_owned() };
+    Cow::Owned(text.split(SEPARATOR).map(guard).collect::<Vec<_>>().join(";"))
 }

@@ -34,7 +34,10 @@ impl<W: Write> XlsxTable<W> {
     }
 
     pub(crate) fn with_sheets_of(sheet_rows: u32, columns: ReportColumns, out: W) -> io::Result<Self> {
-        let mut table = Self { columns, workbook: Workbook::new(), sheets: 0, next_row: 0, sheet_rows, out };
+        let mut workbook = Workbook::new();
+        // A sheet's XML may have more than 4 GiB.
+        workbook.use_zip_large_file(true);
+        let mut table = Self { columns, workbook, sheets: 0, next_row: 0, sheet_rows, out };
         table.add_sheet()?;
         Ok(table)
     }

@@ -115,6 +115,11 @@ impl<'a> Narrowed<'a> {
     }
 }
 
+/// Events without a revision that their document was issued with.
+const NOT_BILLED_BEFORE: &str = "usage_events n WHERE NOT deleted AND NOT EXISTS (SELECT 1 FROM usage_event_revisions b \
+                                 WHERE b.event_id = n.event_id AND b.customer_id = n.customer_id \
+                                 AND b.document_id = n.document_id AND b.billed)";
+
 /// What of an event any query needs.
 const SOURCE_COLUMNS: &str = "event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, document_id, \
                               occurred_at, quantity, report_data, revision";
@@ -175,8 +180,10 @@ macro_rules! fragments {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql(self.columns.select());
                 out.push_sql(" FROM (");
-                self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
-                if self.narrowed.with_billed {
+                if !self.narrowed.with_billed {
+                    self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
+                } else {
+                    self.narrowed.walk_ast_of(NOT_BILLED_BEFORE, out.reborrow())?;
                     out.push_sql(" UNION ALL ");
                     self.narrowed.walk_ast_of("usage_event_revisions WHERE billed", out.reborrow())?;
                 }

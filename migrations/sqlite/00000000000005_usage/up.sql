@@ -73,7 +73,8 @@ CREATE TABLE usage_event_revisions (
     revised_at        INTEGER NOT NULL,
     revised_by        TEXT NOT NULL,
     deleted           INTEGER NOT NULL,
-    -- Whether its document was issued when the next revision was made: then it is what that document bills.
+    -- Whether it is what its document was issued with: its document was issued when the next revision was made, and no
+    -- earlier one is what it was issued with.
     billed            INTEGER NOT NULL,
     PRIMARY KEY (event_id, customer_id, revision),
     FOREIGN KEY (event_id, customer_id) REFERENCES usage_events (event_id, customer_id),

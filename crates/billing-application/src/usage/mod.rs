@@ -1,7 +1,9 @@
 //! Usage: taking events, changing them, and reading them back.
 
+mod arrivals;
 mod change;
 mod formatted;
+mod landing;
 mod list;
 mod names;
 mod place;

@@ -20,13 +20,6 @@ pub(super) struct Names {
     products_by_name: BTreeMap<Line, Vec<UsageProduct>>,
 }
 
-/// The customer and the usage product of an event.
-#[derive(Clone, Copy)]
-pub(super) struct Named<'n> {
-    pub(super) customer: &'n Customer,
-    pub(super) product: &'n UsageProduct,
-}
-
 impl Names {
     /// Reads everything that events name.
     pub(super) fn read(tx: &mut dyn Tx, organization: OrganizationId, events: &[NewUsageEvent]) -> UseCaseResult<Self> {
@@ -62,39 +55,43 @@ impl Names {
         Ok(names)
     }
 
-    /// What an event names.
+    /// The customer an event names.
     ///
     /// # Errors
-    /// What names nothing, or more than one.
-    pub(super) fn of(&self, event: &NewUsageEvent) -> Result<Named<'_>, Violations> {
-        let mut violations = Violations::none();
-        let (path, found) = match &event.customer {
-            NamedCustomer::Ref(customer_ref) => ("customer_ref", Vec::from_iter(self.customers.get(customer_ref))),
-            NamedCustomer::Name(name) => ("customer_name", self.customers_by_name.get(name).into_iter().flatten().collect()),
-        };
-        let customer = one_of(&mut violations, path, Thing::Customer, &found);
-        let (path, found) = match &event.usage_product {
-            NamedUsageProduct::Ref(product_ref) => ("usage_product_ref", Vec::from_iter(self.products.get(product_ref))),
-            NamedUsageProduct::Name(name) => {
-                ("usage_product_name", self.products_by_name.get(name).into_iter().flatten().collect())
+    /// A reference of nobody, or a name of nobody or of several.
+    pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Customer, Violations> {
+        match &event.customer {
+            NamedCustomer::Ref(customer_ref) => one_of("customer_ref", Thing::Customer, self.customers.get(customer_ref)),
+            NamedCustomer::Name(name) => {
+                one_of("customer_name", Thing::Customer, self.customers_by_name.get(name).into_iter().flatten())
             }
-        };
-        let product = one_of(&mut violations, path, Thing::UsageProduct, &found);
-        match (customer, product) {
-            (Some(customer), Some(product)) => Ok(Named { customer, product }),
-            (_, _) => Err(violations),
+        }
+    }
+
+    /// The usage product an event names.
+    ///
+    /// # Errors
+    /// A reference of nothing, or a name of nothing or of several.
+    pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&UsageProduct, Violations> {
+        match &event.usage_product {
+            NamedUsageProduct::Ref(product_ref) => {
+                one_of("usage_product_ref", Thing::UsageProduct, self.products.get(product_ref))
+            }
+            NamedUsageProduct::Name(name) => {
+                one_of("usage_product_name", Thing::UsageProduct, self.products_by_name.get(name).into_iter().flatten())
+            }
         }
     }
 }
 
-fn one_of<'n, T>(violations: &mut Violations, path: &str, thing: Thing, found: &[&'n T]) -> Option<&'n T> {
-    if found.len() > 1 {
-        let detail = format!("is the name of several {}s: give the reference instead", thing.word());
-        violations.add(&[path], "ambiguous_name", detail);
-        return None;
+fn one_of<'n, T: 'n>(path: &str, thing: Thing, found: impl IntoIterator<Item = &'n T>) -> Result<&'n T, Violations> {
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => {
+            let detail = format!("is the name of several {}s: give the reference instead", thing.word());
+            Err(Violations::one(&[path], "ambiguous_name", detail))
+        }
+        (None, _) => Err(unknown_reference(&[path], thing)),
     }
-    if found.is_empty() {
-        violations.extend_below(&[], unknown_reference(&[path], thing));
-    }
-    found.first().copied()
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use billing_domain::ports::{Access, Billed, EventScope, StoreError, Tx, transact};
+use billing_domain::document::Lifecycle;
+use billing_domain::ports::{Access, Billed, EventFilter, EventScope, StoreError, Tx, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId};
 use billing_domain::report::{ReportColumns, ReportKeys, ReportedEvent, TooManyKeys};
 use thiserror::Error;
@@ -98,6 +99,12 @@ fn scope_of(tx: &mut dyn Tx, organization: OrganizationId, of: &ReportOf) -> Use
         ReportOf::Document(document_ref) => {
             let document = tx.document(organization, *document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
             let (customer_id, contract_ref) = (document.head.customer_id, document.head.contract_ref);
+            if matches!(document.lifecycle, Lifecycle::Void(_)) {
+                // It bills nothing any more; what still stands on it waits for the one that replaces it.
+                let (document_ref, contract_ref) = (Some(*document_ref), Some(contract_ref));
+                let filter = EventFilter { customer_id: Some(customer_id), document_ref, contract_ref, ..EventFilter::default() };
+                return Ok(Some(EventScope::Now(filter)));
+            }
             Ok(Some(EventScope::Billed(Billed { customer_id, contract_ref, document_ref: *document_ref })))
         }
     }

@@ -1,7 +1,9 @@
 //! Several events in one transaction, and events under a key.
 
+use billing_application::catalog::{create_usage_product, edit_usage_product};
 use billing_application::error::UseCaseError;
 use billing_application::usage::{NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, delete_event};
+use billing_domain::catalog::UsageProductProfile;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
@@ -80,13 +82,8 @@ fn an_event_too_large_for_its_document_is_refused_alone_and_takes_no_number() {
         let books = january(net_terms);
         let gold = fixtures::usage_product("gold");
         let services = (&books.bench.services, &books.bench.principal);
-        billing_application::catalog::create_usage_product(
-            services.0,
-            services.1,
-            Some(gold.usage_product_ref.clone()),
-            gold.profile,
-        )
-        .expect("a usage product");
+        create_usage_product(services.0, services.1, Some(gold.usage_product_ref.clone()), gold.profile)
+            .expect("a usage product");
         let dear = books.pricing("dear", vec![per_unit("gold", "99999999")]);
         let mut product = requested(&dear, "2026-01-01", "2026-02-28");
         product.net_terms = Some(net_terms);
@@ -139,6 +136,20 @@ fn an_event_is_taken_once_under_its_key_whatever_happens_to_it_later() {
         books.documents(),
         "UB-INV-1 ISSUED, issued 2026-02-01, due 2026-02-15\n  2026-01-01…2026-01-31 calls × 1: 0.10\n  total 0.10 EUR"
     );
+}
+
+#[test]
+fn a_repeat_is_known_though_its_usage_product_has_another_name_now() {
+    let books = january(NetTerms::Days(14));
+    let by_name = || {
+        let usage_product = NamedUsageProduct::Name(fixtures::usage_product("calls").profile.name);
+        under("k", 1, NewUsageEvent { usage_product, ..calls(DAY, "1") })
+    };
+    assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["UB-INV-1"]);
+    let rename = |profile: &UsageProductProfile| Ok(UsageProductProfile { name: fixtures::line("Renamed"), ..profile.clone() });
+    let product = fixtures::usage_product_ref("calls");
+    edit_usage_product(&books.bench.services, &books.bench.principal, &product, &rename).expect("a usage product");
+    assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["=UB-INV-1"]);
 }
 
 #[test]

@@ -44,8 +44,8 @@ pub struct Billed {
 pub enum EventScope {
     /// Those that pass a filter, as they are now.
     Now(EventFilter),
-    /// Those that a document bills, as it bills them: of events that changed after it was issued, the revision that
-    /// stood on it then; of the others that aren't deleted and stand on it, the latest.
+    /// Those that a document bills, as it bills them, each once: of events that changed after it was issued, the revision
+    /// that stood on it then; of the others that aren't deleted and stand on it, the latest.
     Billed(Billed),
 }
 

@@ -188,7 +188,11 @@ impl Transaction<'_> {
     /// From here on, statements may take as long as a reader takes their rows.
     fn allow_long_reads(&mut self) -> StoreResult<()> {
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
-        let allowed = connection.batch_execute(&format!("SET LOCAL statement_timeout = {}", LONG_READ_TIMEOUT.as_millis()));
+        let millis = LONG_READ_TIMEOUT.as_millis();
+        // The last rows may wait in the connection's buffers while the reader takes them: the server calls that idle.
+        let allowed = connection.batch_execute(&format!(
+            "SET LOCAL statement_timeout = {millis}; SET LOCAL idle_in_transaction_session_timeout = {millis}"
+        ));
         allowed.map_err(|error| self.failed("usage_events", &error))
     }
 }

@@ -6,7 +6,7 @@ use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 
-use super::document_rows::DRAFT;
+use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::stored;
 use crate::failure::Failure;
@@ -45,13 +45,32 @@ impl Transaction<'_> {
         if changed == 0 {
             return Err(self.remember(Failure::Contended));
         }
-        let document = (Bound(superseded.placement.document_ref.as_uuid()), Bound(superseded.customer_id.as_uuid()));
+        let is_billed = self.is_billed_by_its_document(superseded)?;
         with_conn!(self, "usage_event_revisions", |conn| {
-            let lifecycle: String = documents::table.find(document).select(documents::lifecycle).first(conn)?;
-            let billed = usage_event_revisions::billed.eq(lifecycle != DRAFT);
+            let billed = usage_event_revisions::billed.eq(is_billed);
             diesel::insert_into(usage_event_revisions::table).values((kept, billed)).execute(conn)
         })?;
         Ok(())
+    }
+
+    /// Whether a revision is the one that its document was issued with: later ones that make no difference to the total stay
+    /// on it, too.
+    fn is_billed_by_its_document(&mut self, event: &UsageEvent) -> StoreResult<bool> {
+        let (event_id, customer_id) = (event.event_ref.as_uuid(), event.customer_id.as_uuid());
+        let document_id = event.placement.document_ref.as_uuid();
+        with_conn!(self, "usage_event_revisions", |conn| {
+            let document = documents::table.find((Bound(document_id), Bound(customer_id)));
+            let lifecycle: String = document.select(documents::lifecycle).first(conn)?;
+            if !matches!(lifecycle.as_str(), ISSUED | UNCOLLECTIBLE) {
+                return Ok(false);
+            }
+            let earlier = usage_event_revisions::table
+                .filter(usage_event_revisions::event_id.eq(Bound(event_id)))
+                .filter(usage_event_revisions::customer_id.eq(Bound(customer_id)))
+                .filter(usage_event_revisions::document_id.eq(Bound(document_id)))
+                .filter(usage_event_revisions::billed);
+            Ok(!diesel::select(diesel::dsl::exists(earlier)).get_result::<bool>(conn)?)
+        })
     }
 
     pub(super) fn revisions_of(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {

@@ -200,7 +200,9 @@ impl UsageEvents for MemoryTx {
 
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
         let document = self.document(organization, superseded.placement.document_ref)?;
-        let billed = document.is_some_and(|document| !matches!(document.lifecycle, Lifecycle::Draft));
+        let lifecycle = document.map(|document| document.lifecycle);
+        let is_issued = matches!(lifecycle, Some(Lifecycle::Issued(_) | Lifecycle::Uncollectible(_)));
+        let billed = is_issued && !self.is_billed_before(organization, superseded);
         let mut rows = self.state.events.of_mut(organization);
         let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
             return Err(StoreError::Contended);

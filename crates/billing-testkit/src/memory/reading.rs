@@ -12,6 +12,14 @@ use billing_domain::usage::{ReportData, UsageEvent};
 use super::{MemoryTx, corrupt, page, sorted};
 
 impl MemoryTx {
+    /// Whether an earlier revision of an event is what its document was issued with.
+    pub(super) fn is_billed_before(&self, organization: OrganizationId, event: &UsageEvent) -> bool {
+        self.state.superseded_events.of(organization).any(|earlier| {
+            let of_event = earlier.event.event_ref == event.event_ref;
+            of_event && earlier.billed && earlier.event.placement.document_ref == event.placement.document_ref
+        })
+    }
+
     fn narrowed(&self, organization: OrganizationId, filter: &EventFilter) -> Vec<UsageEvent> {
         sorted(self.state.events.of(organization).filter(|row| passes(filter, row)), order)
     }
@@ -22,7 +30,7 @@ impl MemoryTx {
             EventScope::Billed(billed) => billed,
         };
         let superseded = self.state.superseded_events.of(organization).filter(|row| row.billed).map(|row| &row.event);
-        let live = self.state.events.of(organization).filter(|row| !row.deleted);
+        let live = self.state.events.of(organization).filter(|row| !row.deleted && !self.is_billed_before(organization, row));
         let of_document = superseded.chain(live).filter(|row| {
             row.placement.document_ref == billed.document_ref
                 && row.placement.contract_ref == billed.contract_ref

@@ -198,6 +198,7 @@ macro_rules! store_contract {
             }
             reading {
                 events_come_by_timestamp_then_reference_in_pages
+                a_document_bills_each_event_once_as_it_was_when_it_was_issued
                 each_field_of_a_filter_narrows_the_events
                 deleted_events_pass_no_filter
                 what_counts_is_visited_until_the_visitor_has_enough

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
-use billing_domain::ports::{Billed, EventFilter, EventScope, Store};
+use billing_domain::ports::{Billed, EventFilter, EventScope, Lock, Store};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 use billing_domain::report::ReportedEvent;
 use billing_domain::summary::Metered;
@@ -105,6 +105,35 @@ pub fn events_come_by_timestamp_then_reference_in_pages(store: &dyn Store) {
         let found = read(store, |tx| tx.events(w.org, &EventFilter::default(), page(size, number)));
         assert_eq!((found.items.as_slice(), found.total), (of_page, 5), "{size} {number}");
     }
+}
+
+pub fn a_document_bills_each_event_once_as_it_was_when_it_was_issued(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let untouched = event(&w, &head, 1, "1");
+    let before = UsageEvent { report_data: report(&[("a", "1")]), ..event(&w, &head, 2, "2") };
+    insert(store, &w, &[untouched.clone(), before.clone()]);
+    // Still a draft: nothing of it is billed yet.
+    let issued_with = revise(store, &w, &before, |event| event.report_data = report(&[("a", "2")]));
+    let issued = w.frozen(&head, cents(300));
+    assert!(write(store, |tx| {
+        tx.lock_contract(w.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        tx.issue_document(w.org, head.customer_id, head.document_ref, &issued)
+    }));
+    // Changes that make no difference to the total stay on the document.
+    let data = revise(store, &w, &issued_with, |event| event.report_data = report(&[("a", "3")]));
+    let time = revise(store, &w, &data, |event| event.occurred_at = later(9));
+    revise(store, &w, &time, |event| event.quantity = quantity("3"));
+    let mut found = Vec::new();
+    read(store, |tx| {
+        found.clear();
+        tx.visit_reported(w.org, &billed(&head), &mut |event| {
+            found.push((event.event_ref, event.occurred_at, event.quantity, event.report_data));
+            ControlFlow::Continue(())
+        })
+    });
+    let shown = |event: &UsageEvent| (event.event_ref, event.occurred_at, event.quantity, event.report_data.clone());
+    assert_eq!(found, [shown(&untouched), shown(&issued_with)]);
 }
 
 pub fn each_field_of_a_filter_narrows_the_events(store: &dyn Store) {

@@ -1,0 +1,124 @@
+//! Events as they arrive in a slice: whom and what they name, which of them were taken before, and which come from a future
+//! that isn't here.
+
+use std::collections::BTreeMap;
+
+use billing_domain::catalog::UsageProduct;
+use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::party::Customer;
+use billing_domain::ports::Tx;
+use billing_domain::refs::CustomerId;
+use billing_domain::usage::KeptEvent;
+
+use super::names::Names;
+use super::place::refuse_future;
+use super::record::NewUsageEvent;
+use super::slice::{Progress, Slice};
+use crate::error::{UseCaseError, UseCaseResult};
+use crate::idempotency::TWIN_WAIT;
+
+/// What the keys of events are held under, wherever the events come in.
+const EVENT_KEYS: &str = "usage events";
+
+/// An event whose customer is known.
+struct Arrived<'n> {
+    index: usize,
+    customer: &'n Customer,
+}
+
+/// An event whose customer and usage product are known.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'n> {
+    pub(super) index: usize,
+    pub(super) customer: &'n Customer,
+    pub(super) product: &'n UsageProduct,
+}
+
+impl Slice<'_> {
+    /// The events that are to be put on documents now. Keys are looked at before everything that may have changed since
+    /// an event was taken: a product may have another name now.
+    pub(super) fn fresh<'n>(
+        &self,
+        tx: &mut dyn Tx,
+        names: &'n Names,
+        progress: &mut Progress<'_>,
+    ) -> UseCaseResult<Vec<Known<'n>>> {
+        let mut arrived = Vec::with_capacity(self.events.len());
+        for (index, event) in self.events.iter().enumerate() {
+            match names.customer_of(event) {
+                Ok(customer) => arrived.push(Arrived { index, customer }),
+                Err(mut violations) => {
+                    if let Err(others) = names.product_of(event) {
+                        violations.extend_below(&[], others);
+                    }
+                    progress.refuse(index, violations.into())?;
+                }
+            }
+        }
+        let mut known = Vec::with_capacity(arrived.len());
+        for Arrived { index, customer } in self.without_repeats(tx, arrived, progress)? {
+            let event = &self.events[index];
+            let product = names.product_of(event).map_err(UseCaseError::from);
+            match product.and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
+                Ok(product) => known.push(Known { index, customer, product }),
+                Err(refusal) => progress.refuse(index, refusal)?,
+            }
+        }
+        Ok(known)
+    }
+
+    /// Holds the key of an event that comes alone against a twin on another server, which waits here and nowhere else. In
+    /// a slice of many there is too much to hold: there a twin is met when the keys are kept, and the slice runs again.
+    pub(super) fn hold_key(&self, tx: &mut dyn Tx) -> UseCaseResult<()> {
+        let [NewUsageEvent { sent: Some(sent), .. }] = self.events else { return Ok(()) };
+        let request = RequestKey { path: EVENT_KEYS.to_owned(), key: sent.key.clone() };
+        if tx.hold_key(self.principal.organization, &request, TWIN_WAIT)? { Ok(()) } else { Err(UseCaseError::RequestInProgress) }
+    }
+
+    /// Answers the events that were taken before under their keys, and sets repeats within the slice aside.
+    fn without_repeats<'n>(
+        &self,
+        tx: &mut dyn Tx,
+        arrived: Vec<Arrived<'n>>,
+        progress: &mut Progress<'_>,
+    ) -> UseCaseResult<Vec<Arrived<'n>>> {
+        let mut keys: BTreeMap<CustomerId, Vec<IdempotencyKey>> = BTreeMap::new();
+        for arrived in &arrived {
+            if let Some(sent) = &self.events[arrived.index].sent {
+                keys.entry(arrived.customer.id).or_default().push(sent.key.clone());
+            }
+        }
+        let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
+        for (customer_id, keys) in keys {
+            for event in tx.kept_events(self.principal.organization, customer_id, &keys)? {
+                kept.insert((customer_id, event.sent.key.clone()), event);
+            }
+        }
+        let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
+        let mut fresh = Vec::with_capacity(arrived.len());
+        for arrived in arrived {
+            let Some(sent) = &self.events[arrived.index].sent else {
+                fresh.push(arrived);
+                continue;
+            };
+            let customer_id = arrived.customer.id;
+            if let Some(kept) = kept.get(&(customer_id, sent.key.clone())) {
+                if kept.sent.body == sent.body {
+                    progress.repeat(arrived.index, kept.answer.clone());
+                } else {
+                    progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?;
+                }
+                continue;
+            }
+            match first.get(&(customer_id, &sent.key)) {
+                None => {
+                    first.insert((customer_id, &sent.key), arrived.index);
+                    fresh.push(arrived);
+                }
+                Some(first) if self.events[*first].sent.as_ref() == Some(sent) => progress.twin(arrived.index, *first),
+                Some(_) => progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?,
+            }
+        }
+        Ok(fresh)
+    }
+}
