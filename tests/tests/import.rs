@@ -86,6 +86,16 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     assert!(rejected[0].1.contains("imported before and said something else"), "{}", rejected[0].1);
     assert_eq!(usage(&client, &contract), json!(2_503));
 
+    // Another format would make other events of the lines.
+    let mapping = json!({
+        "timestamp": "event.timestamp", "customer_ref": "event.customer_ref", "usage_product_ref": "event.usage_product_ref",
+        "quantity": "event.quantity * 2",
+    });
+    client.post("/api/usage/formats/", &json!({"format_name": "Doubled", "mapping": mapping})).ok();
+    let doubled = import(database, &file, &["--format", "Doubled"]);
+    assert_eq!(doubled.stdout, "Events imported: 0; there already: 0.\n", "{}", doubled.stderr);
+    assert_eq!(usage(&client, &contract), json!(2_503));
+
     // Another import, by name.
     let third = import(database, &file, &["--name", "usage of another day"]);
     assert_eq!((third.code, third.stdout.as_str()), (Some(0), "Events imported: 2503; there already: 0.\n"), "{}", third.stderr);
@@ -212,7 +222,10 @@ fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
     assert!(refused("a.csv", "a,a\n1,2\n", &[]).contains("column 2"));
     assert!(refused("b.ndjson", &event, &["--format", "Nobody's"]).contains("usage format"));
     assert!(refused("c.ndjson", &event, &["--organization", "Nobody's"]).contains("organization"));
-    assert!(refused("d.ndjson", &event, &["--name", &"n".repeat(300)]).contains("--name"));
+    assert!(refused("d.ndjson", &event, &["--name", &"n".repeat(240)]).contains("--name"));
+    let file = files.put("e.ndjson", &event);
+    assert!(refused("e.ndjson", &event, &["--rejects", file.to_str().expect("a path")]).contains("--rejects"));
+    assert!(file.exists());
     let missing = import(database, Path::new("/nowhere/usage.csv"), &[]);
     assert!(missing.code == Some(2) && missing.stderr.contains("/nowhere/usage.csv"), "{}", missing.stderr);
 }

@@ -72,6 +72,19 @@ pub fn once<T>(
     })
 }
 
+/// The answer to a request that was carried out under its key already, without keeping a writer busy.
+///
+/// # Errors
+/// As [`once`].
+pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<Reply>> {
+    let organization = principal.organization;
+    let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let kept = transact(&*services.store, Access::Read, |tx| {
+        Ok::<_, UseCaseError>(tx.kept_request(organization, &request.key, since)?)
+    })?;
+    kept.map(|kept| repeat(services, organization, request, kept)).transpose()
+}
+
 fn repeat(
     services: &Services<'_>,
     organization: OrganizationId,

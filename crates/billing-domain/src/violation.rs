@@ -39,6 +39,11 @@ impl Violations {
         }));
     }
 
+    /// Keeps the first ones, at most so many.
+    pub fn truncate(&mut self, most: usize) {
+        self.0.truncate(most);
+    }
+
     /// Whether nothing is wrong.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

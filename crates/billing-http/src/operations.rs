@@ -67,9 +67,10 @@ impl Operation {
     }
 
     /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
-    /// isn't: a repeat doubles nothing, and the answer to a log-in isn't kept.
+    /// and questions aren't: a repeat doubles nothing, and the answers aren't kept.
     pub fn is_carried_out_once(&self) -> bool {
-        self.takes_idempotency_key() && matches!(self.needs, Needs::Administrator | Needs::Scope(_))
+        let changes = matches!(self.needs, Needs::Administrator | Needs::Scope(_)) && self.needs != READ;
+        self.takes_idempotency_key() && changes
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use billing_application::Services;
 
@@ -16,12 +17,16 @@ use crate::twins::TwinGate;
 #[derive(Clone)]
 pub struct HttpState(Arc<Shared>);
 
+/// How long a list or a sum waits for its turn.
+const SCAN_WAIT: Duration = Duration::from_secs(5);
+
 struct Shared {
     services: Services<'static>,
     settings: HttpSettings,
     log_ins: LogInGate,
     twins: TwinGate,
     reports: Arc<Semaphore>,
+    scans: Arc<Semaphore>,
     stopping: AtomicBool,
 }
 
@@ -30,8 +35,9 @@ impl HttpState {
     pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
+        let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, stopping }))
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, stopping }))
     }
 
     /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
@@ -54,6 +60,12 @@ impl HttpState {
     /// The right to make a report, for as long as it is kept; none while too many are made.
     pub(crate) fn permit_report(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.0.reports).try_acquire_owned().map_err(|_| Problem::too_many_reports())
+    }
+
+    /// The right to read many events, for as long as it is kept; waits a while for one.
+    pub(crate) async fn permit_scan(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = tokio::time::timeout(SCAN_WAIT, Arc::clone(&self.0.scans).acquire_owned()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
     }
 
     pub(crate) fn log_ins(&self) -> &LogInGate {

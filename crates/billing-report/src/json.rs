@@ -1,4 +1,4 @@
-//! An array of objects, one to a line, numbers with their exact digits. What an event has no value for is left out.
+//! An array of objects, one to a line, numbers with their exact digits. A key that an event doesn't have is left out.
 
 use std::io::{self, BufWriter, Write};
 

@@ -106,7 +106,6 @@ fn format_posts(client: &Client) -> Vec<Post> {
             json!({"format_name": "Renamed otherwise"}),
         )
         .to("edited"),
-        Post::new("/api/usage/formats/test", first, second),
     ]
 }
 

@@ -38,22 +38,28 @@ pub struct FormattedUpdate {
     pub event: String,
 }
 
-/// Takes a free-form event; `answer` is as for [`record_event`].
+/// What a format makes of a free-form event; stores nothing. It is for the caller to do this before a transaction is open:
+/// evaluating takes up to 50 ms, and a writer would keep others waiting.
 ///
 /// # Errors
-/// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Mapped`] where what it gives
-/// is refused; [`UseCaseError::Invalid`] where there is no such format.
-pub fn record_formatted(
-    services: &Services,
-    principal: &Principal,
-    report: &FormattedEvent,
-    answer: &dyn Fn(&EventView) -> String,
-) -> UseCaseResult<TakenUsage> {
+/// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Invalid`] where there is no such
+/// format.
+pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
     let organization = principal.organization;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
-    // Between two transactions, where the caller hasn't opened one: evaluating takes up to 50 ms, and a writer would keep
-    // others waiting.
-    let event = NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? };
+    Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
+}
+
+/// Takes what [`map_formatted`] made; `answer` is as for [`record_event`].
+///
+/// # Errors
+/// [`UseCaseError::Mapped`] where what the format gives is refused.
+pub fn record_mapped(
+    services: &Services,
+    principal: &Principal,
+    event: NewUsageEvent,
+    answer: &dyn Fn(&EventView) -> String,
+) -> UseCaseResult<TakenUsage> {
     record_event(services, principal, event, answer).map_err(of_mapped)
 }
 
@@ -89,7 +95,7 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 /// new one alone.
 ///
 /// # Errors
-/// As [`record_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
+/// As [`map_formatted`] and [`record_mapped`], and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
 /// processed.
 pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
     let format = transact(&*services.store, Access::Read, |tx| {

@@ -14,7 +14,7 @@ mod slice;
 mod summary;
 
 pub use change::{EventUpdate, delete_event, update_event};
-pub use formatted::{FormattedEvent, FormattedUpdate, map_events, record_formatted, update_formatted};
+pub use formatted::{FormattedEvent, FormattedUpdate, map_events, map_formatted, record_mapped, update_formatted};
 pub use list::{EventQuery, list_events};
 pub use read::{EventAction, EventRevision, EventView, event_history, get_event};
 pub use record::{

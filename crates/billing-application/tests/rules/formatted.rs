@@ -3,7 +3,7 @@
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, TakenUsage, event_history, record_formatted,
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_formatted, record_mapped,
     update_event, update_formatted,
 };
 use billing_domain::format::FormatMapping;
@@ -40,7 +40,8 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
-    record_formatted(&books.bench.services, &books.bench.principal, &report, &answer)
+    let event = map_formatted(&books.bench.services, &books.bench.principal, &report)?;
+    record_mapped(&books.bench.services, &books.bench.principal, event, &answer)
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
@@ -124,6 +125,6 @@ fn an_event_that_no_format_processed_is_not_formatted() {
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "not_a_formatted_event");
     let unknown = FormattedEvent { format: NamedFormat::Name(fixtures::line("log")), event: "{}".to_owned(), sent: None };
-    let refused = record_formatted(&books.bench.services, &books.bench.principal, &unknown, &NO_ANSWER);
+    let refused = map_formatted(&books.bench.services, &books.bench.principal, &unknown);
     assert_eq!(code(refused), "unknown_format");
 }

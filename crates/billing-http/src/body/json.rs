@@ -11,6 +11,8 @@ use crate::problem::Problem;
 
 /// How deep objects and arrays may be nested.
 const MAX_DEPTH: u32 = 32;
+/// The most values of a body, nested ones included: each takes far more room in memory than the two bytes it may have.
+const MAX_VALUES: usize = 500_000;
 /// The most characters of a key that an error repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 /// How serde_json hands a number over that is no 64-bit integer and keeps its text: as an object with this key. An object that spells the key
@@ -19,9 +21,9 @@ const NUMBER: &str = "$serde_json::private::Number";
 
 /// Reads one JSON value that fills the bytes.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, Problem> {
-    let code = Cell::new("malformed_json");
+    let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0, code: &code }.deserialize(&mut reader);
+    let value = Strict { depth: 0, code: &code, values: &values }.deserialize(&mut reader);
     let whole = value.and_then(|value| reader.end().map(|()| value));
     whole.map_err(|error| Problem::malformed(code.get(), error.to_string()))
 }
@@ -31,11 +33,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, Problem> {
 struct Strict<'c> {
     depth: u32,
     code: &'c Cell<&'static str>,
+    /// Values read so far.
+    values: &'c Cell<usize>,
 }
 
 impl Strict<'_> {
     fn inside(self) -> Self {
         Self { depth: self.depth + 1, ..self }
+    }
+
+    /// Counts a value.
+    fn count<E: serde::de::Error>(self) -> Result<(), E> {
+        self.values.set(self.values.get() + 1);
+        if self.values.get() <= MAX_VALUES {
+            return Ok(());
+        }
+        self.code.set("json_too_many_values");
+        Err(E::custom(format_args!("more than {MAX_VALUES} values")))
     }
 
     /// Whether an object or array may stand here.
@@ -52,6 +66,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.count()?;
         deserializer.deserialize_any(self)
     }
 }
@@ -198,6 +213,13 @@ mod tests {
         let objects = |levels: usize| format!("{}{{}}{}", r#"{"a":"#.repeat(levels - 1), "}".repeat(levels - 1));
         assert!(read(objects(32).as_bytes()).is_ok());
         assert_eq!(refused(objects(33).as_bytes()).0, "json_too_deep");
+    }
+
+    #[test]
+    fn values_end_at_half_a_million() {
+        let ones = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+        assert!(read(ones(MAX_VALUES - 1).as_bytes()).is_ok());
+        assert_eq!(refused(ones(MAX_VALUES).as_bytes()).0, "json_too_many_values");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Lines {
     ended: bool,
 }
 
-/// How long a group waits for more lines once it has one: none of them is answered before its group is stored.
+/// How long a group waits for more lines once it has one, in all: none of them is answered before its group is stored.
 const LINGER: Duration = Duration::from_millis(2);
 
 impl Lines {
@@ -35,6 +35,7 @@ impl Lines {
     /// A body that is too large, too slow or broken off; what was answered before stays.
     pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Problem> {
         let mut lines = Vec::new();
+        let mut until = None;
         loop {
             while lines.len() < most {
                 let Some(line) = self.take_line() else { break };
@@ -49,7 +50,7 @@ impl Lines {
                 let arrived = timeout_at(self.deadline, self.payload.next()).await;
                 self.put(arrived.map_err(|_| Problem::request_timeout())?)?;
             } else {
-                let until = self.deadline.min(Instant::now() + LINGER);
+                let until = *until.get_or_insert_with(|| self.deadline.min(Instant::now() + LINGER));
                 let Ok(arrived) = timeout_at(until, self.payload.next()).await else { return Ok(lines) };
                 self.put(arrived)?;
             }

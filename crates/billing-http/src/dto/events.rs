@@ -21,6 +21,9 @@ use super::wire::{
 use super::words::{DocumentStateWord, EventActionWord};
 use crate::body::{KEY_MEMBER, hash_of_event};
 
+/// The most violations that are named of one event of a batch.
+const MAX_VIOLATIONS_IN_BATCH: usize = 20;
+
 /// A usage event in the default shape.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
 #[derive(ToSchema)]
@@ -74,12 +77,16 @@ impl EventBody {
     /// Reads an event of a batch, which names its own key.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// What is wrong with it, up to a limit: thousands of events may each be wrong in hundreds of ways.
     pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
-        input::read(body, |fields| {
+        let read = input::read(body, |fields| {
             let key = fields.optional(KEY_MEMBER, |node| node.parsed(IdempotencyKey::parse));
             let sent = key.map(|key| EventKey { key, body: hash_of_event(body) });
             event(fields).map(|event| NewUsageEvent { sent, ..event })
+        });
+        read.map_err(|mut violations| {
+            violations.truncate(MAX_VIOLATIONS_IN_BATCH);
+            violations
         })
     }
 }

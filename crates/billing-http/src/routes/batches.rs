@@ -9,6 +9,7 @@ use billing_application::usage::{Neighbours, NewUsageEvent, TakenUsage, record_u
 use billing_domain::access::Principal;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 use super::Caller;
 use super::once::content;
@@ -21,13 +22,14 @@ use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
 
-/// Lines taken in one transaction: enough that each costs little, few enough that none waits long for its answer.
-const LINES_PER_TRANSACTION: usize = 1_000;
+/// Events taken in one transaction where nothing asks for all in one: enough that each costs little, few enough that nobody
+/// waits long for what it holds.
+const EVENTS_PER_TRANSACTION: usize = 1_000;
 
-/// Takes up to 10,000 usage events at once, in one transaction; each is put on its document or refused in its place.
+/// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
 ///
-/// As NDJSON, events are taken and answered line by line while they arrive, several in a transaction; `atomic` is a query
-/// parameter there. Lines that are atomic or come under an Idempotency-Key are taken in one transaction, too.
+/// As NDJSON, events are taken and answered line by line while they arrive; `atomic` is a query parameter there. What is
+/// atomic or comes under an Idempotency-Key is taken in one transaction.
 #[utoipa::path(post, path = "/api/usage/event/batch", tag = "usage",
     params(("atomic" = Option<bool>, Query, description = "For NDJSON: whether one refused line refuses all")),
     request_body(content(
@@ -43,42 +45,51 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
         BatchBody::Whole(body) => {
             let batch = BatchJson::read(&body)?;
             let events = batch.events.into_iter().map(|event| event.map_err(Problem::from));
-            let batch = Batch::new(events, batch.atomic, facts)?;
+            let batch = Batch::new(events, batch.atomic, caller.is_keyed(), facts)?;
             let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
             let render = |results: &Vec<String>| Ok(content(JSON, format!("{{\"results\":[{}]}}", results.join(","))));
             caller.once(Some(&body)).reply(take, render).await
         }
         BatchBody::Lines(lines) if query.atomic()? || caller.is_keyed() => {
             let lines = all(lines).await?;
-            let body = Value::from_iter(lines.iter().map(|line| read_line(line).unwrap_or_else(|_| text(line))));
-            let batch = Batch::new(lines.iter().map(|line| read_event(line)), query.atomic()?, facts)?;
+            let atomic = query.atomic()?;
+            let events = Value::from_iter(lines.iter().map(|line| read_line(line).unwrap_or_else(|_| text(line))));
+            let body = Value::from_iter([("events", events), ("atomic", Value::Bool(atomic))]);
+            let batch = Batch::new(lines.iter().map(|line| read_event(line)), atomic, caller.is_keyed(), facts)?;
             let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
             let render = |results: &Vec<String>| Ok(content(NDJSON, lines_of(results)));
             caller.once(Some(&body)).reply(take, render).await
         }
         BatchBody::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
-            actix_web::rt::spawn(answer_lines(caller, facts, lines, answers));
+            actix_web::rt::spawn(answer_lines(caller, facts, lines, answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))
         }
     }
 }
 
-/// Events that are taken in one transaction, and what is wrong with those that couldn't be read.
+/// Events that are taken, and what is wrong with those that couldn't be read.
 struct Batch {
     readable: Vec<NewUsageEvent>,
     /// Each event's place: nothing for a readable one.
     places: Vec<Option<Problem>>,
     neighbours: Neighbours,
+    per_transaction: usize,
     facts: Facts,
 }
 
 impl Batch {
     /// # Errors
     /// Of a batch that is taken whole or not at all, the events that couldn't be read.
-    fn new(events: impl Iterator<Item = Result<NewUsageEvent, Problem>>, atomic: bool, facts: Facts) -> Result<Self, Problem> {
+    fn new(
+        events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
+        atomic: bool,
+        keyed: bool,
+        facts: Facts,
+    ) -> Result<Self, Problem> {
         let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
-        let mut batch = Self { readable: Vec::new(), places: Vec::new(), neighbours, facts };
+        let per_transaction = if atomic || keyed { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
+        let mut batch = Self { readable: Vec::new(), places: Vec::new(), neighbours, per_transaction, facts };
         for event in events {
             batch.places.push(event.map(|event| batch.readable.push(event)).err());
         }
@@ -91,17 +102,33 @@ impl Batch {
 
     /// Takes the events: a JSON text for each, in its place.
     fn take(&self, services: &Services<'_>, principal: &Principal) -> UseCaseResult<Vec<String>> {
-        let mut taken = record_usage(services, principal, &self.readable, self.neighbours, &event_answer)?.into_iter();
+        let mut answers: Vec<String> = Vec::with_capacity(self.readable.len());
+        for events in self.readable.chunks(self.per_transaction) {
+            match record_usage(services, principal, events, self.neighbours, &event_answer) {
+                Ok(results) => answers.extend(results.into_iter().map(|result| self.answer(result))),
+                Err(error) if answers.is_empty() => return Err(error),
+                // What came before is stored, and the caller has to know.
+                Err(error) => {
+                    let problem = self.facts.problem(&Problem::from(error));
+                    answers.resize(self.readable.len(), problem);
+                    break;
+                }
+            }
+        }
+        let mut answers = answers.into_iter();
         let place = |unreadable: &Option<Problem>| match unreadable {
             Some(problem) => self.facts.problem(problem),
-            None => match taken.next() {
-                Some(Ok(TakenUsage::Now(view))) => event_answer(&view),
-                Some(Ok(TakenUsage::Before(answer))) => answer,
-                Some(Err(refusal)) => self.facts.problem(&Problem::from(refusal)),
-                None => self.facts.problem(&Problem::internal()),
-            },
+            None => answers.next().unwrap_or_else(|| self.facts.problem(&Problem::internal())),
         };
         Ok(self.places.iter().map(place).collect())
+    }
+
+    fn answer(&self, result: UseCaseResult<TakenUsage>) -> String {
+        match result {
+            Ok(TakenUsage::Now(view)) => event_answer(&view),
+            Ok(TakenUsage::Before(answer)) => answer,
+            Err(refusal) => self.facts.problem(&Problem::from(refusal)),
+        }
     }
 }
 
@@ -140,7 +167,7 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
 async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
     let mut taken = 0;
     loop {
-        let arrived = match lines.next(LINES_PER_TRANSACTION).await {
+        let arrived = match lines.next(EVENTS_PER_TRANSACTION).await {
             Ok(arrived) => arrived,
             Err(problem) => {
                 say(&answers, &[facts.problem(&problem)]);
@@ -170,7 +197,7 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 
 /// Takes lines in one transaction; what refuses it is said of each of them.
 async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
-    let batch = match Batch::new(lines.iter().map(|line| read_event(line)), false, facts.clone()) {
+    let batch = match Batch::new(lines.iter().map(|line| read_event(line)), false, false, facts.clone()) {
         Ok(batch) => batch,
         Err(problem) => return vec![facts.problem(&problem); lines.len()],
     };

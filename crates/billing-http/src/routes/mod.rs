@@ -80,6 +80,21 @@ impl Caller {
         self.key.is_some()
     }
 
+    /// As [`run`](Self::run), for what may read every event there is: few of them at a time, so that they leave connections
+    /// and threads to the reporting of usage.
+    pub(crate) async fn scan<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = self.state.permit_scan().await?;
+        self.run(move |services, principal| {
+            // Given back by the thread that read, whether anybody waits for the answer or not.
+            let _permit = permit;
+            work(services, principal)
+        })
+        .await
+    }
+
     /// Runs a use case on the caller's behalf.
     pub(crate) async fn run<T: Send + 'static>(
         self,

@@ -7,8 +7,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use billing_application::Services;
 use billing_application::error::UseCaseResult;
-use billing_application::idempotency::{KeyedRequest, Reply, TWIN_WAIT, once};
-use billing_application::usage::{EventView, NewUsageEvent, TakenUsage, record_event};
+use billing_application::idempotency::{KeyedRequest, Reply, TWIN_WAIT, once, repeated};
+use billing_application::usage::{EventView, NamedCustomer, NewUsageEvent, TakenUsage, record_event};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{KeptAnswer, RequestKey};
 use billing_domain::usage::EventKey;
@@ -68,35 +68,59 @@ impl Once {
         mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T> + Send + 'static,
         render: impl Fn(&T) -> UseCaseResult<KeptAnswer> + Send + 'static,
     ) -> Result<HttpResponse, Problem> {
+        self.prepared(|_, _| Ok(()), move |services, principal, ()| work(services, principal), render).await
+    }
+
+    /// As [`reply`](Self::reply), with work that needs something made ready first, outside of its transaction.
+    pub(super) async fn prepared<P, T>(
+        self,
+        prepare: impl FnOnce(&Services<'_>, &Principal) -> UseCaseResult<P> + Send + 'static,
+        mut work: impl FnMut(&Services<'_>, &Principal, &P) -> UseCaseResult<T> + Send + 'static,
+        render: impl Fn(&T) -> UseCaseResult<KeptAnswer> + Send + 'static,
+    ) -> Result<HttpResponse, Problem> {
         let Self { state, principal, keyed } = self;
         let Some(mut keyed) = keyed else {
-            let done = blocking(&state, move |services| render(&work(services, &principal)?));
+            let done = blocking(&state, move |services| {
+                let prepared = prepare(services, &principal)?;
+                render(&work(services, &principal, &prepared)?)
+            });
             return respond(Reply { answer: done.await?, is_repeat: false });
         };
         let began = Instant::now();
         let turn = state.twins().turn(principal.organization, &keyed.key, TWIN_WAIT).await?;
         keyed.wait = TWIN_WAIT.saturating_sub(began.elapsed());
         let carried_out = blocking(&state, move |services| {
-            let reply = once(services, &principal, &keyed, render, work);
             // Given back by the thread that worked: nobody may be waiting for the answer any more.
-            drop(turn);
-            reply
+            let _turn = turn;
+            if let Some(reply) = repeated(services, &principal, &keyed)? {
+                return Ok(reply);
+            }
+            let prepared = prepare(services, &principal)?;
+            once(services, &principal, &keyed, render, |services, principal| work(services, principal, &prepared))
         });
         respond(carried_out.await?)
     }
 
-    /// Takes a usage event. It keeps its key itself: for ever, and wherever it may come in again.
+    /// Takes a usage event. It keeps its key itself: for ever, and wherever it may come in again. One that names its
+    /// customer is a request to be known again, too: the name may be another customer's by then.
     pub(super) async fn event(self, event: NewUsageEvent, body: &Value) -> Result<HttpResponse, Problem> {
+        let sent = self.keyed.as_ref().map(|keyed| EventKey { key: keyed.key.key.clone(), body: hash_of_event(body) });
+        let by_name = matches!(event.customer, NamedCustomer::Name(_));
+        let event = NewUsageEvent { sent, ..event };
+        if self.keyed.is_some() && by_name {
+            let take = move |services: &Services<'_>, principal: &Principal| {
+                record_event(services, principal, event.clone(), &event_answer)
+            };
+            return self.reply(take, |taken| Ok(answer_of(taken, event_answer))).await;
+        }
         let Self { state, principal, keyed } = self;
         let turn = match &keyed {
             Some(keyed) => Some(state.twins().turn(principal.organization, &keyed.key, TWIN_WAIT).await?),
             None => None,
         };
-        let sent = keyed.map(|keyed| EventKey { key: keyed.key.key, body: hash_of_event(body) });
         let taken = blocking(&state, move |services| {
-            let taken = record_event(services, &principal, NewUsageEvent { sent, ..event }, &event_answer);
-            drop(turn);
-            taken
+            let _turn = turn;
+            record_event(services, &principal, event, &event_answer)
         });
         respond(Reply { answer: answer_of(&taken.await?, event_answer), is_repeat: false })
     }

@@ -31,7 +31,7 @@ const ASK_EVERY_ROWS: u32 = 1_000;
     responses((status = 200, description = "The intervals with events, oldest first", body = Vec<SummaryLineJson>)))]
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
     let (wanted, interval, grouping) = query.summary()?;
-    let lines = caller.run(move |services, principal| match &wanted {
+    let lines = caller.scan(move |services, principal| match &wanted {
         Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, grouping),
         None => Ok(Vec::new()),
     });

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::Services;
 use billing_application::error::Thing;
-use billing_application::usage::{self, FormattedEvent, FormattedUpdate};
+use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsageEvent};
 use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
@@ -30,7 +30,7 @@ pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer
     responses((status = 200, description = "A page of events, without deleted ones", body = Vec<EventJson>)))]
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, page) = query.events()?;
-    let found = caller.run(move |services, principal| match &wanted {
+    let found = caller.scan(move |services, principal| match &wanted {
         Some(wanted) => usage::list_events(services, principal, wanted, page),
         None => Ok(Page::empty()),
     });
@@ -46,10 +46,11 @@ pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> 
     // edited and name another customer now.
     let once = caller.once(Some(&body));
     let report = FormattedEvent { sent: once.sent(), ..report };
-    let take = move |services: &Services<'_>, principal: &Principal| {
-        usage::record_formatted(services, principal, &report, &formatted_answer)
+    let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
+    let take = |services: &Services<'_>, principal: &Principal, event: &NewUsageEvent| {
+        usage::record_mapped(services, principal, event.clone(), &formatted_answer)
     };
-    once.reply(take, |taken| Ok(answer_of(taken, formatted_answer))).await
+    once.prepared(map, take, |taken| Ok(answer_of(taken, formatted_answer))).await
 }
 
 /// Reads a usage event.

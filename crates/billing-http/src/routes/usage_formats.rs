@@ -59,10 +59,8 @@ pub(crate) async fn list_usage_formats(caller: Caller, query: Query) -> Result<H
 /// Tries a usage format, or a mapping, on an event; stores nothing.
 #[utoipa::path(post, path = "/api/usage/formats/test", tag = "formats", request_body = FormatTestBody,
     responses((status = 200, description = "What the format makes of the event", body = FormatTestJson)))]
-pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> Answer<FormatTestJson> {
     let (tested, event) = FormatTestBody::read(&body)?;
-    let mapped = caller
-        .once(Some(&body))
-        .answer::<FormatTestJson, _>(move |services, principal| formats::test_format(services, principal, &tested, &event));
-    mapped.await
+    let mapped = caller.run(move |services, principal| formats::test_format(services, principal, &tested, &event)).await?;
+    Ok(Json(FormatTestJson::from(&mapped)))
 }

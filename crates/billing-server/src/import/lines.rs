@@ -1,5 +1,5 @@
-//! The lines of a file of events, one after the other in bounded memory: NDJSON as it is, CSV with a JSON object made of
-//! each record. What a line means is the format's business.
+//! The lines of a file of events, one after the other: NDJSON as it is, CSV with a JSON object made of each record. What a
+//! line means is the format's business.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `import`: takes the events of a file, line by line, straight into the database.
 //!
 //! Each line's event has a key, the import's name and the line's number, so that an import that was interrupted is run
-//! again and goes on: a line that was taken is known, whatever else happened since.
+//! again and goes on: a line that was taken is known by its customer, key and content.
 
 mod lines;
 mod rejects;
@@ -49,8 +49,14 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     map_events(&services, &principal, &format, &[])?;
 
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
-    let mut import =
-        Import { services, principal, format, name, rejects: Rejects::at(rejects_path.clone())?, imported: 0, repeated: 0 };
+    if is_same_file(&settings.file, &rejects_path) {
+        return Err(Failure::Setting("--rejects must name another file than the one that is imported".to_owned()));
+    }
+    let rejects = Rejects::at(rejects_path.clone())?;
+    let format_name = settings.format.clone();
+    let mut import = Import { services, principal, format, format_name, name, rejects, imported: 0, repeated: 0 };
+    // The longest key there can be, before anything is stored.
+    import.key(u64::MAX, "")?;
     let progress = progress_bar(&settings.file);
     let mut slice = Vec::new();
     loop {
@@ -79,6 +85,7 @@ struct Import {
     services: Services<'static>,
     principal: Principal,
     format: NamedFormat,
+    format_name: String,
     name: String,
     rejects: Rejects,
     imported: u64,
@@ -129,7 +136,9 @@ impl Import {
     fn key(&self, number: u64, event: &str) -> Outcome<EventKey> {
         let key = IdempotencyKey::parse(&format!("import/{}/{number}", self.name));
         let key = key.map_err(|reason| Failure::Setting(format!("--name {reason}")))?;
-        Ok(EventKey { key, body: BodyHash(Sha256::digest(event).into()) })
+        // The format says what the line means, so another one makes another event of it.
+        let said = format!("{}\n{event}", self.format_name);
+        Ok(EventKey { key, body: BodyHash(Sha256::digest(said).into()) })
     }
 
     fn reason(&self, refusal: &UseCaseError, number: u64) -> String {
@@ -185,6 +194,10 @@ fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(file);
     name.push(suffix);
     PathBuf::from(name)
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// Shown to a person at a terminal, and to nobody else.
