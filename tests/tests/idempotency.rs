@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use acceptance::problem::refused;
-use acceptance::{Answer, Client, Database, Request, Server, binary, on_both_databases};
+use acceptance::random::setting;
+use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases};
 use keyed_posts::{Post, posts, respelled};
 use serde_json::{Value, json};
 
@@ -30,7 +31,8 @@ const NOT_KEPT: [&str; 3] = ["/auth/login", "/auth/logout", "/api/usage/formats/
 /// Twins of each request in flight.
 const TWINS: usize = 3;
 const THREADS: usize = 64;
-const KEYS: usize = 8;
+/// Keys of a test run; `KEYS` sets another number.
+const KEYS: u64 = 20;
 
 /// An organization's software and its administrator.
 struct Caller {
@@ -167,13 +169,19 @@ fn is_answered_again(caller: &Caller, post: &Post, first: &Answer) {
     }
 }
 
-/// Half of the threads at each client.
+/// Half of the threads at each client: a request that is kept with its answer, and an event that keeps its key itself.
 fn storm(clients: [&Client; 2]) {
-    let path = "/api/customers/";
-    let customers = || clients[0].get("/api/customers/filter").header("X-Total-Count").parse::<usize>().expect("a count");
-    let before = customers();
-    for n in 0..KEYS {
-        let (key, body) = (format!("key-{n}"), json!({"name": format!("Customer {n}")}).to_string());
+    storm_of(clients, "/api/customers/", "/api/customers/filter", |n| json!({"name": format!("Customer {n}")}));
+    catalog::make(clients[0]);
+    catalog::make_contract(clients[0], &catalog::contract(catalog::ACME));
+    storm_of(clients, "/api/usage/event", "/api/usage/event/filter", |_| catalog::event(catalog::ACME, 1));
+}
+
+fn storm_of(clients: [&Client; 2], path: &str, list: &str, body: impl Fn(u64) -> Value) {
+    let count = || clients[0].get(list).header("X-Total-Count").parse::<u64>().expect("a count");
+    let (before, keys) = (count(), setting("KEYS", KEYS));
+    for n in 0..keys {
+        let (key, body) = (format!("key-{n}"), body(n).to_string());
         let next = std::sync::atomic::AtomicUsize::new(0);
         let first = race(&key, THREADS, || {
             let thread = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -181,7 +189,7 @@ fn storm(clients: [&Client; 2]) {
         });
         assert_eq!(first.status, 200, "{}", first.text);
     }
-    assert_eq!(customers(), before + KEYS);
+    assert_eq!(count(), before + keys);
 }
 
 fn many_threads_with_one_key_have_one_effect_and_one_answer(database: &Database) {

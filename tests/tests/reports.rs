@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use acceptance::load::Load;
 use acceptance::problem::{Table, invalid, refused};
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, binary, catalog, on_both_databases, tools};
+use acceptance::{Client, Database, Server, binary, catalog, on_both_databases, tools, when};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -283,6 +283,15 @@ fn an_issued_documents_usage_stays_as_it_was_issued(database: &Database) {
     assert_eq!(answer.header("Content-Type"), "text/csv; charset=utf-8; header=present");
     assert_eq!(answer.header("Content-Disposition"), format!("attachment; filename=\"usage-{document}.csv\""));
     assert_eq!(usage(&debit).1, of(&[(&edited, "25", "\"UB-INV-1, UB-DBT-1\"")]));
+
+    // Nothing of this changes a total, so the event stays on the document.
+    for change in [json!({"additional_report_data": {"note": "late"}}), json!({"timestamp": when::in_seconds(-7200)})] {
+        let update = catalog::with(json!({"event_ref": kept["event_ref"]}), &change);
+        assert_eq!(client.post("/api/usage/event/update", &update).ok()["related_document_numbers"], "UB-INV-1");
+    }
+    let (answer, rows) = usage(&document);
+    assert_eq!(rows, issued, "each event once, as it is billed");
+    assert!(!answer.text.contains("late"), "{}", answer.text);
     let listed = list(&client, &format!("document_ref={document}"));
     assert_eq!(refs(&listed), [text(&kept["event_ref"])], "the list has what stands on it now");
 }
@@ -297,7 +306,7 @@ fn twenty_thousand_events_are_read_back_by_another_program(database: &Database) 
             json!({
                 "timestamp": format!("{day}T{:02}:{:02}:{:02}Z", n % 24, n % 60, n * 7 % 60),
                 "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": format!("{}.{:06}", n % 1000, n),
-                "additional_report_data": {"region": format!("region {}", n % 5), "tokens": n, "cached": n % 2 == 0},
+                "additional_report_data": {"region": format!("region {}", n % 5), "tokens": n, "cached": n.is_multiple_of(2)},
             })
         };
         let events: Vec<Value> = (0..BATCH).map(event).collect();

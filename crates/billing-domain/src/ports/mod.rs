@@ -3,31 +3,49 @@
 //!
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
+mod access;
+mod catalog;
+mod contracts;
+mod documents;
 mod environment;
 mod formats;
+mod inspection;
 mod reading;
-mod repositories;
+mod replay_log;
+mod store;
+mod usage;
 
+pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
+pub use catalog::{Customers, Entities, Pricings, UsageProducts};
+pub use contracts::{Contracts, DueContract, NumberSeries};
+pub use documents::{DocumentFilter, DocumentedLine, Documents};
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
+pub use inspection::Inspection;
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
-pub use repositories::{
-    Access, Administrators, ApiKeys, Contracts, Customers, DocumentFilter, DocumentedLine, Documents, DueContract, Entities,
-    EventKeys, Insertion, Inspection, Lock, NumberSeries, Organizations, Pricings, ReplayLog, RollBack, Savepoints, Sessions,
-    SigningSecrets, Store, StoreError, StoreResult, Tokens, Tx, Update, UsageEvents, UsageProducts, attempt, transact,
-};
+pub use replay_log::ReplayLog;
+pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
+pub use usage::{EventKeys, UsageEvents};
 
+#[cfg(feature = "mocks")]
+pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
+#[cfg(feature = "mocks")]
+pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
+#[cfg(feature = "mocks")]
+pub use contracts::{MockContracts, MockNumberSeries};
+#[cfg(feature = "mocks")]
+pub use documents::MockDocuments;
 #[cfg(feature = "mocks")]
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
+pub use inspection::MockInspection;
+#[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]
-pub use repositories::{
-    MockAdministrators, MockApiKeys, MockContracts, MockCustomers, MockDocuments, MockEntities, MockEventKeys, MockInspection,
-    MockNumberSeries, MockOrganizations, MockPricings, MockReplayLog, MockSessions, MockSigningSecrets, MockTokens,
-    MockUsageEvents, MockUsageProducts,
-};
+pub use replay_log::MockReplayLog;
+#[cfg(feature = "mocks")]
+pub use usage::{MockEventKeys, MockUsageEvents};

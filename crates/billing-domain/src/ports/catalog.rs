@@ -1,0 +1,127 @@
+//! Who bills whom for what.
+
+use super::{Insertion, StoreResult, Update};
+use crate::catalog::{Pricing, UsageProduct};
+use crate::page::{Page, PageRequest};
+use crate::party::{Customer, Entity};
+use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
+use crate::text::Line;
+
+/// Supplier entities.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Entities {
+    /// Stores a new one. `Taken("entity_ref")` or `Taken("number_prefix")`, unique in the organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion>;
+    /// Replaces its profile.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
+    /// Those of these references that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
+    /// All, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>>;
+}
+
+/// Customers.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Customers {
+    /// Stores a new one. `Taken("customer_ref")`, unique in the organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion>;
+    /// Replaces its profile.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update>;
+    /// Those of these references that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>>;
+    /// Those of these identities that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn customers_by_ids(&mut self, organization: OrganizationId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
+    /// At most two with a name: enough to know whether the name says who is meant.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>>;
+    /// All, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn customers(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Customer>>;
+}
+
+/// Usage products.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait UsageProducts {
+    /// Stores a new one. `Taken("usage_product_ref")`, unique in the organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion>;
+    /// Replaces its profile.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update>;
+    /// Those of these references that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn usage_products_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        refs: &[UsageProductRef],
+    ) -> StoreResult<Vec<UsageProduct>>;
+    /// At most two with a name: enough to know whether the name says what is meant.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>>;
+    /// All, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>>;
+}
+
+/// Pricings.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Pricings {
+    /// Stores a new one. `Taken("product_pricing_ref")`, unique in the organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn insert_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Insertion>;
+    /// Replaces its content.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update>;
+    /// Those of these references that exist.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>>;
+    /// All, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>>;
+}

@@ -1,0 +1,67 @@
+//! Everything there is, for `verify`.
+
+use super::StoreResult;
+use crate::contract::Contract;
+use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use crate::usage::{UsageKey, UsageTotal};
+
+/// What `verify` looks at: everything there is, told as it is.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Inspection {
+    /// Every organization.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
+    /// An organization's contracts by reference, after one, at most `limit`.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn contracts_after(
+        &mut self,
+        organization: OrganizationId,
+        after: Option<ContractRef>,
+        limit: u32,
+    ) -> StoreResult<Vec<Contract>>;
+    /// The running totals of a contract, by their keys.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn usage_of_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// The same totals counted again from the events that aren't deleted; only those with an event.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn recount_contract(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// The sum of a document's payments, in minor units.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn sum_of_payments(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+    ) -> StoreResult<i64>;
+    /// Every series of document numbers that isn't 1…n, in a sentence each.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
+    /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,
+    /// in a sentence each.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
+}
