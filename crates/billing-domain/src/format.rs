@@ -191,7 +191,7 @@ pub struct FormatVersion {
     pub made_by: Actor,
 }
 
-/// How a mapped event names a customer or a usage product; not looked up yet.
+/// How an event names a customer or a usage product; not looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefOrName<R> {
     /// By its reference.

@@ -161,7 +161,7 @@ pub(crate) struct ContractParams {
     page_number: u32,
 }
 
-/// Which documents, and which page.
+/// Which documents.
 #[expect(dead_code, reason = "describes parameters that `Query` reads")]
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -187,15 +187,9 @@ pub(crate) struct DocumentParams {
     /// Whose period starts on this day or earlier.
     #[param(required = false, format = Date)]
     to: String,
-    /// Elements of a page.
-    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
-    page_size: u32,
-    /// Which page, from 0.
-    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
-    page_number: u32,
 }
 
-/// Which events, and which page.
+/// Which events.
 #[expect(dead_code, reason = "describes parameters that `Query` reads")]
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -218,15 +212,9 @@ pub(crate) struct EventParams {
     /// That happened before this instant.
     #[param(required = false, format = DateTime)]
     to: String,
-    /// Elements of a page.
-    #[param(rename = "pageSize", required = false, minimum = 1, maximum = 1000, default = 20)]
-    page_size: u32,
-    /// Which page, from 0.
-    #[param(rename = "pageNumber", required = false, minimum = 0, maximum = 2147483647, default = 0)]
-    page_number: u32,
 }
 
-/// Which events, and how they are summed up.
+/// How events are summed up.
 #[expect(dead_code, reason = "describes parameters that `Query` reads")]
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -237,27 +225,9 @@ pub(crate) struct SummaryParams {
     /// `usage_product_ref`, `customer_ref`, or both with a comma between: what gets a row of its own.
     #[param(required = false)]
     group_by: String,
-    /// This customer's.
-    #[param(required = false)]
-    customer_ref: String,
-    /// Of this usage product.
-    #[param(required = false)]
-    usage_product_ref: String,
-    /// Whose latest change stands on this document.
-    #[param(required = false)]
-    document_ref: String,
-    /// That count in this contract.
-    #[param(required = false)]
-    contract_ref: String,
-    /// That happened at this instant or later: RFC 3339 with an offset.
-    #[param(required = false, format = DateTime)]
-    from: String,
-    /// That happened before this instant.
-    #[param(required = false, format = DateTime)]
-    to: String,
 }
 
-/// Which events, and how they are written.
+/// How events are written.
 #[expect(dead_code, reason = "describes parameters that `Query` reads")]
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -265,24 +235,6 @@ pub(crate) struct ReportParams {
     /// How the report is written; CSV when left out.
     #[param(required = false, inline)]
     format: ReportFormatWord,
-    /// This customer's.
-    #[param(required = false)]
-    customer_ref: String,
-    /// Of this usage product.
-    #[param(required = false)]
-    usage_product_ref: String,
-    /// Whose latest change stands on this document.
-    #[param(required = false)]
-    document_ref: String,
-    /// That count in this contract.
-    #[param(required = false)]
-    contract_ref: String,
-    /// That happened at this instant or later: RFC 3339 with an offset.
-    #[param(required = false, format = DateTime)]
-    from: String,
-    /// That happened before this instant.
-    #[param(required = false, format = DateTime)]
-    to: String,
 }
 
 /// What a log-in is answered.

@@ -2,15 +2,15 @@
 //! and the format's version stay with what was made of them.
 
 use billing_domain::access::Principal;
-use billing_domain::format::{MappedEvent, RefOrName, UsageFormat};
+use billing_domain::format::{MappedEvent, UsageFormat};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{CustomerRef, EventRef, UsageProductRef};
+use billing_domain::refs::EventRef;
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 
 use super::change::{EventUpdate, live_event, update_event};
 use super::read::EventView;
-use super::record::{NamedCustomer, NamedUsageProduct, NewUsageEvent, TakenUsage, record_event};
+use super::record::{NewUsageEvent, TakenUsage, record_event};
 use crate::Services;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
@@ -80,8 +80,8 @@ pub fn map_events(
 fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<NewUsageEvent> {
     let (mapped, formatted) = apply(services, format, event)?;
     Ok(NewUsageEvent {
-        customer: customer(mapped.customer),
-        usage_product: usage_product(mapped.usage_product),
+        customer: mapped.customer,
+        usage_product: mapped.usage_product,
         occurred_at: mapped.timestamp,
         quantity: mapped.quantity,
         report_data: mapped.report_data,
@@ -113,8 +113,8 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
         quantity: Some(mapped.quantity),
         report_data: mapped.report_data.map_or(Patch::Clear, Patch::Set),
         validations: mapped.validations.map_or(Patch::Clear, Patch::Set),
-        customer: Some(customer(mapped.customer)),
-        usage_product: Some(usage_product(mapped.usage_product)),
+        customer: Some(mapped.customer),
+        usage_product: Some(mapped.usage_product),
         formatted: Some(formatted),
     };
     update_event(services, principal, update.event_ref, &changes).map_err(of_mapped)
@@ -145,19 +145,5 @@ fn of_mapped(error: UseCaseError) -> UseCaseError {
     match error {
         UseCaseError::Invalid(_) | UseCaseError::NoMatch(_) => UseCaseError::Mapped(Box::new(error)),
         other => other,
-    }
-}
-
-fn customer(named: RefOrName<CustomerRef>) -> NamedCustomer {
-    match named {
-        RefOrName::Ref(customer_ref) => NamedCustomer::Ref(customer_ref),
-        RefOrName::Name(name) => NamedCustomer::Name(name),
-    }
-}
-
-fn usage_product(named: RefOrName<UsageProductRef>) -> NamedUsageProduct {
-    match named {
-        RefOrName::Ref(usage_product_ref) => NamedUsageProduct::Ref(usage_product_ref),
-        RefOrName::Name(name) => NamedUsageProduct::Name(name),
     }
 }

@@ -237,7 +237,7 @@ fn documents_and_above(
     Ok(documents)
 }
 
-fn document(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<Document> {
+pub(super) fn document(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<Document> {
     tx.document(organization, document_ref)?.ok_or_else(|| not_there(document_ref))
 }
 

@@ -4,10 +4,10 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
+use billing_domain::format::RefOrName;
 use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
-use billing_domain::text::Line;
 use billing_domain::usage::{EventKey, FormattedSource, ReportData, Validations};
 
 use super::read::EventView;
@@ -15,23 +15,10 @@ use super::slice::Slice;
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 
-/// A customer, by reference or by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NamedCustomer {
-    /// By reference.
-    Ref(CustomerRef),
-    /// By name, when only one has it.
-    Name(Line),
-}
-
-/// A usage product, by reference or by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NamedUsageProduct {
-    /// By reference.
-    Ref(UsageProductRef),
-    /// By name, when only one has it.
-    Name(Line),
-}
+/// A customer, by reference or, when only one has it, by name.
+pub type NamedCustomer = RefOrName<CustomerRef>;
+/// A usage product, by reference or, when only one has it, by name.
+pub type NamedUsageProduct = RefOrName<UsageProductRef>;
 
 /// An event as reported.
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ use super::arrivals::Known;
 use super::landing::Landed;
 use super::names::Names;
 use super::place::{goes_on_a_draft, place};
-use super::read::{EventView, period_invoice};
+use super::read::{EventView, document, period_invoice};
 use super::record::{NewUsageEvent, TakenUsage};
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -137,7 +137,7 @@ impl Slice<'_> {
         let mut may_share = true;
         while let Some(first) = rest.next() {
             if may_share && rest.len() > 0 && goes_on_a_draft(tx, account, self.facts(&first.known))? {
-                match self.settle_together(tx, account, &first, rest.as_slice(), progress) {
+                match self.settle(tx, account, &first, rest.as_slice(), progress) {
                     Ok((head, total)) => {
                         progress.put(std::iter::once(first).chain(rest), &head, total);
                         return Ok(());
@@ -149,9 +149,9 @@ impl Slice<'_> {
             }
             // A refused event must leave nothing behind, and its neighbours are stored.
             let outcome = if self.events.len() == 1 {
-                self.settle_one(tx, account, &first, progress)
+                self.settle(tx, account, &first, &[], progress)
             } else {
-                attempt(tx, |tx| self.settle_one(tx, account, &first, progress))
+                attempt(tx, |tx| self.settle(tx, account, &first, &[], progress))
             };
             match outcome {
                 Ok((head, total)) => progress.put([first], &head, total),
@@ -161,7 +161,8 @@ impl Slice<'_> {
         Ok(())
     }
 
-    fn settle_together(
+    /// Puts an event, and the rest with it, on one document.
+    fn settle(
         &self,
         tx: &mut dyn Tx,
         account: &Account,
@@ -172,40 +173,14 @@ impl Slice<'_> {
         let before = progress.total(&first.key)?;
         let mut after = before;
         for landed in std::iter::once(first).chain(rest) {
-            after = self.plus(after, landed)?;
+            let event = &self.events[landed.known.index];
+            after = after.plus(event.occurred_at, landed.event_ref, event.quantity)?;
         }
-        self.settle(tx, account, first, before, after)
-    }
-
-    fn settle_one(
-        &self,
-        tx: &mut dyn Tx,
-        account: &Account,
-        landed: &Landed<'_>,
-        progress: &Progress<'_>,
-    ) -> UseCaseResult<(DocumentHead, UsageTotal)> {
-        let before = progress.total(&landed.key)?;
-        self.settle(tx, account, landed, before, self.plus(before, landed)?)
-    }
-
-    fn plus(&self, total: UsageTotal, landed: &Landed<'_>) -> UseCaseResult<UsageTotal> {
-        let event = &self.events[landed.known.index];
-        Ok(total.plus(event.occurred_at, landed.event_ref, event.quantity)?)
-    }
-
-    fn settle(
-        &self,
-        tx: &mut dyn Tx,
-        account: &Account,
-        landed: &Landed<'_>,
-        before: UsageTotal,
-        after: UsageTotal,
-    ) -> UseCaseResult<(DocumentHead, UsageTotal)> {
-        let (period, _) = place(account, self.facts(&landed.known))?;
-        let usage_product_ref = &landed.key.usage_product_ref;
+        let (period, _) = place(account, self.facts(&first.known))?;
+        let usage_product_ref = &first.key.usage_product_ref;
         let change = Change { period, usage_product_ref, before, after, standing: None };
         let head = settle(self.services, tx, account, change, self.now)?;
-        tx.put_usage(account.organization, account.contract.customer_id, &[(landed.key.clone(), after)])?;
+        tx.put_usage(account.organization, account.contract.customer_id, &[(first.key.clone(), after)])?;
         Ok((head, after))
     }
 
@@ -214,8 +189,7 @@ impl Slice<'_> {
         let Progress { mut outcomes, twins, mut placed, .. } = progress;
         let organization = self.principal.organization;
         placed.sort_by_key(|(landed, _)| landed.known.index);
-        let events: Vec<UsageEvent> =
-            placed.iter().map(|(landed, head)| self.event(landed, head)).collect::<UseCaseResult<_>>()?;
+        let events: Vec<UsageEvent> = placed.iter().map(|(landed, head)| self.event(landed, head)).collect();
         tx.insert_events(organization, &events)?;
         let mut kept: BTreeMap<CustomerId, Vec<KeptEvent>> = BTreeMap::new();
         for ((landed, head), event) in placed.into_iter().zip(events) {
@@ -244,9 +218,9 @@ impl Slice<'_> {
         Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(nothing()))).collect())
     }
 
-    fn event(&self, landed: &Landed<'_>, head: &DocumentHead) -> UseCaseResult<UsageEvent> {
+    fn event(&self, landed: &Landed<'_>, head: &DocumentHead) -> UsageEvent {
         let new = &self.events[landed.known.index];
-        Ok(UsageEvent {
+        UsageEvent {
             event_ref: landed.event_ref,
             customer_id: landed.known.customer.id,
             usage_product_ref: landed.key.usage_product_ref.clone(),
@@ -266,14 +240,13 @@ impl Slice<'_> {
             revised_at: self.now,
             revised_by: self.principal.actor,
             deleted: false,
-        })
+        }
     }
 
     fn view(&self, tx: &mut dyn Tx, known: Known<'_>, head: DocumentHead, event: UsageEvent) -> UseCaseResult<EventView> {
         // Only a document of an event's own is issued with it, and has a parent.
         let (document_state, parent) = if head.net_terms == NetTerms::DueUponUsage {
-            let document = tx.document(self.principal.organization, head.document_ref)?;
-            let document = document.ok_or_else(|| corrupt("a document", &head.document_ref, "is not there"))?;
+            let document = document(tx, self.principal.organization, head.document_ref)?;
             (document.state()?, period_invoice(tx, self.principal.organization, &document)?)
         } else {
             (DocumentState::Draft, None)

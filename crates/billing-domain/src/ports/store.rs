@@ -100,14 +100,7 @@ pub fn transact<T, E: From<StoreError>>(
     access: Access,
     mut work: impl FnMut(&mut dyn Tx) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut outcome = None;
-    store.run(access, &mut |tx| {
-        let result = work(tx);
-        let decision = if result.is_ok() { Ok(()) } else { Err(RollBack) };
-        outcome = Some(result);
-        decision
-    })?;
-    outcome.unwrap_or_else(|| Err(StoreError::Contended.into()))
+    decided(|work| store.run(access, work), &mut work)
 }
 
 /// Runs a part of a transaction's work that can be undone alone: an `Err` undoes what it has written.
@@ -115,9 +108,17 @@ pub fn transact<T, E: From<StoreError>>(
 /// # Errors
 /// The part's own, or the store's.
 pub fn attempt<T, E: From<StoreError>>(tx: &mut dyn Tx, mut part: impl FnMut(&mut dyn Tx) -> Result<T, E>) -> Result<T, E> {
+    decided(|part| tx.attempt(part), &mut part)
+}
+
+/// Has work run that is undone where it answers an `Err`, and answers what it answered last.
+fn decided<T, E: From<StoreError>>(
+    run: impl FnOnce(&mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>,
+    work: &mut dyn FnMut(&mut dyn Tx) -> Result<T, E>,
+) -> Result<T, E> {
     let mut outcome = None;
-    tx.attempt(&mut |tx| {
-        let result = part(tx);
+    run(&mut |tx| {
+        let result = work(tx);
         let decision = if result.is_ok() { Ok(()) } else { Err(RollBack) };
         outcome = Some(result);
         decision

@@ -70,6 +70,7 @@ impl FromRequest for OptionalBody {
         Box::pin(async move {
             let payload = payload.await.map_err(|_| Problem::internal())?;
             let limit = state_of(&request).settings().body_limit_bytes;
+            check_head(&request, limit)?;
             let bytes = read(&request, payload, limit).await?;
             if bytes.is_empty() {
                 return Ok(Self(None));
@@ -115,7 +116,6 @@ fn check_head(request: &HttpRequest, limit: usize) -> Result<(), Problem> {
 }
 
 async fn read(request: &HttpRequest, payload: web::Payload, limit: usize) -> Result<web::Bytes, Problem> {
-    check_head(request, limit)?;
     let arrived = tokio::time::timeout_at(Facts::of(request).deadline, payload.to_bytes_limited(limit)).await;
     match arrived {
         Ok(Ok(Ok(bytes))) => Ok(bytes),

@@ -53,9 +53,10 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
         BatchBody::Lines(lines) if query.atomic()? || caller.is_keyed() => {
             let lines = all(lines).await?;
             let atomic = query.atomic()?;
-            let events = Value::from_iter(lines.iter().map(|line| read_line(line).unwrap_or_else(|_| text(line))));
-            let body = Value::from_iter([("events", events), ("atomic", Value::Bool(atomic))]);
-            let batch = Batch::new(lines.iter().map(|line| read_event(line)), atomic, caller.is_keyed(), facts)?;
+            let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_line(line)).collect();
+            let batch = Batch::new(values.iter().map(read_event), atomic, caller.is_keyed(), facts)?;
+            let said = values.into_iter().zip(&lines).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
+            let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
             let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
             let render = |results: &Vec<String>| Ok(content(NDJSON, lines_of(results)));
             caller.once(Some(&body)).reply(take, render).await
@@ -138,8 +139,8 @@ impl Facts {
     }
 }
 
-fn read_event(line: &[u8]) -> Result<NewUsageEvent, Problem> {
-    Ok(EventBody::read_in_batch(&read_line(line)?)?)
+fn read_event(value: &Result<Value, Problem>) -> Result<NewUsageEvent, Problem> {
+    Ok(EventBody::read_in_batch(value.as_ref().map_err(Clone::clone)?)?)
 }
 
 fn text(line: &[u8]) -> Value {
@@ -197,14 +198,12 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 
 /// Takes lines in one transaction; what refuses it is said of each of them.
 async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
-    let batch = match Batch::new(lines.iter().map(|line| read_event(line)), false, false, facts.clone()) {
-        Ok(batch) => batch,
-        Err(problem) => return vec![facts.problem(&problem); lines.len()],
+    let events = lines.iter().map(|line| read_event(&read_line(line)));
+    let taken = match Batch::new(events, false, false, facts.clone()) {
+        Ok(batch) => caller.run(move |services, principal| batch.take(services, principal)).await,
+        Err(problem) => Err(problem),
     };
-    match caller.run(move |services, principal| batch.take(services, principal)).await {
-        Ok(results) => results,
-        Err(problem) => vec![facts.problem(&problem); lines.len()],
-    }
+    taken.unwrap_or_else(|problem| vec![facts.problem(&problem); lines.len()])
 }
 
 /// Sends a line for each of some results; `false` when nobody listens any more.

@@ -24,7 +24,8 @@ pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<D
 }
 
 /// Lists documents by creation.
-#[utoipa::path(get, path = "/api/documents/filter", tag = "documents", params(crate::openapi::DocumentParams),
+#[utoipa::path(get, path = "/api/documents/filter", tag = "documents",
+    params(crate::openapi::DocumentParams, crate::openapi::PageParams),
     responses((status = 200, description = "A page of documents", body = Vec<DocumentJson>)))]
 pub(crate) async fn list_documents(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, page) = query.documents()?;

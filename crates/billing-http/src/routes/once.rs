@@ -15,7 +15,7 @@ use billing_domain::usage::EventKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::blocking;
+use super::{Caller, blocking};
 use crate::body::{JSON, hash, hash_of_event};
 use crate::dto::events::event_answer;
 use crate::dto::wire::written;
@@ -100,27 +100,27 @@ impl Once {
         });
         respond(carried_out.await?)
     }
+}
 
+impl Caller {
     /// Takes a usage event. It keeps its key itself: for ever, and wherever it may come in again. One that names its
     /// customer is a request to be known again, too: the name may be another customer's by then.
-    pub(super) async fn event(self, event: NewUsageEvent, body: &Value) -> Result<HttpResponse, Problem> {
-        let sent = self.keyed.as_ref().map(|keyed| EventKey { key: keyed.key.key.clone(), body: hash_of_event(body) });
-        let by_name = matches!(event.customer, NamedCustomer::Name(_));
+    pub(super) async fn take_event(self, event: NewUsageEvent, body: &Value) -> Result<HttpResponse, Problem> {
+        let sent = self.key.as_ref().map(|key| EventKey { key: key.key.clone(), body: hash_of_event(body) });
         let event = NewUsageEvent { sent, ..event };
-        if self.keyed.is_some() && by_name {
+        if self.is_keyed() && matches!(event.customer, NamedCustomer::Name(_)) {
             let take = move |services: &Services<'_>, principal: &Principal| {
                 record_event(services, principal, event.clone(), &event_answer)
             };
-            return self.reply(take, |taken| Ok(answer_of(taken, event_answer))).await;
+            return self.once(Some(body)).reply(take, |taken| Ok(answer_of(taken, event_answer))).await;
         }
-        let Self { state, principal, keyed } = self;
-        let turn = match &keyed {
-            Some(keyed) => Some(state.twins().turn(principal.organization, &keyed.key, TWIN_WAIT).await?),
+        let turn = match &self.key {
+            Some(key) => Some(self.state.twins().turn(self.principal.organization, key, TWIN_WAIT).await?),
             None => None,
         };
-        let taken = blocking(&state, move |services| {
+        let taken = self.run(move |services, principal| {
             let _turn = turn;
-            record_event(services, &principal, event, &event_answer)
+            record_event(services, principal, event, &event_answer)
         });
         respond(Reply { answer: answer_of(&taken.await?, event_answer), is_repeat: false })
     }

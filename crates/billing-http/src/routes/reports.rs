@@ -27,7 +27,8 @@ const FIRST_BYTES: Duration = Duration::from_secs(20);
 const ASK_EVERY_ROWS: u32 = 1_000;
 
 /// Sums up usage by hour, day or month of UTC.
-#[utoipa::path(get, path = "/api/usage/summary", tag = "usage", params(crate::openapi::SummaryParams),
+#[utoipa::path(get, path = "/api/usage/summary", tag = "usage",
+    params(crate::openapi::SummaryParams, crate::openapi::EventParams),
     responses((status = 200, description = "The intervals with events, oldest first", body = Vec<SummaryLineJson>)))]
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
     let (wanted, interval, grouping) = query.summary()?;
@@ -39,7 +40,8 @@ pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<
 }
 
 /// Writes events as a table, whatever their number.
-#[utoipa::path(get, path = "/api/usage/report", tag = "usage", params(crate::openapi::ReportParams),
+#[utoipa::path(get, path = "/api/usage/report", tag = "usage",
+    params(crate::openapi::ReportParams, crate::openapi::EventParams),
     responses((status = 200, description = "The report, by timestamp, then reference", content(
         (String = "text/csv"), (Vec<Object> = "application/json"),
         (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))))]

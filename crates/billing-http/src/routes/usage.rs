@@ -22,11 +22,12 @@ use crate::query::Query;
     responses((status = 200, description = "The event is stored, and on this document", body = EventResultJson)))]
 pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let event = EventBody::read(&body)?;
-    caller.once(Some(&body)).event(event, &body).await
+    caller.take_event(event, &body).await
 }
 
 /// Lists usage events by timestamp, then reference.
-#[utoipa::path(get, path = "/api/usage/event/filter", tag = "usage", params(crate::openapi::EventParams),
+#[utoipa::path(get, path = "/api/usage/event/filter", tag = "usage",
+    params(crate::openapi::EventParams, crate::openapi::PageParams),
     responses((status = 200, description = "A page of events, without deleted ones", body = Vec<EventJson>)))]
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, page) = query.events()?;
