@@ -93,7 +93,16 @@ pub fn succeed(database: &Database, arguments: &[&str]) -> String {
 /// # Errors
 /// What doesn't hold.
 pub fn verify(database_url: &str) -> Result<(), String> {
-    let finished = run(&["verify"], &[("USAGE_BILLING_DATABASE_URL", database_url)]);
+    verify_in(database_url, [])
+}
+
+/// The same with more in its environment.
+///
+/// # Errors
+/// What doesn't hold.
+pub fn verify_in<'a>(database_url: &'a str, environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), String> {
+    let environment: Vec<_> = [("USAGE_BILLING_DATABASE_URL", database_url)].into_iter().chain(environment).collect();
+    let finished = run(&["verify"], &environment);
     if finished.code == Some(0) { Ok(()) } else { Err(format!("verify found:\n{}{}", finished.stdout, finished.stderr)) }
 }
 

@@ -5,16 +5,20 @@ pub mod binary;
 pub mod books;
 pub mod catalog;
 pub mod client;
+pub mod clock;
 pub mod database;
 pub mod load;
 pub mod problem;
 pub mod random;
+pub mod scene;
 pub mod server;
 pub mod tools;
 pub mod when;
 
 pub use client::{Answer, Client, Key, Request};
+pub use clock::Clock;
 pub use database::Database;
+pub use scene::Scene;
 pub use server::Server;
 
 /// Makes a test of a function that takes a [`Database`], on each of the two: `sqlite::name` and `postgres::name`.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::binary::{self, Output};
-use crate::{Client, Database};
+use crate::{Client, Clock, Database};
 
 /// The first administrator of every server that is started here.
 pub const ADMIN_EMAIL: &str = "admin@example.com";
@@ -26,6 +26,8 @@ pub struct Server {
     child: Child,
     base_url: String,
     database_url: String,
+    /// What its clock needs in the environment.
+    clock: Vec<(&'static str, String)>,
     output: Output,
     _directory: TempDir,
 }
@@ -46,6 +48,19 @@ impl Server {
     pub fn start_with(database: &Database, flags: &[&str]) -> Self {
         let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
         Self::start_in(database, flags, &password)
+    }
+
+    /// Starts one on a clock that can be turned. `verify` reads the same clock.
+    ///
+    /// # Panics
+    /// When it doesn't get ready.
+    pub fn start_on(database: &Database, clock: &Clock) -> Self {
+        let clock = clock.environment();
+        let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+        let environment: Vec<_> = password.into_iter().chain(borrowed(&clock)).collect();
+        let mut server = Self::start_in(database, &[], &environment);
+        server.clock = clock.into();
+        server
     }
 
     /// Starts one with more flags, and nothing in its environment but this.
@@ -80,7 +95,7 @@ impl Server {
         let output = Output::to(&mut command, directory.path());
         let child = command.spawn().expect("the binary starts");
         let (base_url, database_url) = (format!("http://{address}"), database.url().to_owned());
-        Self { child, base_url, database_url, output, _directory: directory }
+        Self { child, base_url, database_url, clock: Vec::new(), output, _directory: directory }
     }
 
     fn wait_until_ready(&mut self) -> Result<(), String> {
@@ -152,10 +167,14 @@ impl Drop for Server {
             let log = self.output.stderr();
             let start = log.len().saturating_sub(4000);
             eprintln!("the server logged:\n{}", log.get(start..).unwrap_or(&log));
-        } else if let Err(found) = binary::verify(&self.database_url) {
+        } else if let Err(found) = binary::verify_in(&self.database_url, borrowed(&self.clock)) {
             panic!("{found}");
         }
     }
+}
+
+fn borrowed<'a>(variables: &'a [(&'static str, String)]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    variables.iter().map(|(name, value)| (*name, value.as_str()))
 }
 
 /// A port of the loopback that nobody listens on.

@@ -104,6 +104,21 @@ pub fn in_seconds(seconds: i64) -> String {
     format!("{day}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
+/// Seconds from now until an instant `yyyy-mm-ddThh:mm:ssZ`, below zero when it is over.
+///
+/// # Panics
+/// When it is something else.
+pub fn seconds_until(instant: &str) -> i64 {
+    let part = |range| instant.get(range).and_then(|part: &str| part.parse::<i64>().ok());
+    match (instant.len(), part(11..13), part(14..16), part(17..19)) {
+        (20, Some(hours), Some(minutes), Some(seconds)) => {
+            let day = Day::parse(&instant[..10]).0;
+            day * SECONDS_PER_DAY + hours * 3600 + minutes * 60 + seconds - seconds_now()
+        }
+        _ => panic!("{instant} is not an instant"),
+    }
+}
+
 fn seconds_now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
     i64::try_from(since.as_secs()).expect("the clock is before the end of time")

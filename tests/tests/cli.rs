@@ -258,7 +258,10 @@ fn an_organization_or_an_administrator_is_made_once(database: &Database) {
     second(&["admin", "create", "--organization", "default", "--email", "ME@other.example"]);
     let password =
         printed.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a generated password");
-    Client::log_in_admin(&server, "me@other.example", password);
+    let admin = Client::log_in_admin(&server, "me@other.example", password);
+    let entity = catalog::only(admin.get("/api/entities/filter").ok());
+    let said = ["name", "number_prefix", "timezone", "default"].map(|field| entity[field].to_string());
+    assert_eq!(said, [r#""Default""#, r#""UB""#, r#""UTC""#, "true"]);
 }
 
 #[test]

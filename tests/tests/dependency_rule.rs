@@ -47,7 +47,7 @@ const ROOMS: [Room; 10] = [
     Room {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report chrono futures-util governor \
-                  rust_decimal serde serde_json sha2 thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
+                  rust_decimal serde serde_json sha2 strsim thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {

@@ -206,16 +206,22 @@ fn a_trailing_slash_makes_no_difference() {
 }
 
 #[test]
-fn unknown_fields_are_ignored_where_a_misspelling_bills_nothing_wrong() {
+fn unknown_fields_are_ignored_but_of_contracts_whose_own_answers_alone_are_taken_back() {
     let database = Database::sqlite();
     let (_server, client) = stage(&database);
     let mut event = catalog::event("acme", 1);
     event["somthing"] = json!({"deep": [1, 2, 3]});
     client.post("/api/usage/event", &event).ok();
     let mut contract = catalog::contract("acme");
+    contract["contract_ref"] = json!("as an answer has it");
+    contract["products"][0]["in_force"] = json!({"discount": 5});
+    assert_eq!(client.post("/api/contracts/", &contract).status, 200);
     contract["products"][0]["color"] = json!("red");
     contract["include_current_invoice"] = json!(true);
-    assert_eq!(client.post("/api/contracts/", &contract).status, 200);
+    let refused = client.post("/api/contracts/", &contract);
+    let errors = refused.body["errors"].as_array().expect("errors");
+    let pointers: Vec<&Value> = errors.iter().map(|error| &error["pointer"]).collect();
+    assert_eq!((refused.status, pointers), (422, vec![&json!("/products/0/color"), &json!("/include_current_invoice")]));
 }
 
 #[test]

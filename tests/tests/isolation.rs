@@ -114,6 +114,9 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/usage/event/update", Some(update), &theirs.event_ref, UNKNOWN_UUID);
     add("POST", "/api/contracts/edit/{}", Some(json!({"po_number": "Taken over"})), &theirs.contract_ref, UNKNOWN_UUID);
     add("POST", "/api/contracts/cancel/{}", Some(json!({"include_current_invoice": true})), &theirs.contract_ref, UNKNOWN_UUID);
+    add("POST", "/api/contracts/resume/{}", None, &theirs.contract_ref, UNKNOWN_UUID);
+    let seats = json!({"product_pricing_ref": "mine-plan", "line_item_id": "fee", "quantity": 2});
+    add("POST", "/api/contracts/quantities/{}", Some(seats), &theirs.contract_ref, UNKNOWN_UUID);
     for (action, body) in [("issue", None), ("void", None), ("payments", Some(json!({"amount": 1})))] {
         add("POST", &format!("/api/documents/{action}/{{}}"), body, &theirs.document_ref, UNKNOWN_UUID);
     }
@@ -285,9 +288,6 @@ fn two_organizations_use_the_same_references_and_prefixes(database: &Database) {
     let second = second_organization(database, &server);
     let refused = second.post("/api/contracts/", &json!({"customer_ref": "acme", "products": []}));
     assert_eq!(refused.status, 422, "the first organization's things aren't there");
-    let entity = json!({"name": "Own", "number_prefix": "UB", "timezone": "Europe/Berlin"});
-    second.post("/api/entities/", &entity).ok();
-
     for (admin, quantity) in [(&first, 1500), (&second, 100)] {
         catalog::make(admin);
         let contract_ref = catalog::make_contract(admin, &catalog::contract("acme"));

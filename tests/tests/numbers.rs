@@ -93,9 +93,10 @@ fn request(client: &Client, index: usize, step: usize) -> Option<String> {
         catalog::with(catalog::event(&format!("{customer}-{index}"), quantity), &json!({"usage_product_ref": "level"}))
     };
     let taken = match step % 5 {
-        // Its price goes up, and down again: an invoice, and a credit.
-        0 | 2 => books::report(client, &event("level", "100")),
+        // Its price goes up, down again and up: an invoice, a credit, and an invoice.
+        0 => books::report(client, &event("level", "100")),
         1 => books::report(client, &event("level", "50")),
+        2 => books::report(client, &event("level", "75")),
         3 => {
             let late = books::report(client, &catalog::event_on(&format!("late-{index}"), Day::today().plus_days(-20), 1));
             // The next has to open another.

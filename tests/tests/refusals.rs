@@ -216,6 +216,12 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
         for (path, body, code) in [
             ("/api/contracts/edit/", json!({"po_number": "PO-2"}), "contract_not_found"),
             ("/api/contracts/cancel/", json!({}), "contract_not_found"),
+            ("/api/contracts/resume/", json!({}), "contract_not_found"),
+            (
+                "/api/contracts/quantities/",
+                json!({"product_pricing_ref": "plan", "line_item_id": "fee", "quantity": 1}),
+                "contract_not_found",
+            ),
             ("/api/documents/issue/", json!({}), "document_not_found"),
             ("/api/documents/void/", json!({}), "document_not_found"),
             ("/api/documents/payments/", json!({"amount": 1}), "document_not_found"),

@@ -43,6 +43,33 @@ fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database:
 }
 
 #[test]
+fn after_a_clean_stop_the_file_alone_holds_everything() {
+    // Whether a thread of the process still had a connection was left to chance.
+    for round in 0..5 {
+        let database = Database::sqlite();
+        let mut server = Server::start(&database);
+        let client = Client::new_key(&server);
+        catalog::make(&client);
+        catalog::make_contract(&client, &catalog::contract("acme"));
+        let load = Load::start(&client, 4, |_, _| catalog::event("acme", 1));
+        load.wait_for(20);
+        server.terminate();
+        let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+        assert_eq!(status.code(), Some(0), "{}", server.stderr());
+        let told = load.join();
+
+        let copy = database.copied();
+
+        let restarted = Server::start(&copy);
+        let client = client.at(&restarted);
+        for (_, result) in told.iter().flat_map(|told| &told.acknowledged) {
+            let event_ref = result["event_ref"].as_str().expect("a reference");
+            assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "round {round}: {event_ref}");
+        }
+    }
+}
+
+#[test]
 fn an_idle_server_told_to_stop_ends_at_once_with_connections_open() {
     let database = Database::sqlite();
     let mut server = Server::start(&database);

@@ -6,18 +6,20 @@
 //! In a transaction that is open already, all of it is committed together: what a contract's failure undoes is still
 //! that contract's alone.
 
-use billing_domain::access::Principal;
+use std::collections::BTreeSet;
+
+use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
-use billing_domain::document::linking::{Share, shares_of_period};
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::ledger::issue;
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
 
 use crate::Services;
+use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::ledger::{Account, Issued, IssuedShare, issue_draft, issue_share, may_be_due};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
@@ -127,8 +129,8 @@ fn hold_due(services: &Services, organization: Option<OrganizationId>, now: Time
 struct Billed {
     issued: Vec<BilledDocument>,
     voided: Vec<BilledDocument>,
-    /// Since when there is more to issue, when one transaction isn't enough.
-    more_from: Option<Timestamp>,
+    /// Whether there is more to issue, when one transaction isn't enough.
+    is_cut_short: bool,
 }
 
 /// Why a transaction of the run isn't committed.
@@ -144,10 +146,9 @@ impl From<StoreError> for Stop {
 }
 
 fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: &mut BillingReport) -> UseCaseResult<()> {
-    let mut from = due.due_at;
     loop {
         let work = |tx: &mut dyn Tx| {
-            let billed = issue_due(services, tx, due, from, now, report.dry_run).map_err(Stop::Failed)?;
+            let billed = issue_due(services, tx, due, now, report.dry_run).map_err(Stop::Failed)?;
             if report.dry_run { Err(Stop::DryRun(billed)) } else { Ok(billed) }
         };
         let billed = match transact(&*services.store, Access::Write, work) {
@@ -156,88 +157,35 @@ fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: 
         };
         report.issued.extend(billed.issued);
         report.voided.extend(billed.voided);
-        match billed.more_from {
-            Some(more_from) => from = more_from,
-            None => return Ok(()),
+        if !billed.is_cut_short {
+            return Ok(());
         }
     }
 }
 
-/// Issues a contract's documents that are due between two instants, oldest first: regular documents, then
-/// what else is open, adjustments opened on an earlier service date above all.
-fn issue_due(
-    services: &Services,
-    tx: &mut dyn Tx,
-    due: DueContract,
-    from: Timestamp,
-    now: Timestamp,
-    dry_run: bool,
-) -> UseCaseResult<Billed> {
+/// Issues a contract's documents that are due. What a dry run would issue it issues in one piece: nothing of it is there
+/// the next time.
+fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timestamp, dry_run: bool) -> UseCaseResult<Billed> {
     let mut billed = Billed::default();
-    if tx.lock_contract(due.organization, due.customer_id, due.contract_ref, Lock::Exclusive)?.is_none() {
-        return Ok(billed);
-    }
-    let Some(contract) = tx.contract(due.organization, due.contract_ref)? else { return Ok(billed) };
-    let account = Account::read(tx, due.organization, contract)?;
-    let mut last = from;
-    for (due_at, share) in due_shares(&account, from, now)? {
-        // The next transaction goes on by the instant, so those that fall together stay together.
-        if billed.issued.len() + billed.voided.len() >= MAX_DOCUMENTS_PER_TRANSACTION && due_at > last {
-            billed.more_from = Some(due_at);
-            break;
+    let Some(mut book) = books::held(tx, due.organization, due.contract_ref)? else { return Ok(billed) };
+    let open: BTreeSet<DocumentRef> = book.documents().map(|document| document.head.document_ref).collect();
+    let most = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
+    let run = issue::run(&mut book, now, most, &mut supplies(services))?;
+    books::write(tx, due.organization, &mut book, Actor::Service, now)?;
+    billed.is_cut_short = run.is_cut_short;
+    for outcome in run.outcomes {
+        let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
+            let number = books::number_of(&book, document_ref)?;
+            // In a dry run only what was open before has a reference and a number.
+            let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
+            Ok(BilledDocument { opened, kind: number.kind, total })
+        };
+        if outcome.issued.is_empty() {
+            billed.voided.push(show(outcome.document_ref, outcome.total)?);
         }
-        last = due_at;
-        let issued = issue_share(services, tx, &account, &share, now)?;
-        billed.add(issued, dry_run);
-    }
-    if billed.more_from.is_none() {
-        for draft in tx.drafts_of_contract(due.organization, due.customer_id, due.contract_ref)? {
-            // Regular drafts, too: the debit of a period opens its invoice, which may have been due before it.
-            if account.draft_due_at(&draft.head)?.is_some_and(|due_at| due_at <= now) {
-                let opened = Some((draft.head.document_ref, draft.head.number.clone()));
-                let kind = draft.head.kind;
-                let issued = issue_draft(services, tx, &account, draft.head, now)?;
-                billed.add(Some((opened, kind, issued)), dry_run);
-            }
+        for (document_ref, total) in outcome.issued {
+            billed.issued.push(show(document_ref, total)?);
         }
     }
-    let next = match billed.more_from {
-        Some(more_from) => Some(more_from),
-        None => account.next_due_after(tx, now)?,
-    };
-    tx.set_next_due(due.organization, due.customer_id, due.contract_ref, next)?;
     Ok(billed)
-}
-
-impl Billed {
-    /// Notes what became of a document; `was` is what it was before it was issued.
-    fn add(&mut self, issued: Option<IssuedShare>, dry_run: bool) {
-        let Some((was, kind, issued)) = issued else { return };
-        match issued {
-            Issued::Voided(total) => self.voided.push(BilledDocument { opened: was, kind, total }),
-            Issued::Issued(head, total) => {
-                let number = (head.document_ref, head.number.clone());
-                // In a dry run only what was open before has a reference and a number.
-                let opened = if dry_run { was.filter(|was| *was == number) } else { Some(number) };
-                self.issued.push(BilledDocument { opened, kind: head.kind, total });
-            }
-        }
-    }
-}
-
-/// The shares that fall due between two instants, oldest first, in contract order where they fall together.
-fn due_shares<'c>(account: &'c Account, from: Timestamp, now: Timestamp) -> UseCaseResult<Vec<(Timestamp, Share<'c>)>> {
-    let mut due = Vec::new();
-    for product in &account.contract.products {
-        for period in product.periods().take_while(|period| may_be_due(period, now)) {
-            for share in shares_of_period(product, period) {
-                let due_at = account.due_at(&share)?;
-                if from <= due_at && due_at <= now {
-                    due.push((due_at, share));
-                }
-            }
-        }
-    }
-    due.sort_by_key(|(due_at, _)| *due_at);
-    Ok(due)
 }

@@ -1,9 +1,10 @@
 //! The one error of all use cases: what a caller can be told, and what only operators should see.
 
 use billing_domain::format::FormatError;
-use billing_domain::matching::MatchRefusal;
 use billing_domain::money::AmountOutOfRange;
 use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::refusal::MatchRefusal;
+use billing_domain::refusal::Refusal;
 use billing_domain::violation::Violations;
 use thiserror::Error;
 
@@ -138,6 +139,18 @@ pub enum UseCaseError {
     Store(#[from] StoreError),
 }
 
+impl From<Refusal> for UseCaseError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid(violations) => Self::Invalid(violations),
+            Refusal::Conflict { code, detail } => Self::Conflict { code, detail },
+            Refusal::NoMatch(refusal) => Self::NoMatch(refusal),
+            Refusal::AmountOutOfRange(error) => Self::AmountOutOfRange(error),
+            Refusal::Broken(detail) => Self::Store(StoreError::Corrupt(detail)),
+        }
+    }
+}
+
 impl From<Violations> for UseCaseError {
     fn from(violations: Violations) -> Self {
         Self::Invalid(violations)
@@ -151,7 +164,10 @@ fn told(errors: &[FormatError]) -> String {
 /// What a use case answers.
 pub type UseCaseResult<T> = Result<T, UseCaseError>;
 
+/// The code of a reference in a body that names nothing.
+pub(crate) const UNKNOWN_REFERENCE: &str = "unknown_reference";
+
 /// A violation for a reference in a body that names nothing.
 pub(crate) fn unknown_reference(path: &[&str], thing: Thing) -> Violations {
-    Violations::one(path, "unknown_reference", format!("must be the reference of an existing {}", thing.word()))
+    Violations::one(path, UNKNOWN_REFERENCE, format!("must be the reference of an existing {}", thing.word()))
 }

@@ -16,8 +16,8 @@ pub mod organizations;
 pub mod usage;
 pub mod verify;
 
+mod books;
 mod joined;
-mod ledger;
 
 use std::sync::Arc;
 

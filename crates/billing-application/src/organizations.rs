@@ -3,22 +3,23 @@
 use billing_domain::access::Administrator;
 use billing_domain::calendar::TimeZone;
 use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails};
-use billing_domain::ports::{Access, Insertion, Tx, transact};
+use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
 use billing_domain::text::Line;
 use billing_domain::violation::Violations;
 
 use crate::Services;
+use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
 /// The organization a first start makes.
 const FIRST_ORGANIZATION: &str = "default";
-/// The entity a first start makes.
+/// The entity every organization begins with.
 const FIRST_ENTITY: &str = "Default";
 /// The number prefix of that entity.
 const FIRST_PREFIX: &str = "UB";
 
-/// Makes an organization without anything in it.
+/// Makes an organization with an entity, its default, and nothing else in it.
 ///
 /// # Errors
 /// [`UseCaseError::AlreadyExists`] when the name is in use.
@@ -83,27 +84,24 @@ pub fn first_start(services: &Services, email: &Line, password: &str) -> UseCase
             Err(UseCaseError::AlreadyExists { .. }) => return Ok(None),
             made => made?,
         };
-        let entity = first_entity(services)?;
-        if tx.insert_entity(organization.id, &entity)? != Insertion::Done {
-            return Err(UseCaseError::AlreadyExists { thing: Thing::Entity, field: "entity_ref" });
-        }
-        tx.set_default_entity(organization.id, &entity.entity_ref)?;
         let administrator = insert_administrator(services, tx, organization.id, email, password_hash.clone())?;
         Ok(Some(FirstStart { organization, administrator }))
     })
 }
 
 fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &Line) -> UseCaseResult<Organization> {
-    let organization = Organization {
+    let mut organization = Organization {
         id: OrganizationId::from_uuid(services.ids.new_id()),
         name: name.clone(),
         default_entity: None,
         created_at: services.now(),
     };
-    match tx.insert_organization(&organization)? {
-        Insertion::Done => Ok(organization),
-        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Organization, field }),
-    }
+    inserted(Thing::Organization, tx.insert_organization(&organization)?)?;
+    let entity = first_entity(services)?;
+    inserted(Thing::Entity, tx.insert_entity(organization.id, &entity)?)?;
+    tx.set_default_entity(organization.id, &entity.entity_ref)?;
+    organization.default_entity = Some(entity.entity_ref);
+    Ok(organization)
 }
 
 fn insert_administrator(
@@ -122,10 +120,8 @@ fn insert_administrator(
         password_hash,
         created_at: services.now(),
     };
-    match tx.insert_administrator(&administrator)? {
-        Insertion::Done => Ok(administrator),
-        Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing: Thing::Administrator, field }),
-    }
+    inserted(Thing::Administrator, tx.insert_administrator(&administrator)?)?;
+    Ok(administrator)
 }
 
 fn first_entity(services: &Services) -> UseCaseResult<Entity> {

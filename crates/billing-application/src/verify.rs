@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::calendar::{Date, Period};
-use billing_domain::contract::{Contract, ContractProduct};
-use billing_domain::document::correction::sign;
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::Contract;
+use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
-use billing_domain::ports::{Access, StoreError, Tx, transact};
+use billing_domain::ledger::{ContractBook, check};
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
+use crate::books;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::ledger::Account;
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
@@ -68,6 +70,8 @@ pub fn verify(services: &Services) -> UseCaseResult<Verification> {
             }
             Ok::<_, UseCaseError>(verification)
         })?;
+        let now = services.now();
+        let looked_at_next = due_contracts(services, organization, now)?;
         let mut after = None;
         loop {
             let contracts = transact(&*services.store, Access::Read, |tx| {
@@ -80,7 +84,8 @@ pub fn verify(services: &Services) -> UseCaseResult<Verification> {
                 // In a transaction of its own: a row that can't be read is a finding, and the rest is looked at.
                 let looked_at = transact(&*services.store, Access::Read, |tx| {
                     let mut found = Verification::default();
-                    verify_contract(tx, organization, contract.clone(), &mut found)?;
+                    let is_looked_at = looked_at_next.contains(&contract_ref);
+                    verify_contract(tx, organization, contract.clone(), is_looked_at, now, &mut found)?;
                     Ok::<_, UseCaseError>(found)
                 });
                 match looked_at {
@@ -94,62 +99,90 @@ pub fn verify(services: &Services) -> UseCaseResult<Verification> {
     Ok(verification)
 }
 
+/// The contracts that the next billing run looks at.
+fn due_contracts(services: &Services, organization: OrganizationId, now: Timestamp) -> UseCaseResult<BTreeSet<ContractRef>> {
+    transact(&*services.store, Access::Read, |tx| {
+        let mut due: BTreeSet<ContractRef> = BTreeSet::new();
+        let mut after = None;
+        loop {
+            let page = tx.contracts_due(Some(organization), now, after, CONTRACTS_PER_PAGE)?;
+            due.extend(page.iter().map(|contract| contract.contract_ref));
+            match page.last() {
+                Some(last) => after = Some(*last),
+                None => return Ok::<_, UseCaseError>(due),
+            }
+        }
+    })
+}
+
 fn verify_contract(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contract: Contract,
+    is_looked_at: bool,
+    now: Timestamp,
     found: &mut Verification,
 ) -> UseCaseResult<()> {
     found.contracts += 1;
     let contract_ref = contract.contract_ref;
-    let account = match Account::read(tx, organization, contract) {
-        Ok(account) => account,
+    let number = contract.number_text();
+    let book = books::empty(tx, organization, contract).and_then(|book| books::whole(tx, organization, book));
+    let mut book = match book {
+        Ok(book) => book,
+        Err(UseCaseError::Store(error @ StoreError::Unavailable(_))) => return Err(error.into()),
         Err(error) => {
             found.find(contract_ref, error.to_string());
             return Ok(());
         }
     };
-    verify_periods(&account, found);
-    verify_totals(tx, &account, found)?;
-    let customer_id = account.contract.customer_id;
-    let always = Period::new(Date::MIN, Date::MAX).ok_or(UseCaseError::InvariantViolation("an empty calendar"))?;
-    let documents = tx.documents_of_contract(organization, customer_id, contract_ref, always)?;
-    for document in &documents {
-        found.documents += 1;
-        verify_document(tx, &account, document, found)?;
+    verify_totals(tx, organization, &book, found)?;
+    books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;
+    let wrong = check::check(&book).and_then(|wrong| {
+        // What the next run looks at isn't lost.
+        let lost = if is_looked_at { Vec::new() } else { check::check_due(&book, now)? };
+        Ok(wrong.into_iter().chain(lost).collect::<Vec<_>>())
+    });
+    match wrong {
+        Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(format!("{number} ({contract_ref})"), detail)),
+        Err(refusal) => found.find(contract_ref, refusal.to_string()),
     }
-    verify_numbers_in_contract(contract_ref, &documents, found);
-    verify_conservation(tx, &account, &documents, found)
-}
-
-/// P1, P3: the periods of a product partition what it bills.
-fn verify_periods(account: &Account, found: &mut Verification) {
-    for product in &account.contract.products {
-        let mut next: Option<Date> = None;
-        for period in product.periods() {
-            let span = period.period.span();
-            if next.is_some_and(|next| span.start() < next) {
-                found.find(
-                    account.contract.contract_ref,
-                    format!("product {}: period {span} overlaps the one before", product.no.0),
-                );
-            }
-            next = Some(span.end());
+    let filter = DocumentFilter { contract_ref: Some(contract_ref), ..DocumentFilter::default() };
+    let mut numbers: BTreeSet<u32> = BTreeSet::new();
+    let mut documents: u64 = 0;
+    let mut page = PageRequest::LARGEST;
+    loop {
+        let read = tx.documents(organization, &filter, page)?;
+        for document in &read.items {
+            verify_document(tx, organization, document, found)?;
+            numbers.insert(document.head.number_in_contract);
         }
+        documents += read.items.len() as u64;
+        if read.items.is_empty() || documents >= read.total {
+            break;
+        }
+        page = page.next();
     }
+    found.documents += documents;
+    if numbers.len() as u64 != documents || numbers.last().is_some_and(|last| u64::from(*last) != documents) {
+        found.find(contract_ref, "its documents are not numbered 1 to n");
+    }
+    Ok(())
 }
 
-/// M2: running totals are the aggregate of the live events.
-fn verify_totals(tx: &mut dyn Tx, account: &Account, found: &mut Verification) -> UseCaseResult<()> {
-    let contract = &account.contract;
-    let by_key = |totals: Vec<(UsageKey, UsageTotal)>| {
-        totals.into_iter().filter(|(_, total)| total.events > 0).collect::<BTreeMap<_, _>>()
-    };
-    let kept = by_key(tx.usage_of_contract(account.organization, contract.customer_id, contract.contract_ref)?);
-    let counted = by_key(tx.recount_contract(account.organization, contract.customer_id, contract.contract_ref)?);
+/// M2: running totals are the aggregate of the live events, as far as they tell it.
+fn verify_totals(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    found: &mut Verification,
+) -> UseCaseResult<()> {
+    let contract = &book.contract;
+    let kept: BTreeMap<&UsageKey, &UsageTotal> = book.usage().iter().filter(|(_, total)| total.events > 0).collect();
+    let counted: BTreeMap<UsageKey, UsageTotal> =
+        tx.recount_contract(organization, contract.customer_id, contract.contract_ref)?.into_iter().collect();
     found.events += counted.values().map(|total| total.events).sum::<u64>();
-    for key in kept.keys().chain(counted.keys()).collect::<BTreeSet<_>>() {
-        if !same_total(kept.get(key), counted.get(key)) {
+    for key in kept.keys().copied().chain(counted.keys()).collect::<BTreeSet<_>>() {
+        if !same_total(kept.get(key).copied(), counted.get(key)) {
             let detail = format!(
                 "usage of {} in the period from {}: kept {:?}, counted {:?}",
                 key.usage_product_ref,
@@ -163,44 +196,58 @@ fn verify_totals(tx: &mut dyn Tx, account: &Account, found: &mut Verification) -
     Ok(())
 }
 
-fn same_total(a: Option<&UsageTotal>, b: Option<&UsageTotal>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a == b,
+/// What a kept total doesn't know any more isn't wrong.
+fn same_total(kept: Option<&UsageTotal>, counted: Option<&UsageTotal>) -> bool {
+    match (kept, counted) {
+        (Some(kept), Some(counted)) => {
+            kept.sum == counted.sum
+                && kept.events == counted.events
+                && (kept.max.is_none() || kept.max == counted.max)
+                && (kept.latest.is_none() || kept.latest == counted.latest)
+        }
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
-/// M1, M5, N4: a document adds up, in one currency, and its ledger lines, parent and settlement are right.
-fn verify_document(tx: &mut dyn Tx, account: &Account, document: &Document, found: &mut Verification) -> UseCaseResult<()> {
+/// M1, M5, N4: an issued document adds up, in one currency, and its ledger lines, parent and settlement are right.
+fn verify_document(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    document: &Document,
+    found: &mut Verification,
+) -> UseCaseResult<()> {
     let head = &document.head;
     let number = &head.number;
-    let content = match document.lifecycle.issued() {
-        Some(issued) => issued.content.clone(),
-        None if document.is_draft() => account.draft_content(tx, head)?,
-        None => return Ok(()),
-    };
+    let Some(issued) = document.lifecycle.issued() else { return Ok(()) };
+    let content = &issued.content;
     if !content.adds_up() {
         found.find(number, "its totals are not the sums of its lines");
     }
     if content.total.currency() != head.currency {
         found.find(number, "its content has another currency than its head");
     }
-    if document.lifecycle.issued().is_some() {
-        let kept = tx.ledger_lines(account.organization, head.customer_id, head.document_ref)?;
-        let mut kept: Vec<_> = kept.iter().map(|line| (line.key(), line.amount.minor())).collect();
-        let mut said: Vec<_> = content.ledger_lines().iter().map(|line| (line.key(), line.amount.minor())).collect();
-        kept.sort();
-        said.sort();
-        if kept != said {
-            found.find(number, "its ledger lines are not its content's");
-        }
+    // Documents of early releases don't say what of usage they bill in advance.
+    let compared = |line: LedgerLine| {
+        let LineKey { product_no, period_start, line_item_id, .. } = line.key;
+        (product_no, period_start, line_item_id, line.rates, line.amount.minor())
+    };
+    let mut kept: Vec<_> =
+        tx.ledger_lines(organization, head.customer_id, head.document_ref)?.into_iter().map(compared).collect();
+    let mut said: Vec<_> = content.ledger_lines().into_iter().map(compared).collect();
+    kept.sort();
+    said.sort();
+    if kept != said {
+        found.find(number, "its ledger lines are not its content's");
     }
     if head.parent.is_none() && (head.kind != DocumentKind::Invoice || head.purpose == Purpose::Usage) {
         found.find(number, "it has no parent");
     }
+    if head.kind != DocumentKind::Invoice && content.total.minor() < 0 && !matches!(document.lifecycle, Lifecycle::Void(_)) {
+        found.find(number, format!("its total has the wrong sign for {}", sign(head.kind)));
+    }
     let mut credits = 0;
-    for child in tx.documents_of_parent(account.organization, head.customer_id, head.document_ref)? {
+    for child in tx.documents_of_parent(organization, head.customer_id, head.document_ref)? {
         if let (DocumentKind::Credit, Lifecycle::Issued(issued)) = (child.head.kind, &child.lifecycle) {
             credits += issued.content.total.minor();
         }
@@ -208,63 +255,9 @@ fn verify_document(tx: &mut dyn Tx, account: &Account, document: &Document, foun
     if document.settlement.credits.minor() != credits {
         found.find(number, format!("credits of {} are noted, {credits} are issued", document.settlement.credits.minor()));
     }
-    let paid = tx.sum_of_payments(account.organization, head.customer_id, head.document_ref)?;
+    let paid = tx.sum_of_payments(organization, head.customer_id, head.document_ref)?;
     if document.settlement.paid.minor() != paid {
         found.find(number, format!("payments of {} are noted, {paid} are recorded", document.settlement.paid.minor()));
     }
     Ok(())
-}
-
-/// A contract's documents count 1…n.
-fn verify_numbers_in_contract(contract_ref: ContractRef, documents: &[Document], found: &mut Verification) {
-    let numbers: BTreeSet<u32> = documents.iter().map(|document| document.head.number_in_contract).collect();
-    if numbers.len() != documents.len() || numbers.last().is_some_and(|last| *last as usize != documents.len()) {
-        found.find(contract_ref, "its documents are not numbered 1 to n");
-    }
-}
-
-/// M3, conservation (billing rules 5): Σ INVOICE + Σ DEBIT − Σ CREDIT is the price of the live usage, for every
-/// product, line item and service period. What a draft bills is what is missing, so a period that isn't issued
-/// is right by construction; one that is must have nothing undocumented.
-fn verify_conservation(
-    tx: &mut dyn Tx,
-    account: &Account,
-    documents: &[Document],
-    found: &mut Verification,
-) -> UseCaseResult<()> {
-    let begun: Vec<Date> = documents.iter().map(|document| document.head.period.end()).collect();
-    let Some(last) = begun.into_iter().max() else { return Ok(()) };
-    for product in &account.contract.products {
-        for period in periods_until(product, last) {
-            let currency = period.terms.pricing.currency;
-            let missing = account.undocumented(tx, period, currency, None, None)?;
-            let carrier = account.stored(tx, &billing_domain::document::linking::share_for_usage(product, period))?;
-            if carrier.is_none_or(|carrier| carrier.is_draft()) {
-                continue;
-            }
-            for line in missing.into_iter().filter(|line| line.amount.minor() != 0) {
-                let detail = format!(
-                    "product {}, {:?}, {}: {} is not documented",
-                    product.no.0, line.line_item_id, line.service_period, line.amount
-                );
-                found.find(account.contract.contract_ref, detail);
-            }
-        }
-    }
-    verify_signs(documents, found);
-    Ok(())
-}
-
-fn periods_until(product: &ContractProduct, end: Date) -> impl Iterator<Item = billing_domain::contract::ProductPeriod<'_>> {
-    product.periods().take_while(move |period| period.period.span().start() < end)
-}
-
-/// An issued credit takes back and a debit adds: neither has the other's sign.
-fn verify_signs(documents: &[Document], found: &mut Verification) {
-    for document in documents {
-        let Lifecycle::Issued(issued) = &document.lifecycle else { continue };
-        if document.head.kind != DocumentKind::Invoice && issued.content.total.minor() < 0 {
-            found.find(&document.head.number, format!("its total has the wrong sign for {}", sign(document.head.kind)));
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! Every example of docs/billing-rules.md, played through the use cases: what the page shows in its blocks, and every
 //! amount it says in bold, is what comes out.
 
+#[path = "documented_examples/amendments.rs"]
+mod amendments;
 #[allow(dead_code, reason = "other tests take several events at once")]
 #[path = "documented_examples/books.rs"]
 mod books;
@@ -8,6 +10,8 @@ mod books;
 mod changes;
 #[path = "documented_examples/corrections.rs"]
 mod corrections;
+#[path = "documented_examples/families.rs"]
+mod families;
 #[path = "documented_examples/landing.rs"]
 mod landing;
 #[path = "documented_examples/page.rs"]
@@ -16,6 +20,8 @@ mod page;
 mod periods;
 #[path = "documented_examples/prices.rs"]
 mod prices;
+#[path = "documented_examples/seats.rs"]
+mod seats;
 mod support;
 #[path = "documented_examples/timing.rs"]
 mod timing;
@@ -42,6 +48,7 @@ examples! {
     periods::example_1_3_a_month_that_is_too_short_ends_a_period_on_its_last_day;
     periods::example_1_4_a_leap_day_makes_a_year_one_day_longer;
     periods::example_1_5_the_first_invoice_waits_for_the_issue_day;
+    periods::example_1_6_more_than_24_documents_at_once_are_asked_for;
 
     timing::example_2_1_after_use_everything_is_on_one_invoice;
     timing::example_2_2_during_use_usage_is_on_the_next_invoice;
@@ -52,9 +59,13 @@ examples! {
     timing::example_2_7_payments_make_the_state;
     timing::example_2_8_one_time_is_one_period;
     timing::example_2_9_an_issue_date_is_never_set_back;
+    timing::example_2_10_usage_is_billed_at_the_rates_of_its_own_period;
+    timing::example_2_11_a_product_that_is_added_joins_the_draft;
 
     timing::example_3_1_each_event_is_an_invoice;
     timing::example_3_2_an_event_that_lowers_the_price_is_a_credit;
+    timing::example_3_3_an_event_that_changes_nothing_has_no_document_of_its_own;
+    timing::example_3_4_before_use_children_leave_the_debit_nothing;
 
     landing::example_4_1_the_contract_that_began_last_takes_the_event;
     landing::example_4_2_validations_choose_and_refuse;
@@ -69,6 +80,11 @@ examples! {
     corrections::example_5_6_a_void_invoice_is_billed_again;
     corrections::example_5_7_a_deleted_event_keeps_its_history;
     corrections::example_5_8_late_usage_is_priced_by_the_tier_it_reaches;
+    families::example_5_9_tax_is_rounded_over_a_family;
+    families::example_5_10_a_correction_has_the_rest_of_discount_and_tax;
+    families::example_5_11_a_family_keeps_its_default_tax;
+    families::example_5_12_everything_stands_at_the_rates_in_force;
+    families::example_5_13_an_invoice_is_never_below_zero;
 
     prices::example_6_1_the_price_models;
     prices::example_6_2_the_aggregations;
@@ -78,6 +94,8 @@ examples! {
     prices::example_6_6_tax_is_rounded_once_per_rate;
     prices::example_6_7_an_item_that_is_charged_once;
     prices::example_6_8_before_use_the_minimum_fee_is_on_the_debit;
+    seats::example_6_9_seats_are_billed_by_the_days_they_were_agreed;
+    seats::example_6_10_another_number_of_seats_in_a_month_that_is_issued;
 
     changes::example_7_1_an_edit_starts_with_the_next_invoice;
     changes::example_7_2_an_edit_of_the_current_invoice_changes_the_draft;
@@ -91,8 +109,19 @@ examples! {
     changes::example_7_10_a_preview_is_what_is_issued;
     changes::example_7_11_defaults_come_from_customer_and_entity;
     changes::example_7_12_states_follow_from_the_dates;
+    amendments::example_7_13_a_wrong_fee_is_put_right_from_the_past;
+    amendments::example_7_14_a_dry_run_shows_what_an_edit_would_do;
+    amendments::example_7_15_what_is_planned_stays_planned;
+    amendments::example_7_16_an_edit_that_changes_nothing_makes_no_version;
+    amendments::example_7_17_a_product_that_is_put_back_goes_on;
+    amendments::example_7_18_a_product_that_has_ended_goes_on_later;
+    amendments::example_7_19_a_cancel_with_a_last_day_and_taken_back;
+    amendments::example_7_20_a_contract_that_should_never_have_been;
+    amendments::example_7_21_a_preview_of_before_use_shows_the_debit;
+    amendments::example_7_22_what_an_edit_cant_do;
 
     landing::example_8_1_numbers_have_no_gaps;
+    landing::example_8_2_a_prefix_changes_before_its_first_number;
 }
 
 /// `1.2` of `example_1_2_…`.

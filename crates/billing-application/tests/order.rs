@@ -4,8 +4,8 @@
 #[allow(dead_code, reason = "examples need more of it")]
 #[path = "documented_examples/books.rs"]
 mod books;
-#[allow(dead_code, reason = "histories need more of it")]
-#[path = "histories/random.rs"]
+#[allow(dead_code, reason = "a test draws less than it can")]
+#[path = "order/random.rs"]
 mod random;
 mod support;
 

@@ -107,15 +107,50 @@ pub struct LineItem {
 /// Whether a line item depends on usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// Costs the same whatever is used.
+    /// Priced by the quantity that a contract agrees on, whatever is used.
     Fixed {
-        /// Price model `FLAT`.
-        amount: Price,
+        /// The price model.
+        price: FixedPrice,
         /// When it is charged.
         recurrence: Recurrence,
     },
     /// Priced by the events of one usage product.
     Usage(UsageCharge),
+}
+
+/// How an agreed quantity becomes an amount (billing rules 6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FixedPrice {
+    /// `amount × Q`.
+    Flat {
+        /// The amount of a whole period, of one.
+        amount: Price,
+    },
+    /// A model that usage has, too; never [`UsagePrice::Percentage`].
+    Metered(UsagePrice),
+}
+
+/// A price of either kind, as a contract overrides it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PriceModel {
+    /// Price model `FLAT`: of fixed line items alone.
+    Flat {
+        /// The amount of a whole period, of one.
+        amount: Price,
+    },
+    /// Any other; `PERCENTAGE` of usage alone.
+    Metered(UsagePrice),
+}
+
+impl FixedPrice {
+    /// A model as the price of a fixed line item; `None` of `PERCENTAGE`, which is of usage alone.
+    pub fn of(model: PriceModel) -> Option<Self> {
+        match model {
+            PriceModel::Flat { amount } => Some(Self::Flat { amount }),
+            PriceModel::Metered(UsagePrice::Percentage { .. }) => None,
+            PriceModel::Metered(price) => Some(Self::Metered(price)),
+        }
+    }
 }
 
 /// When a fixed line item is charged.
@@ -124,7 +159,7 @@ pub enum Recurrence {
     /// In every period, prorated where the period is partial.
     #[default]
     EachPeriod,
-    /// In the first period only, never prorated.
+    /// In the first period in which a contract has it, never prorated.
     Once,
 }
 

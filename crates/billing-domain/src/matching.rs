@@ -2,14 +2,13 @@
 //! It opens no document; that is [`document::linking`](crate::document::linking).
 
 use chrono::NaiveDate;
-use thiserror::Error;
 
 use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
-use crate::money::Currency;
 use crate::party::Entity;
 use crate::refs::{EntityRef, UsageProductRef};
+use crate::refusal::MatchRefusal;
 use crate::usage::Validations;
 
 /// What matching needs to know of an event.
@@ -28,34 +27,12 @@ pub struct EventFacts<'a> {
 pub struct Match<'c> {
     /// The contract.
     pub contract: &'c Contract,
-    /// The product's period the event's service date lies in.
+    /// The event's service date: in the zone of the entity that bills, as it is now.
+    pub service_date: NaiveDate,
+    /// The product's period that date lies in.
     pub period: ProductPeriod<'c>,
     /// The entity that bills.
     pub entity: &'c Entity,
-}
-
-/// Why an event lands nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MatchRefusal {
-    /// `no_matching_contract`: no product of the customer bills that usage on that day.
-    #[error("no contract of the customer bills this usage product on the event's service date")]
-    NoMatchingContract,
-    /// `validation_mismatch`: the document has another currency.
-    #[error("the document's currency is {actual}, not {expected}")]
-    CurrencyMismatch {
-        /// What the event asked for.
-        expected: Currency,
-        /// What the document has.
-        actual: Currency,
-    },
-    /// `validation_mismatch`: the document has another entity.
-    #[error("the document's entity is {actual}, not {expected}")]
-    EntityMismatch {
-        /// What the event asked for.
-        expected: EntityRef,
-        /// What the document has.
-        actual: EntityRef,
-    },
 }
 
 /// Picks the contract product an event lands on. The same facts give the same answer, always.
@@ -94,7 +71,7 @@ fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [
             let date = entity.profile.time_zone.service_date(event.occurred_at);
             let period = product.period_at(date)?;
             let fits = period.terms.entity_ref == entity.entity_ref && period.terms.meters(event.usage_product_ref);
-            fits.then_some(Match { contract, period, entity })
+            fits.then_some(Match { contract, service_date: date, period, entity })
         })
     });
     per_product.collect()

@@ -18,12 +18,20 @@ pub struct PageRequest {
 pub struct PageSizeError;
 
 impl PageRequest {
+    /// The first page, as large as pages get.
+    pub const LARGEST: Self = Self { size: MAX_PAGE_SIZE, number: 0 };
+
     /// A page of 1 to [`MAX_PAGE_SIZE`] elements; the first has number 0.
     ///
     /// # Errors
     /// [`PageSizeError`] outside that.
     pub fn new(size: u32, number: u32) -> Result<Self, PageSizeError> {
         if (1..=MAX_PAGE_SIZE).contains(&size) { Ok(Self { size, number }) } else { Err(PageSizeError) }
+    }
+
+    /// The page after it.
+    pub const fn next(self) -> Self {
+        Self { number: self.number.saturating_add(1), ..self }
     }
 
     /// Elements of a page.

@@ -23,7 +23,7 @@ pub struct Organization {
     pub id: OrganizationId,
     /// Its name, unique in the installation.
     pub name: Line,
-    /// The entity that bills where neither product nor customer names one: the first one made.
+    /// The entity that bills where neither product nor customer names one: the first one made, until another is named.
     pub default_entity: Option<EntityRef>,
     /// When it was made.
     pub created_at: Timestamp,

@@ -15,6 +15,8 @@ pub struct Quantity(Decimal);
 impl Quantity {
     /// None.
     pub const ZERO: Self = Self(Decimal::ZERO);
+    /// One.
+    pub const ONE: Self = Self(Decimal::ONE);
 
     /// Reads a quantity.
     ///

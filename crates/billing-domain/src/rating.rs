@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::catalog::{Tier, Tiers, UsagePrice};
+use crate::catalog::{FixedPrice, Tier, Tiers, UsagePrice};
 use crate::contract::terms::MeteredCharge;
 use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
 use crate::money::{Currency, DayShare, Money, Price};
@@ -84,7 +84,24 @@ fn rate_quantity(
 ) -> Result<RatedUsage, AmountOutOfRange> {
     let charge = &metered.charge;
     let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
-    let (unit_price, tiers, raw) = match &charge.price {
+    let (unit_price, tiers, raw) = rate_units(&charge.price, billable, events)?;
+    let mut amount = Money::round(raw, currency)?;
+    if let Some(least) = charge.minimum_amount.filter(|_| minimum == Minimum::Applies) {
+        let least = Money::round_share(least.as_decimal(), share, currency)?;
+        amount = if amount.minor() < least.minor() { least } else { amount };
+    }
+    if let Some(maximum) = charge.maximum_amount {
+        let maximum = Money::round(maximum.as_decimal(), currency)?;
+        amount = if amount.minor() > maximum.minor() { maximum } else { amount };
+    }
+    Ok(RatedUsage { quantity, unit_price, tiers, amount })
+}
+
+/// A price of units, not rounded, with the price of one or the tiers it shows.
+type RatedUnits = (Option<Price>, Vec<RatedTier>, Decimal);
+
+fn rate_units(price: &UsagePrice, billable: Decimal, events: u64) -> Result<RatedUnits, AmountOutOfRange> {
+    Ok(match price {
         UsagePrice::PerUnit { unit_price } => (Some(*unit_price), Vec::new(), exact_mul(unit_price.as_decimal(), billable)?),
         UsagePrice::Graduated(tiers) => {
             let rated = graduated(tiers, billable)?;
@@ -105,17 +122,32 @@ fn rate_quantity(
             let per_event = exact_mul(fixed_amount.as_decimal(), Decimal::from(events))?;
             (None, Vec::new(), exact_add(of_amount, per_event)?)
         }
-    };
-    let mut amount = Money::round(raw, currency)?;
-    if let Some(least) = charge.minimum_amount.filter(|_| minimum == Minimum::Applies) {
-        let least = Money::round_share(least.as_decimal(), share, currency)?;
-        amount = if amount.minor() < least.minor() { least } else { amount };
+    })
+}
+
+/// Quantities with the days each was agreed for, oldest first.
+pub type QuantityDays = [(Quantity, u32)];
+
+/// Rates what was agreed: `round(Σ A(quantity) × days ÷ days of the whole period)`, once (billing rules 6).
+///
+/// # Errors
+/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+pub fn rate_fixed(
+    price: &FixedPrice,
+    quantities: &QuantityDays,
+    of_days: u32,
+    currency: Currency,
+) -> Result<Money, AmountOutOfRange> {
+    let mut sum = Decimal::ZERO;
+    for (quantity, days) in quantities {
+        let quantity = quantity.as_decimal();
+        let raw = match price {
+            FixedPrice::Flat { amount } => exact_mul(amount.as_decimal(), quantity)?,
+            FixedPrice::Metered(price) => rate_units(price, quantity, 0)?.2,
+        };
+        sum = exact_add(sum, exact_mul(raw, Decimal::from(*days))?)?;
     }
-    if let Some(maximum) = charge.maximum_amount {
-        let maximum = Money::round(maximum.as_decimal(), currency)?;
-        amount = if amount.minor() > maximum.minor() { maximum } else { amount };
-    }
-    Ok(RatedUsage { quantity, unit_price, tiers, amount })
+    Money::round_share(sum, DayShare { days: 1, of: of_days }, currency)
 }
 
 fn sum(tiers: &[RatedTier]) -> Result<Decimal, AmountOutOfRange> {
@@ -176,6 +208,7 @@ mod tests {
     use crate::catalog::{Aggregation, UsageCharge};
     use crate::money::Percentage;
     use crate::refs::{EventRef, UsageProductRef};
+    use crate::usage::CountedEvent;
 
     fn price(text: &str) -> Price {
         Price::parse(text).expect(text)
@@ -188,8 +221,13 @@ mod tests {
     fn usage(quantities: &[&str]) -> UsageTotal {
         let at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
         quantities.iter().enumerate().fold(UsageTotal::ZERO, |total, (i, quantity)| {
-            let event = EventRef::from_uuid(Uuid::from_u128(i as u128 + 1));
-            total.plus(at, event, Quantity::parse(quantity).expect(quantity)).expect("in range")
+            let event = CountedEvent {
+                event_ref: EventRef::from_uuid(Uuid::from_u128(i as u128 + 1)),
+                occurred_at: at,
+                service_date: chrono::NaiveDate::MIN,
+                quantity: Quantity::parse(quantity).expect(quantity),
+            };
+            total.plus(event).expect("in range")
         })
     }
 

@@ -129,6 +129,8 @@ pub struct UsageEvent {
     pub usage_product_ref: UsageProductRef,
     /// When it was used.
     pub occurred_at: Timestamp,
+    /// The date of that instant in the entity's time zone, as it was when the event was taken or moved (billing rules 2).
+    pub service_date: NaiveDate,
     /// How much.
     pub quantity: Quantity,
     /// Columns for the usage report.
@@ -152,6 +154,16 @@ pub struct UsageEvent {
 }
 
 impl UsageEvent {
+    /// What of it counts.
+    pub const fn counted(&self) -> CountedEvent {
+        CountedEvent {
+            event_ref: self.event_ref,
+            occurred_at: self.occurred_at,
+            service_date: self.service_date,
+            quantity: self.quantity,
+        }
+    }
+
     /// The running total it counts in.
     pub fn usage_key(&self) -> UsageKey {
         UsageKey {
@@ -196,13 +208,15 @@ pub struct UsageKey {
     pub usage_product_ref: UsageProductRef,
 }
 
-/// The event that decides Q where the latest does.
+/// What of an event counts in a running total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LatestUsage {
+pub struct CountedEvent {
+    /// Its reference; of equal timestamps the later arrival, whose reference is greater, is the latest.
+    pub event_ref: EventRef,
     /// Its timestamp.
     pub occurred_at: Timestamp,
-    /// Its reference; of equal timestamps the later arrival, whose reference is greater, wins.
-    pub event_ref: EventRef,
+    /// The date it counts on.
+    pub service_date: NaiveDate,
     /// Its quantity.
     pub quantity: Quantity,
 }
@@ -214,10 +228,10 @@ pub struct UsageTotal {
     pub sum: QuantitySum,
     /// Number of events.
     pub events: u64,
-    /// The largest quantity.
+    /// The largest quantity; `None` without events, and where only counting again tells.
     pub max: Option<Quantity>,
-    /// The latest event.
-    pub latest: Option<LatestUsage>,
+    /// The latest event; `None` without events, and where only counting again tells.
+    pub latest: Option<CountedEvent>,
 }
 
 impl UsageTotal {
@@ -228,25 +242,43 @@ impl UsageTotal {
     ///
     /// # Errors
     /// [`AmountOutOfRange`] when the sum grows beyond its digits.
-    pub fn plus(self, occurred_at: Timestamp, event_ref: EventRef, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
-        let later = self.latest.is_none_or(|latest| (latest.occurred_at, latest.event_ref) < (occurred_at, event_ref));
+    pub fn plus(self, event: CountedEvent) -> Result<Self, AmountOutOfRange> {
+        let later = |latest: CountedEvent| (latest.occurred_at, latest.event_ref) < (event.occurred_at, event.event_ref);
+        let first = self.events == 0;
         Ok(Self {
-            sum: self.sum.plus(quantity)?,
+            sum: self.sum.plus(event.quantity)?,
             events: self.events.checked_add(1).ok_or(AmountOutOfRange)?,
-            max: Some(self.max.map_or(quantity, |max| max.max(quantity))),
-            latest: if later { Some(LatestUsage { occurred_at, event_ref, quantity }) } else { self.latest },
+            // What isn't known stays so: the others may have decided it.
+            max: if first { Some(event.quantity) } else { self.max.map(|max| max.max(event.quantity)) },
+            latest: if first { Some(event) } else { self.latest.map(|latest| if later(latest) { event } else { latest }) },
         })
     }
 
-    /// With one event less; `None` when the event may have decided the largest or the latest, so that only counting
-    /// again tells.
+    /// With one event less. Where it may have decided the largest or the latest, that isn't known any more.
     ///
     /// # Errors
     /// [`AmountOutOfRange`] when the event wasn't part of the total.
-    pub fn minus(self, event_ref: EventRef, quantity: Quantity) -> Result<Option<Self>, AmountOutOfRange> {
-        let decides = self.max == Some(quantity) || self.latest.is_some_and(|latest| latest.event_ref == event_ref);
-        let total = Self { sum: self.sum.minus(quantity)?, events: self.events.checked_sub(1).ok_or(AmountOutOfRange)?, ..self };
-        Ok((!decides).then_some(total))
+    pub fn minus(self, event_ref: EventRef, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
+        let events = self.events.checked_sub(1).ok_or(AmountOutOfRange)?;
+        if events == 0 {
+            self.sum.minus(quantity)?;
+            return Ok(Self::ZERO);
+        }
+        Ok(Self {
+            sum: self.sum.minus(quantity)?,
+            events,
+            max: self.max.filter(|max| *max != quantity),
+            latest: self.latest.filter(|latest| latest.event_ref != event_ref),
+        })
+    }
+
+    /// Whether it tells Q; else only counting the events again does.
+    pub fn knows(&self, aggregation: Aggregation) -> bool {
+        match aggregation {
+            Aggregation::Sum | Aggregation::Count => true,
+            Aggregation::Max => self.events == 0 || self.max.is_some(),
+            Aggregation::Latest => self.events == 0 || self.latest.is_some(),
+        }
     }
 
     /// Q: the one quantity a period is rated by (billing rules 6).
@@ -268,8 +300,11 @@ mod tests {
 
     #[test]
     fn a_total_does_not_depend_on_the_order_of_arrival() {
-        let event = |n: u128, at: &str, quantity: &str| {
-            (Timestamp::parse(at).expect(at), EventRef::from_uuid(Uuid::from_u128(n)), Quantity::parse(quantity).expect(quantity))
+        let event = |n: u128, at: &str, quantity: &str| CountedEvent {
+            event_ref: EventRef::from_uuid(Uuid::from_u128(n)),
+            occurred_at: Timestamp::parse(at).expect(at),
+            service_date: NaiveDate::MIN,
+            quantity: Quantity::parse(quantity).expect(quantity),
         };
         let mut events = [
             event(1, "2026-01-03T00:00:00Z", "2.5"),
@@ -277,15 +312,20 @@ mod tests {
             event(3, "2026-01-05T00:00:00Z", "7"),
             event(4, "2026-01-01T00:00:00Z", "9"),
         ];
-        let total = |events: &[(Timestamp, EventRef, Quantity)]| {
-            events.iter().try_fold(UsageTotal::ZERO, |total, e| total.plus(e.0, e.1, e.2)).expect("in range")
-        };
+        let total =
+            |events: &[CountedEvent]| events.iter().try_fold(UsageTotal::ZERO, |total, e| total.plus(*e)).expect("in range");
         let forwards = total(&events);
         events.reverse();
         assert_eq!(total(&events), forwards);
         let shown = [Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]
             .map(|aggregation| forwards.quantity(aggregation).to_string());
         assert_eq!(shown, ["18.6", "4", "9", "7"]);
+
+        let without_largest = forwards.minus(events[0].event_ref, events[0].quantity).expect("it was counted");
+        let known = [Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]
+            .map(|aggregation| without_largest.knows(aggregation));
+        assert_eq!(known, [true, true, false, true], "the largest has to be counted again, the sum hasn't");
+        assert!(!without_largest.plus(events[1]).expect("in range").knows(Aggregation::Max), "one more doesn't tell the largest");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Agreeing on terms: what is selected, frozen, refused and filled in (billing rules 1, 2 and 7).
 
 use billing_domain::catalog::{Aggregation, LineItem, Pricing};
-use billing_domain::contract::check_products;
-use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedProduct};
-use billing_domain::party::{CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
-use billing_domain::refs::LineItemId;
+use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedLineItem, RequestedProduct};
+use billing_domain::contract::{ContractProduct, check_products};
+use billing_domain::document::lines::Rates;
+use billing_domain::ledger::ContractBook;
+use billing_domain::party::{CryptoDetails, Customer, NetTerms, OnlinePaymentDetails, PaymentDetails};
+use billing_domain::refs::ProductNo;
 use billing_domain::violation::Violations;
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, agreed_with, date, entity_ref, fixed, line_item_id, per_unit, percent, pricing, quantity, requested};
@@ -25,8 +27,21 @@ fn request(change: impl FnOnce(&mut RequestedProduct)) -> RequestedProduct {
     request
 }
 
-fn ids(list: &[&str]) -> Option<Vec<LineItemId>> {
-    Some(list.iter().map(|id| line_item_id(id)).collect())
+fn ids(list: &[&str]) -> Option<Vec<RequestedLineItem>> {
+    Some(list.iter().map(|id| RequestedLineItem::plain(line_item_id(id))).collect())
+}
+
+/// What terms are billed at while no document is issued.
+fn rates(terms: &ProductTerms, customer: Customer) -> Rates {
+    let contract = fixtures::contract(&CountingIds::new(), &customer, vec![]);
+    ContractBook::new(contract, customer, vec![fixtures::entity("main")]).rates(terms, None)
+}
+
+/// What is wrong with a contract that an edit lists these products of, in this order.
+fn checked(products: Vec<ProductTerms>) -> Result<(), Violations> {
+    let products: Vec<ContractProduct> =
+        (0..).zip(products).map(|(no, terms)| ContractProduct::new(ProductNo(no), terms)).collect();
+    check_products(&products, |no| Some(usize::from(no.0)))
 }
 
 /// Paths and codes, in the order they were found.
@@ -36,7 +51,7 @@ fn shown(violations: &Violations) -> Vec<String> {
 
 #[test]
 fn line_items_are_all_when_omitted_and_otherwise_the_listed_ones() {
-    let rows: [(Option<Vec<LineItemId>>, &[&str]); 4] = [
+    let rows: [(Option<Vec<RequestedLineItem>>, &[&str]); 4] = [
         (None, &["base", "calls", "storage"]),
         (ids(&[]), &[]),
         (ids(&["calls"]), &["calls"]),
@@ -147,10 +162,10 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((terms.payment_time, terms.schedule.issue_day()), (PaymentTime::AfterUse, None));
     assert_eq!(terms.schedule.periods().count(), 4, "monthly");
     assert_eq!((terms.stated_entity.clone(), terms.entity_ref.clone()), (None, entity_ref("main")));
-    let resolved = terms.resolve(&fixtures::customer(&CountingIds::new(), "acme"), &fixtures::entity("main"));
-    assert_eq!(resolved.net_terms, NetTerms::DueUponReceipt);
-    assert_eq!((resolved.tax_rate, resolved.discount_rate), (percent("0"), percent("0")));
-    assert_eq!(resolved.payment, PaymentDetails::default());
+    let (customer, entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
+    assert_eq!(terms.net_terms(&customer, &entity), NetTerms::DueUponReceipt);
+    assert_eq!(terms.payment(&customer, &entity), PaymentDetails::default());
+    assert_eq!(rates(&terms, customer), Rates { discount: percent("0"), tax: percent("0") });
 }
 
 #[test]
@@ -169,7 +184,7 @@ fn net_terms_come_from_the_product_then_the_customer_then_the_entity() {
         let terms = agreed_with(&pricing("api", vec![]), "2026-01-01", "2026-12-31", |request| request.net_terms = of_product);
         let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
         (customer.profile.net_terms, entity.profile.net_terms) = (of_customer, of_entity);
-        assert_eq!(terms.resolve(&customer, &entity).net_terms, expected, "{of_product:?} {of_customer:?} {of_entity:?}");
+        assert_eq!(terms.net_terms(&customer, &entity), expected, "{of_product:?} {of_customer:?} {of_entity:?}");
     }
 }
 
@@ -181,11 +196,7 @@ fn tax_comes_from_the_product_then_the_customer() {
             agreed_with(&pricing("api", vec![]), "2026-01-01", "2026-12-31", |request| request.tax = of_product.map(percent));
         let mut customer = fixtures::customer(&CountingIds::new(), "acme");
         customer.profile.tax = of_customer.map(percent);
-        assert_eq!(
-            terms.resolve(&customer, &fixtures::entity("main")).tax_rate,
-            percent(expected),
-            "{of_product:?} {of_customer:?}"
-        );
+        assert_eq!(rates(&terms, customer).tax, percent(expected), "{of_product:?} {of_customer:?}");
     }
 }
 
@@ -199,7 +210,7 @@ fn each_kind_of_payment_details_comes_from_the_first_that_states_it() {
     let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
     customer.profile.payment = of_customer;
     entity.profile.payment = PaymentDetails { crypto: Some(CryptoDetails::default()), ..full.clone() };
-    let resolved = terms.resolve(&customer, &entity).payment;
+    let resolved = terms.payment(&customer, &entity);
     assert_eq!(resolved, PaymentDetails { online: Some(automatic), crypto: full.crypto, bank_transfer: full.bank_transfer });
 }
 
@@ -224,7 +235,7 @@ fn the_same_pricing_twice_over_the_same_days_is_refused() {
         ),
     ];
     for (products, expected) in rows {
-        let found = check_products(&products).err().unwrap_or_default();
+        let found = checked(products).err().unwrap_or_default();
         assert_eq!(shown(&found), expected);
     }
 }
@@ -233,7 +244,7 @@ fn the_same_pricing_twice_over_the_same_days_is_refused() {
 fn a_contract_has_at_most_a_hundred_products() {
     let of = |n: usize| agreed(&pricing(&format!("p{n}"), Vec::<LineItem>::new()), "2026-01-01", "2026-12-31");
     let hundred: Vec<ProductTerms> = (0..100).map(of).collect();
-    assert_eq!(check_products(&hundred), Ok(()));
+    assert_eq!(checked(hundred), Ok(()));
     let more: Vec<ProductTerms> = (0..101).map(of).collect();
-    assert_eq!(shown(&check_products(&more).expect_err("too many")), ["products too_many"]);
+    assert_eq!(shown(&checked(more).expect_err("too many")), ["products too_many"]);
 }

@@ -114,11 +114,16 @@ fn a_contract_without_products_is_active_until_it_is_cancelled() {
     }
 }
 
+/// Whether a period is the first with the line item that all versions have.
+fn is_first(period: &ProductPeriod<'_>) -> bool {
+    period.is_first_with(&fixtures::line_item_id("base"))
+}
+
 /// As the rules write periods, with the version's range start to tell whose terms they are.
 fn shown(period: &ProductPeriod<'_>) -> String {
     let (share, of) = (period.period.share(), period.terms.schedule.range().last_day());
     let partial = if period.period.is_partial() { format!(" ({}/{})", share.days, share.of) } else { String::new() };
-    let first = if period.is_first { " first" } else { "" };
+    let first = if is_first(period) { " first" } else { "" };
     format!("{}{partial} until {of}{first}", period.period.span())
 }
 
@@ -215,18 +220,109 @@ fn only_the_first_billed_period_is_the_first() {
     // The first version ends before it bills a day: the second one's first period is the product's.
     let product =
         chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-01-01", billed("2026-02-01", "2026-03-31"))]);
-    assert_eq!(product.periods().map(|period| period.is_first).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(product.periods().map(|period| is_first(&period)).collect::<Vec<_>>(), [true, false]);
     assert_eq!(product.first_period().map(|period| period.period.span().start()), Some(date("2026-02-01")));
 }
 
-/// Two or three versions of random schedules, cut at random days.
+#[test]
+fn a_later_version_takes_the_place_of_earlier_ones_also_where_it_begins_before_them() {
+    // A removal planned for April, a price rise for June; then an edit that holds from March.
+    let rows: [(&str, Agreed, &[&str]); 3] = [
+        ("2026-03-01", billed("2026-01-01", "2026-04-30"), &["2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"]),
+        ("2026-03-01", REMOVED, &["2026-01-01", "2026-02-01"]),
+        (
+            "2026-05-01",
+            billed("2026-01-01", "2026-06-30"),
+            &["2026-01-01", "2026-02-01", "2026-03-01", "2026-05-01", "2026-06-01"],
+        ),
+    ];
+    for (from, agreed, expected) in rows {
+        let segments = vec![
+            ("2026-01-01", billed("2026-01-01", "2026-12-31")),
+            ("2026-04-01", REMOVED),
+            ("2026-06-01", billed("2026-01-01", "2026-12-31")),
+            (from, agreed),
+        ];
+        let starts: Vec<String> = chain(0, segments).periods().map(|period| period.start().to_string()).collect();
+        assert_eq!(starts, expected, "from {from}");
+    }
+}
+
+#[test]
+fn every_version_keeps_its_plan() {
+    let product = chain(
+        0,
+        vec![
+            ("2026-01-01", billed("2026-01-01", "2026-12-31")),
+            ("2026-03-01", CANCELLED),
+            ("2026-03-01", billed("2026-01-01", "2026-06-30")),
+        ],
+    );
+    let shown = |version: u32| -> Vec<String> {
+        let clip = |clip: &billing_domain::contract::Clip<'_>| match clip.cut {
+            Some(reason) => format!("{} {reason:?}", clip.days),
+            None => clip.days.to_string(),
+        };
+        product.plan_of(version).iter().map(clip).collect()
+    };
+    let rows: [(u32, &[&str]); 5] = [
+        (0, &[]),
+        (1, &["2026-01-01…2026-12-31"]),
+        (2, &["2026-01-01…2026-02-28 Cancelled"]),
+        (3, &["2026-01-01…2026-02-28", "2026-03-01…2026-06-30"]),
+        (u32::MAX, &["2026-01-01…2026-02-28", "2026-03-01…2026-06-30"]),
+    ];
+    for (version, expected) in rows {
+        assert_eq!(shown(version), expected, "version {version}");
+    }
+}
+
+#[test]
+fn the_first_period_with_a_line_item_is_the_first_of_the_version_that_brings_it() {
+    let catalog = fixtures::pricing("api", vec![fixtures::fixed("base", "10"), fixtures::once("setup", "99")]);
+    let more = Agreed::Billed(Box::new(agreed(&catalog, "2026-01-01", "2026-12-31")));
+    let product = chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-01", more)]);
+    let first_with = |id: &str| -> Vec<String> {
+        let id = fixtures::line_item_id(id);
+        product.periods().filter(|period| period.is_first_with(&id)).map(|period| period.start().to_string()).collect()
+    };
+    assert_eq!(first_with("base"), ["2026-01-01"]);
+    assert_eq!(first_with("setup"), ["2026-03-01"]);
+    assert!(first_with("other").is_empty());
+}
+
+#[test]
+fn the_terms_on_a_day_without_any_are_the_next_ones_or_else_the_last() {
+    let product = chain(
+        0,
+        vec![
+            ("2026-01-01", billed("2026-01-01", "2026-01-31")),
+            ("2026-03-01", billed("2026-03-01", "2026-03-31")),
+            ("2026-05-01", billed("2026-05-01", "2026-05-31")),
+        ],
+    );
+    let rows = [
+        ("2025-06-01", "2026-01-01"),
+        ("2026-01-31", "2026-01-01"),
+        ("2026-02-01", "2026-03-01"),
+        ("2026-04-30", "2026-05-01"),
+        ("2026-06-01", "2026-05-01"),
+    ];
+    for (day, expected) in rows {
+        let found = product.terms_on(date(day)).map(|terms| terms.schedule.range().start());
+        assert_eq!(found, Some(date(expected)), "{day}");
+    }
+}
+
+/// Up to three versions of random schedules from random days on, later ones also from before earlier ones.
 fn any_chain() -> impl Strategy<Value = ContractProduct> {
-    let versions = prop::collection::vec((strategies::schedule(), 0u32..1_500, 0u32..8), 1..4);
+    let versions = prop::collection::vec((strategies::schedule(), 0u32..1_500, 0u32..300, 0u32..8), 1..4);
     versions.prop_map(|versions| {
         let mut from: Option<NaiveDate> = None;
         let mut segments = Vec::new();
-        for (version, (schedule, later, kind)) in (1..).zip(versions) {
-            let in_force_from = from.map_or(schedule.range().start(), |before| plus_days(before, later));
+        for (version, (schedule, later, earlier, kind)) in (1..).zip(versions) {
+            let moved = |before: NaiveDate| plus_days(before, later) - chrono::TimeDelta::days(i64::from(earlier));
+            let in_force_from = from.map_or(schedule.range().start(), moved);
             from = Some(in_force_from);
             let mut terms = terms("2026-01-01", "2026-12-31");
             // Near enough to the one before that both bill some days.
@@ -258,7 +354,7 @@ proptest! {
     fn every_covered_day_is_in_exactly_one_period(product in any_chain()) {
         let periods: Vec<ProductPeriod<'_>> = product.periods().collect();
         prop_assert!(periods.windows(2).all(|pair| pair[0].period.span().end() <= pair[1].period.span().start()));
-        let first = product.segments[0].in_force_from;
+        let first = product.segments.iter().map(|segment| segment.in_force_from).min().expect("a version");
         for day in (0..4_000).step_by(7).map(|offset| plus_days(first, offset)) {
             let holding: Vec<_> = periods.iter().filter(|period| period.period.span().contains(day)).collect();
             let terms = covering(&product, day);
@@ -266,7 +362,7 @@ proptest! {
             prop_assert_eq!(holding.first().map(|period| period.terms), terms);
             prop_assert_eq!(product.period_at(day), holding.first().map(|period| **period));
         }
-        prop_assert_eq!(periods.iter().filter(|period| period.is_first).count(), usize::from(!periods.is_empty()));
+        prop_assert_eq!(periods.iter().filter(|period| is_first(period)).count(), usize::from(!periods.is_empty()));
     }
 
     #[test]
@@ -284,9 +380,9 @@ proptest! {
 }
 
 #[test]
-fn a_contract_cancelled_at_once_is_cancelled_on_its_last_day_already() {
+fn a_contract_cancelled_at_once_is_cancelling_until_its_last_day_is_over() {
     let mut contract =
         contract(vec![chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-11", CANCELLED)])], true);
     contract.cancelled_at = Some(at("2026-03-10T09:00:00Z"));
-    assert_states(&contract, &[("2026-03-10", ContractState::Cancelled), ("2026-03-11", ContractState::Cancelled)]);
+    assert_states(&contract, &[("2026-03-10", ContractState::Cancelling), ("2026-03-11", ContractState::Cancelled)]);
 }

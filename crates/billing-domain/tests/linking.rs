@@ -1,14 +1,15 @@
 //! Which document bills what, and when it is issued (billing rules 2).
 
-use billing_domain::calendar::Period;
-use billing_domain::contract::terms::{PaymentTime, ProductTerms, ResolvedTerms};
+use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
-use billing_domain::document::DocumentKind;
-use billing_domain::document::linking::{Share, Slot, companions, share_for_usage, shares_of_document, shares_of_period};
+use billing_domain::document::linking::{Place, Share, Slot, share_for_fixed, share_for_usage, share_in, shares_of_period};
+use billing_domain::document::{DocumentKind, Purpose};
+use billing_domain::ledger::{ContractBook, view};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::refs::ProductNo;
+use billing_domain::refusal::Refusal;
 use billing_testkit::{CountingIds, fixtures};
-use fixtures::{agreed_with, currency, date, entity_ref, per_unit, percent, pricing};
+use fixtures::{agreed_with, at, currency, date, entity_ref, per_unit, percent, pricing};
 use proptest::prelude::*;
 
 use PaymentTime::{AfterUse, BeforeUse, DuringUse};
@@ -44,7 +45,7 @@ fn shown(share: &Share<'_>) -> String {
 
 /// All documents of a product, period by period.
 fn documents(product: &ContractProduct) -> Vec<String> {
-    product.periods().flat_map(|own| shares_of_period(product, own)).map(|share| shown(&share)).collect()
+    product.periods().flat_map(shares_of_period).map(|share| shown(&share)).collect()
 }
 
 #[test]
@@ -160,9 +161,9 @@ fn usage_carries_over_to_the_next_version_only_where_it_can_stand_there() {
 fn a_share_of_usage_is_a_share_of_its_documents_period() {
     let product = product(terms(DuringUse, "2026-01-01", "2026-02-28", None));
     let january = product.period_at(date("2026-01-31")).expect("covered");
-    assert_eq!(shown(&share_for_usage(&product, january)), "Period of 02-01: 02-01 01-01 on 2026-02-01");
+    assert_eq!(shown(&share_for_usage(january)), "Period of 02-01: 02-01 01-01 on 2026-02-01");
     let february = product.period_at(date("2026-02-01")).expect("covered");
-    assert_eq!(shown(&share_for_usage(&product, february)), "Closing of 02-01: - 02-01 on 2026-03-01");
+    assert_eq!(shown(&share_for_usage(february)), "Closing of 02-01: - 02-01 on 2026-03-01");
 }
 
 #[test]
@@ -182,27 +183,29 @@ fn a_document_is_due_at_the_entitys_midnight_and_its_grace() {
     for (zone, grace_hours, expected) in rows {
         let mut entity = fixtures::entity("main");
         (entity.profile.time_zone, entity.profile.grace_hours) = (fixtures::zone(zone), grace_hours);
-        let due_at = share_for_usage(&product, february).due_at(&entity);
+        let due_at = share_for_usage(february).due_at(&entity);
         assert_eq!(due_at.to_string(), expected, "{zone} and {grace_hours} h");
     }
 }
 
-/// Resolves with a customer and an entity that state nothing.
-fn resolve(terms: &ProductTerms) -> Option<ResolvedTerms> {
-    Some(terms.resolve(&fixtures::customer(&CountingIds::new(), "acme"), &fixtures::entity("main")))
-}
-
-fn contract(terms: Vec<ProductTerms>) -> Contract {
+/// The book of a contract that bills these products, by entities `main` and `other`.
+fn book(terms: Vec<ProductTerms>) -> ContractBook {
     let ids = CountingIds::new();
-    fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), terms)
+    let customer = fixtures::customer(&ids, "acme");
+    let contract: Contract = fixtures::contract(&ids, &customer, terms);
+    ContractBook::new(contract, customer, vec![fixtures::entity("main"), fixtures::entity("other")])
 }
 
-/// The products that share the document of the first one's first period, in a slot.
-fn companion_nos(contract: &Contract, slot: Slot) -> Vec<u16> {
-    let product = &contract.products[0];
-    let own = product.first_period().expect("a period");
-    let share = shares_of_period(product, own).into_iter().find(|share| share.slot == slot).expect("the slot");
-    companions(contract, &share, resolve).iter().map(|(share, _)| share.own.product_no.0).collect()
+/// The products that share the document of the first one's first period, in a slot, as previews of that January show it.
+fn companion_nos(book: &ContractBook, slot: Slot) -> Vec<u16> {
+    let own = book.contract.products[0].first_period().expect("a period");
+    let now = at("2026-01-15T12:00:00Z");
+    let shown = [view::current(book, now), view::next(book, now)].into_iter().flat_map(|shown| shown.expect("a preview"));
+    let mut heads = shown.map(|shown| shown.document.head);
+    let is_it = |head: &billing_domain::document::DocumentHead| {
+        head.purpose == Purpose::Regular(slot) && head.period == own.days() && head.parts.contains(&ProductNo(0))
+    };
+    heads.find(is_it).expect("the slot").parts.iter().map(|no| no.0).collect()
 }
 
 #[test]
@@ -234,9 +237,9 @@ fn products_share_a_document_when_six_things_agree() {
         ("no period there", terms(AfterUse, "2026-02-01", "2026-12-31", None), false),
     ];
     for (what, other, shares) in rows {
-        let contract = contract(vec![plain(), other, plain()]);
+        let book = book(vec![plain(), other, plain()]);
         let expected: &[u16] = if shares { &[0, 1, 2] } else { &[0, 2] };
-        assert_eq!(companion_nos(&contract, Slot::Period), expected, "{what}");
+        assert_eq!(companion_nos(&book, Slot::Period), expected, "{what}");
     }
 }
 
@@ -245,29 +248,43 @@ fn companions_stand_in_the_same_slot() {
     // Over the same January, one product goes on and two end.
     let ends = || terms(DuringUse, "2026-01-01", "2026-01-31", None);
     let goes_on = || terms(DuringUse, "2026-01-01", "2026-02-28", None);
-    let contract = contract(vec![ends(), goes_on(), ends()]);
-    assert_eq!(companion_nos(&contract, Slot::Period), [0, 1, 2]);
-    assert_eq!(companion_nos(&contract, Slot::Closing), [0, 2]);
+    let book = book(vec![ends(), goes_on(), ends()]);
+    assert_eq!(companion_nos(&book, Slot::Period), [0, 1, 2]);
+    assert_eq!(companion_nos(&book, Slot::Closing), [0, 2]);
 }
 
 #[test]
-fn without_resolved_terms_nobody_is_a_companion() {
-    let contract = contract(vec![terms(AfterUse, "2026-01-01", "2026-12-31", None)]);
-    let own = contract.products[0].first_period().expect("a period");
-    let share = shares_of_period(&contract.products[0], own)[0];
-    assert!(companions(&contract, &share, |_| None).is_empty());
+fn without_its_entity_a_book_shares_nothing() {
+    let mut book = book(vec![terms(AfterUse, "2026-01-01", "2026-12-31", None)]);
+    book.entities.clear();
+    let shown = view::current(&book, at("2026-01-15T12:00:00Z"));
+    assert!(matches!(shown, Err(Refusal::Broken(_))), "{shown:?}");
 }
 
 #[test]
-fn the_shares_of_a_stored_document_are_found_again() {
+fn a_share_is_found_again_by_its_place() {
     let other = || terms(DuringUse, "2026-01-01", "2026-12-31", None);
-    let contract = contract(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
-    let february = Period::inclusive(date("2026-02-01"), date("2026-02-28")).expect("a period");
-    let found = shares_of_document(&contract, &[ProductNo(1), ProductNo(0), ProductNo(2), ProductNo(9)], february, Slot::Period);
-    let shown: Vec<String> = found.iter().map(|share| format!("{} {}", share.own.product_no.0, shown(share))).collect();
-    // The third has no period there, a fourth isn't in the contract.
-    let expected = ["1 Period of 02-01: 02-01 01-01 on 2026-02-01", "0 Period of 02-01: 02-01 01-01 on 2026-02-01"];
-    assert_eq!(shown, expected);
+    let book = book(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
+    let found = |no: u16, period_start: &str, slot: Slot| {
+        let place = Place { product_no: ProductNo(no), period_start: date(period_start), slot };
+        let share = share_in(book.contract.product(ProductNo(no))?, place)?;
+        assert_eq!(share.place(), place);
+        Some(format!("{} {}", share.own.product_no.0, shown(&share)))
+    };
+    let rows = [
+        (1, "2026-02-01", Slot::Period, Some("1 Period of 02-01: 02-01 01-01 on 2026-02-01")),
+        (0, "2026-02-01", Slot::Period, Some("0 Period of 02-01: 02-01 01-01 on 2026-02-01")),
+        (0, "2026-12-01", Slot::Closing, Some("0 Closing of 12-01: - 12-01 on 2027-01-01")),
+        // The third has no period there, a fourth isn't in the contract, none begins on the 2nd, February closes nothing.
+        (2, "2026-02-01", Slot::Period, None),
+        (9, "2026-02-01", Slot::Period, None),
+        (0, "2026-02-02", Slot::Period, None),
+        (0, "2026-02-01", Slot::Closing, None),
+        (0, "2026-02-01", Slot::UsageDebit, None),
+    ];
+    for (no, period_start, slot, expected) in rows {
+        assert_eq!(found(no, period_start, slot).as_deref(), expected, "{no} {period_start} {slot:?}");
+    }
 }
 
 /// Up to three versions of any payment time, over a year with a gap now and then.
@@ -288,15 +305,21 @@ fn any_product() -> impl Strategy<Value = ContractProduct> {
 proptest! {
     #[test]
     fn every_period_is_billed_exactly_once(product in any_product()) {
-        let shares: Vec<Share<'_>> = product.periods().flat_map(|own| shares_of_period(&product, own)).collect();
+        let shares: Vec<Share<'_>> = product.periods().flat_map(shares_of_period).collect();
         for period in product.periods() {
-            prop_assert_eq!(shares.iter().filter(|share| share.fixed == Some(period)).count(), 1);
+            let fixed: Vec<&Share<'_>> = shares.iter().filter(|share| share.fixed == Some(period)).collect();
+            prop_assert_eq!(fixed.len(), 1);
+            prop_assert_eq!(&share_for_fixed(period), fixed[0]);
             let billing: Vec<&Share<'_>> = shares.iter().filter(|share| share.usage == Some(period)).collect();
             prop_assert_eq!(billing.len(), 1);
             // Events and the billing run agree on the document.
-            prop_assert_eq!(&share_for_usage(&product, period), billing[0]);
+            prop_assert_eq!(&share_for_usage(period), billing[0]);
             // Nothing is billed before it is over.
             prop_assert!(billing[0].issue_day() >= period.period.span().end());
+            // A share has one place, and a place one share.
+            for share in fixed.into_iter().chain(billing) {
+                prop_assert_eq!(share_in(&product, share.place()), Some(*share));
+            }
         }
     }
 }

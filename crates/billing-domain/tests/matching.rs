@@ -1,10 +1,11 @@
 //! Which contract product an event lands on (billing rules 4).
 
-use billing_domain::contract::terms::ProductTerms;
+use billing_domain::contract::terms::{ProductTerms, RequestedLineItem};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
-use billing_domain::matching::{EventFacts, MatchRefusal, match_event};
+use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Entity;
 use billing_domain::refs::{ProductNo, UsageProductRef};
+use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::Validations;
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, agreed_with, at, currency, date, entity_ref, fixed, per_unit, pricing};
@@ -57,6 +58,8 @@ fn landed(
     let entities = entities();
     let found = match_event(event, contracts, &entities)?;
     assert_eq!(found.entity.entity_ref, found.period.terms.entity_ref);
+    assert_eq!(found.service_date, found.entity.profile.time_zone.service_date(at(occurred_at)));
+    assert!(found.period.days().contains(found.service_date));
     let (number, no) = (found.contract.number, found.period.product_no.0);
     Ok(format!("{number}.{no} from {}", found.period.period.span().start()))
 }
@@ -68,8 +71,8 @@ fn the_rules_of_section_4_row_by_row() {
     let other = || agreed(&pricing("other", vec![per_unit("storage", "1")]), "2026-01-01", "2026-12-31");
     let fixed_only = || agreed(&pricing("fixed", vec![fixed("base", "1")]), "2026-01-01", "2026-12-31");
     let both = || pricing("both", vec![fixed("base", "1"), per_unit("calls", "1")]);
-    let unselected =
-        || agreed_with(&both(), "2026-01-01", "2026-12-31", |r| r.line_items = Some(vec![fixtures::line_item_id("base")]));
+    let base = || vec![RequestedLineItem::plain(fixtures::line_item_id("base"))];
+    let unselected = || agreed_with(&both(), "2026-01-01", "2026-12-31", |r| r.line_items = Some(base()));
     let none_selected = || agreed_with(&both(), "2026-01-01", "2026-12-31", |r| r.line_items = Some(vec![]));
     let year = || calls("2026-01-01", "2026-12-31");
     let refused = Err(MatchRefusal::NoMatchingContract);

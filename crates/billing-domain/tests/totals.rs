@@ -1,15 +1,17 @@
 //! Lines → totals (billing rules 1.5 and 6).
 
 use billing_domain::calendar::plus_days;
-use billing_domain::catalog::{Charge, LineItem, Pricing};
+use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, ContractProduct, ProductPeriod, Segment};
 use billing_domain::decimal::AmountOutOfRange;
+use billing_domain::document::DocumentKind;
+use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates};
 use billing_domain::document::linking::{Share, share_for_usage, shares_of_period};
-use billing_domain::document::totals::{DocumentContent, Documented, RatedShare, UsageFacts, bill, usage_keys};
+use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_keys};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
-use billing_domain::usage::UsageTotal;
+use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{fixtures, strategies};
 use fixtures::{agreed, agreed_with, at, currency, date, eur, fixed, once, per_unit, percent, price, pricing, quantity};
 use proptest::prelude::*;
@@ -22,25 +24,68 @@ fn product(no: u16, terms: ProductTerms) -> ContractProduct {
     ContractProduct::new(ProductNo(no), terms)
 }
 
+/// What a product bills on a document, and at which rates.
+#[derive(Clone, Copy)]
+struct RatedShare<'c> {
+    share: Share<'c>,
+    rates: Rates,
+}
+
 fn rated<'c>(share: Share<'c>, discount: &str, tax: &str) -> RatedShare<'c> {
-    RatedShare { share, discount_rate: percent(discount), tax_rate: percent(tax) }
+    RatedShare { share, rates: Rates { discount: percent(discount), tax: percent(tax) } }
 }
 
 /// One event of this quantity for each usage product of each share.
 fn used(shares: &[RatedShare<'_>], amount: &str) -> UsageFacts {
-    let shares: Vec<Share<'_>> = shares.iter().map(|rated| rated.share).collect();
-    let event = EventRef::from_uuid(Uuid::from_u128(2));
-    let total = UsageTotal::ZERO.plus(at("2026-01-01T00:00:00Z"), event, quantity(amount)).expect("in range");
-    UsageFacts::new(usage_keys(CONTRACT, &shares).into_iter().map(|key| (key, total)))
+    let event = CountedEvent {
+        event_ref: EventRef::from_uuid(Uuid::from_u128(2)),
+        occurred_at: at("2026-01-01T00:00:00Z"),
+        service_date: date("2026-01-01"),
+        quantity: quantity(amount),
+    };
+    let total = UsageTotal::ZERO.plus(event).expect("in range");
+    let periods = shares.iter().flat_map(|rated| [rated.share.fixed, rated.share.usage]).flatten();
+    UsageFacts::new(periods.flat_map(|period| usage_keys(CONTRACT, &period)).map(|key| (key, total)))
+}
+
+/// The lines that fall to a share: of one period all, of two those that each is billed with.
+fn lines_of_share(
+    contract_ref: ContractRef,
+    share: &Share<'_>,
+    usage: &UsageFacts,
+) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    if let (Some(period), true) = (share.fixed, share.fixed == share.usage) {
+        return lines_of_period(contract_ref, &period, usage);
+    }
+    let mut lines = Vec::new();
+    for (period, with) in [(share.fixed, BillWith::Fixed), (share.usage, BillWith::Usage)] {
+        let Some(period) = period else { continue };
+        lines.extend(lines_of_period(contract_ref, &period, usage)?.into_iter().filter(|line| line.bill_with == with));
+    }
+    Ok(lines)
+}
+
+/// An invoice of shares that has no family yet.
+fn bill(
+    contract_ref: ContractRef,
+    currency: Currency,
+    shares: &[RatedShare<'_>],
+    usage: &UsageFacts,
+) -> Result<DocumentContent, AmountOutOfRange> {
+    let lines = shares.iter().map(|RatedShare { share, rates }| {
+        let lines = lines_of_share(contract_ref, share, usage)?;
+        Ok(RatedLines { product_no: share.own.product_no, terms: share.own.terms, rates: *rates, lines })
+    });
+    total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, _>>()?, &FamilySums::default())
 }
 
 fn billed(currency: Currency, shares: &[RatedShare<'_>], amount: &str) -> DocumentContent {
-    bill(CONTRACT, currency, shares, &used(shares, amount), &Documented::nothing()).expect("in range")
+    bill(CONTRACT, currency, shares, &used(shares, amount)).expect("in range")
 }
 
 /// Lines as `item of the period's first day: amount`; the true-up has no item.
 fn lines(content: &DocumentContent) -> Vec<String> {
-    let line = |line: &billing_domain::document::totals::DocumentLine| {
+    let line = |line: &DocumentLine| {
         let item = line.line_item_id.as_ref().map_or("-", |id| id.as_str());
         format!("{item} of {}: {}", line.service_period.start().format("%m-%d"), line.amount.to_decimal())
     };
@@ -55,7 +100,7 @@ fn sums(content: &DocumentContent) -> [String; 4] {
 /// The invoice of the period a day is in.
 fn invoice<'c>(product: &'c ContractProduct, day: &str) -> Share<'c> {
     let own: ProductPeriod<'c> = product.period_at(date(day)).expect("covered");
-    shares_of_period(product, own)[0]
+    shares_of_period(own)[0]
 }
 
 #[test]
@@ -197,8 +242,7 @@ fn a_minimum_fee_counts_lines_wherever_they_stand() {
     let all = |payment_time| {
         let product = product(0, timed(payment_time));
         let bill_share = |share| lines(&billed(eur(), &[rated(share, "0", "0")], "7"));
-        let documents: Vec<Vec<String>> =
-            product.periods().flat_map(|own| shares_of_period(&product, own)).map(bill_share).collect();
+        let documents: Vec<Vec<String>> = product.periods().flat_map(shares_of_period).map(bill_share).collect();
         documents
     };
     // January: 10 + 5 + 7, February: 10 + 7.
@@ -230,7 +274,7 @@ fn the_last_periods_usage_is_billed_on_the_terms_it_was_used_under() {
     let product =
         ContractProduct { no: ProductNo(0), segments: vec![segment(1, "2026-01-01", old), segment(2, "2026-02-01", new)] };
     let january = product.period_at(date("2026-01-01")).expect("covered");
-    let content = billed(eur(), &[rated(share_for_usage(&product, january), "0", "0")], "3");
+    let content = billed(eur(), &[rated(share_for_usage(january), "0", "0")], "3");
     assert_eq!(lines(&content), ["other of 02-01: 99.00", "calls of 01-01: 3.00", "- of 01-01: 7.00"]);
 }
 
@@ -259,10 +303,10 @@ fn an_amount_that_cannot_be_held_is_an_error() {
     let product = product(0, agreed(&pricing("api", vec![per_unit("calls", "999999999")]), "2026-01-01", "2026-12-31"));
     let share = [rated(invoice(&product, "2026-01-01"), "0", "0")];
     // 10^15 × 10^9 is beyond 64 bits of cents; so is the sum of two that are not.
-    assert_eq!(bill(CONTRACT, eur(), &share, &used(&share, "999999999999999"), &Documented::nothing()), Err(AmountOutOfRange));
+    assert_eq!(bill(CONTRACT, eur(), &share, &used(&share, "999999999999999")), Err(AmountOutOfRange));
     let nearly = [share[0], share[0]];
-    assert!(bill(CONTRACT, eur(), &share, &used(&share, "90000000"), &Documented::nothing()).is_ok());
-    assert_eq!(bill(CONTRACT, eur(), &nearly, &used(&nearly, "90000000"), &Documented::nothing()), Err(AmountOutOfRange));
+    assert!(bill(CONTRACT, eur(), &share, &used(&share, "90000000")).is_ok());
+    assert_eq!(bill(CONTRACT, eur(), &nearly, &used(&nearly, "90000000")), Err(AmountOutOfRange));
 }
 
 #[test]
@@ -271,10 +315,10 @@ fn usage_of_another_product_period_or_contract_is_not_billed() {
     let (first, second) = (product(0, terms()), product(1, terms()));
     let january = rated(invoice(&first, "2026-01-01"), "0", "0");
     let elsewhere = [rated(invoice(&second, "2026-01-01"), "0", "0"), rated(invoice(&first, "2026-02-01"), "0", "0")];
-    let content = bill(CONTRACT, eur(), &[january], &used(&elsewhere, "5"), &Documented::nothing()).expect("in range");
+    let content = bill(CONTRACT, eur(), &[january], &used(&elsewhere, "5")).expect("in range");
     assert_eq!(lines(&content), ["calls of 01-01: 0.00"]);
     let other_contract = ContractRef::from_uuid(Uuid::from_u128(9));
-    let content = bill(other_contract, eur(), &[january], &used(&[january], "5"), &Documented::nothing()).expect("in range");
+    let content = bill(other_contract, eur(), &[january], &used(&[january], "5")).expect("in range");
     assert_eq!(lines(&content), ["calls of 01-01: 0.00"]);
 }
 
@@ -293,8 +337,8 @@ fn any_product() -> impl Strategy<Value = (Pricing, Percentage, Percentage)> {
     (items, fixed_amount, fee, strategies::percentage(), strategies::percentage()).prop_map(
         |(items, amount, fee, discount, tax)| {
             let mut base = fixed("base", "0");
-            if let Charge::Fixed { amount: base, .. } = &mut base.charge {
-                *base = amount;
+            if let Charge::Fixed { price, .. } = &mut base.charge {
+                *price = FixedPrice::Flat { amount };
             }
             let item = |(i, (price, minimum)): (usize, _)| {
                 let item = fixtures::usage_item(&format!("item-{i}"), &format!("product-{i}"), price);
@@ -332,8 +376,7 @@ proptest! {
         let day = plus_days(date("2026-01-01"), day).to_string();
         let shares: Vec<RatedShare<'_>> = contract.iter().zip(&products).map(|(product, (_, discount_rate, tax_rate))| RatedShare {
             share: invoice(product, &day),
-            discount_rate: *discount_rate,
-            tax_rate: *tax_rate,
+            rates: Rates { discount: *discount_rate, tax: *tax_rate },
         }).collect();
         let content = billed(currency, &shares, &amount.as_decimal().to_string());
         prop_assert!(content.adds_up());

@@ -127,6 +127,8 @@ operations! {
     POST "/api/contracts/" CONTRACTS => contracts::create_contract;
     POST "/api/contracts/edit/{contract_ref}" CONTRACTS => contracts::edit_contract;
     POST "/api/contracts/cancel/{contract_ref}" CONTRACTS => contracts::cancel_contract;
+    POST "/api/contracts/resume/{contract_ref}" CONTRACTS => contracts::resume_contract;
+    POST "/api/contracts/quantities/{contract_ref}" CONTRACTS => contracts::change_quantity;
     GET "/api/contracts/filter" READ => contracts::list_contracts;
     GET "/api/contracts/invoices/current/{contract_ref}" READ => contracts::current_invoices;
     GET "/api/contracts/invoices/next/{contract_ref}" READ => contracts::next_invoices;

@@ -25,6 +25,8 @@ const MIN_SECRET_BYTES: usize = 32;
 
 /// The use cases with everything they need.
 pub(crate) struct Composition {
+    /// What the services keep everything in.
+    pub(crate) database: Arc<Database>,
     pub(crate) services: Services<'static>,
     /// Encrypts session cookies; the same on every replica.
     pub(crate) cookie_key: CookieKey,
@@ -68,16 +70,17 @@ pub(crate) fn open_migrated(store: &StoreSettings) -> Outcome<Database> {
 impl Composition {
     /// What a server needs: secrets that all replicas share, made where there are none.
     pub(crate) fn new(database: Database, signer: SignerSettings) -> Outcome<Self> {
+        let database = Arc::new(database);
         let keys = RandomKeys;
         let now = SystemClock.now();
         let bearer = match signer.secrets.as_slice() {
-            [] => shared_secrets(&database, &keys, now, SecretPurpose::BearerToken)?,
+            [] => shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?,
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
         };
-        let cookie_key = cookie_key(&shared_secrets(&database, &keys, now, SecretPurpose::SessionCookie)?)?;
+        let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
         let services =
-            Services { token_lifetime_seconds: signer.lifetime_seconds, ..services(database, Arc::new(SystemClock), bearer)? };
-        Ok(Self { services, cookie_key })
+            Services { token_lifetime_seconds: signer.lifetime_seconds, ..services(&database, Arc::new(SystemClock), bearer)? };
+        Ok(Self { database, services, cookie_key })
     }
 }
 
@@ -85,13 +88,13 @@ impl Composition {
 pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services<'static>> {
     let secret = RandomKeys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
-    services(database, clock, vec![bearer])
+    services(&Arc::new(database), clock, vec![bearer])
 }
 
-fn services(database: Database, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services<'static>> {
+fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services<'static>> {
     let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
     Ok(Services {
-        store: Arc::new(database).into(),
+        store: Arc::clone(database).into(),
         clock,
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),

@@ -14,7 +14,7 @@ use billing_application::usage::{NO_ANSWER, NamedCustomer, NamedUsageProduct, Ne
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
 use billing_domain::catalog::UsagePrice;
-use billing_domain::document::totals::DocumentLine;
+use billing_domain::document::lines::DocumentLine;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::Clock;
 use billing_domain::quantity::Quantity;

@@ -7,7 +7,8 @@ use billing_application::contracts::{ContractRequest, create_contract};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, plus_months};
 use billing_domain::catalog::{
-    Aggregation, Charge, LineItem, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice, UsageProductProfile,
+    Aggregation, Charge, FixedPrice, LineItem, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
+    UsageProductProfile,
 };
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::money::{Currency, Percentage, Price};
@@ -76,7 +77,7 @@ pub(crate) fn usage_product(services: &Services, principal: &Principal, referenc
 }
 
 pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> Outcome<LineItem> {
-    let charge = Charge::Fixed { amount: price(amount)?, recurrence: Recurrence::EachPeriod };
+    let charge = Charge::Fixed { price: FixedPrice::Flat { amount: price(amount)? }, recurrence: Recurrence::EachPeriod };
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 
@@ -153,22 +154,13 @@ pub(crate) fn contract(
     start: Date,
     discount: Option<&str>,
 ) -> Outcome<String> {
+    let pricing_ref = PricingRef::parse(pricing_ref).map_err(broken)?;
+    let last = plus_months(start, 12).pred_opt().unwrap_or(start);
     let product = RequestedProduct {
-        pricing_ref: PricingRef::parse(pricing_ref).map_err(broken)?,
-        billing_start_date: start,
-        billing_end_date: plus_months(start, 12).pred_opt().unwrap_or(start),
-        line_items: None,
-        entity_ref: None,
-        billing_cycle: None,
-        issue_day: None,
-        payment_time: None,
-        tax: None,
         discount: discount.map(Percentage::parse).transpose().map_err(broken)?,
-        net_terms: None,
-        note: None,
-        payment: PaymentDetails::default(),
+        ..RequestedProduct::plain(pricing_ref, start, last)
     };
     let customer_ref = CustomerRef::parse(customer_ref).map_err(broken)?;
-    let request = ContractRequest { customer_ref, po_number: None, products: vec![product] };
+    let request = ContractRequest { customer_ref, po_number: None, products: vec![product], allow_backdated: false };
     Ok(create_contract(services, principal, &request)?.contract.contract_ref.to_string())
 }

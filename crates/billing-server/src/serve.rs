@@ -72,6 +72,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     if let Some(scheduler) = scheduler {
         scheduler.stop();
     }
+    if let Err(error) = composition.database.close() {
+        tracing::warn!(%error, "the database's -wal file is still needed: copy it with the file");
+    }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
 }
 

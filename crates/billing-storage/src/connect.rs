@@ -134,6 +134,19 @@ pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), Con
     }
 }
 
+#[derive(QueryableByName)]
+struct Checkpoint {
+    #[diesel(sql_type = BigInt)]
+    busy: i64,
+}
+
+/// Moves what the write-ahead log holds into the file, and cuts the log to nothing. Waits so long for those who read.
+pub(crate) fn empty_wal(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
+    connection.batch_execute(&format!("PRAGMA busy_timeout = {}", wait.as_millis()))?;
+    let done: Checkpoint = diesel::sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(connection)?;
+    if done.busy == 0 { Ok(()) } else { Err(ConnectError("others still read what the -wal file holds".to_owned())) }
+}
+
 impl PgManager {
     pub(crate) const fn new(url: DatabaseUrl) -> Self {
         Self { url }

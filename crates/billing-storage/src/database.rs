@@ -10,7 +10,7 @@ use r2d2::{ManageConnection, Pool};
 use thiserror::Error;
 
 use crate::connect::{
-    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
+    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, empty_wal, pool,
 };
 use crate::failure::{Failure, unavailable};
 use crate::tx::{Connection, Transaction};
@@ -20,6 +20,11 @@ use crate::url::DatabaseUrl;
 const MAX_ATTEMPTS: u32 = 8;
 /// The wait before the second attempt is at most this; it doubles with every other.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
+
+/// How long closing waits for the transactions of others, in all.
+const CLOSING_WAIT: Duration = Duration::from_secs(1);
+/// The least that is left of it for those that read.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// How a database is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +99,24 @@ impl Database {
         writer.connect().map_err(|error| failed(error.0))?;
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
         Ok(Self { pools: Pools::Sqlite { writer, readers }, patience: options.wait })
+    }
+
+    /// Leaves everything that was written in the one file of a SQLite database, so that it can be copied alone, and takes no more
+    /// writes. For the end of a process: its threads may hold connections then that nobody closes. On PostgreSQL there is
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when a transaction goes on for longer than a second: the `-wal` file is still
+    /// needed then.
+    pub fn close(&self) -> StoreResult<()> {
+        let Pools::Sqlite { writer, .. } = &self.pools else { return Ok(()) };
+        let began = Instant::now();
+        let mut link = writer.get_timeout(CLOSING_WAIT).map_err(unavailable)?;
+        let left = CLOSING_WAIT.saturating_sub(began.elapsed()).max(SHORTEST_WAIT);
+        let emptied = empty_wal(&mut link.connection, left).map_err(unavailable);
+        // Never given back: what came after would stand in the other file again.
+        std::mem::forget(link);
+        emptied
     }
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {

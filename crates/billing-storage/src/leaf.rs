@@ -9,6 +9,7 @@ use billing_domain::contract::EndReason;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentKind;
+use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::Slot;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price};
@@ -158,6 +159,7 @@ words! {
         DocumentKind::Invoice = "INVOICE", DocumentKind::Credit = "CREDIT", DocumentKind::Debit = "DEBIT",
     }
     Slot, "a slot" { Slot::Period = "PERIOD", Slot::UsageDebit = "USAGE_DEBIT", Slot::Closing = "CLOSING" }
+    BillWith, "what a line is billed with" { BillWith::Fixed = "FIXED", BillWith::Usage = "USAGE" }
     Aggregation, "an aggregation" {
         Aggregation::Sum = "SUM", Aggregation::Count = "COUNT", Aggregation::Max = "MAX", Aggregation::Latest = "LATEST",
     }

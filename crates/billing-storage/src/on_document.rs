@@ -1,4 +1,9 @@
-//! The service periods that have events on a document: a query that diesel can't write.
+//! Which events stand on documents: queries that diesel can't write.
+//!
+//! There is no index of events by document. The one there is, by period and then document, is walked from period to
+//! period, whatever the number of events between them, and in each period it tells whether a document is there.
+//! Every step is the first row of an order that only the index has: PostgreSQL would go through the table for a
+//! first row without one, where it takes the document for a common one, and a document without events has none.
 
 use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use diesel::backend::Backend;
@@ -10,63 +15,129 @@ use diesel::sql_types::{HasSqlType, Integer};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
+use crate::one_of::Ids;
 use crate::sql_types::{Day, Id};
 
-/// Products and first days of the service periods that have events on a document.
-///
-/// There is no index of events by document. The one there is, by period and then document, is walked from period to
-/// period, whatever the number of events between them, and in each period it tells whether the document is there.
-/// Every step is the first row of an order that only the index has: PostgreSQL would go through the table for a
-/// first row without one, where it takes the document for a common one, and a document without events has none.
+/// Products and first days of the service periods that have events on a document, deleted ones too.
 #[derive(Debug)]
-pub(crate) struct PeriodsOnDocument {
+pub(crate) struct PeriodsOnDocument(Wanted);
+
+/// Those of some documents that have events that aren't deleted.
+#[derive(Debug)]
+pub(crate) struct DocumentsWithEvents(Wanted);
+
+/// The documents asked for.
+#[derive(Debug)]
+struct Wanted {
     organization: Uuid,
     customer_id: Uuid,
-    document_id: Uuid,
-    events: Which,
+    documents: Ids,
 }
 
-/// Which events count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Deleted ones, too.
-    All,
-    /// Those that aren't deleted; one period is enough.
-    AnyLive,
-}
-
-impl PeriodsOnDocument {
-    pub(crate) fn new(organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef, events: Which) -> Self {
+impl Wanted {
+    fn new(organization: OrganizationId, customer_id: CustomerId, refs: &[DocumentRef]) -> Self {
         Self {
             organization: organization.as_uuid(),
             customer_id: customer_id.as_uuid(),
-            document_id: document_ref.as_uuid(),
-            events,
+            documents: Ids::new(refs.iter().map(|document| document.as_uuid())),
         }
     }
 }
 
-// Without a fixed identity a statement is found again by its text.
+impl PeriodsOnDocument {
+    pub(crate) fn new(organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef) -> Self {
+        Self(Wanted::new(organization, customer_id, &[document_ref]))
+    }
+}
+
+impl DocumentsWithEvents {
+    pub(crate) fn new(organization: OrganizationId, customer_id: CustomerId, refs: &[DocumentRef]) -> Self {
+        Self(Wanted::new(organization, customer_id, refs))
+    }
+}
+
 impl QueryId for PeriodsOnDocument {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryId for DocumentsWithEvents {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
 }
 
 impl Query for PeriodsOnDocument {
     type SqlType = (Integer, Day);
 }
 
-impl<C> diesel::RunQueryDsl<C> for PeriodsOnDocument {}
+impl Query for DocumentsWithEvents {
+    type SqlType = Id;
+}
 
-/// The events of the document's contract.
-fn events<'b, DB>(of: &'b PeriodsOnDocument, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+impl<C> diesel::RunQueryDsl<C> for PeriodsOnDocument {}
+impl<C> diesel::RunQueryDsl<C> for DocumentsWithEvents {}
+
+/// The events of a row's contract, as the walk's tables call it.
+fn events<'b, DB>(of: &'b Wanted, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
 {
     out.push_sql(" FROM usage_events e WHERE e.customer_id = ");
     out.push_bind_param::<Id, _>(&of.customer_id)?;
-    out.push_sql(" AND e.contract_id = (SELECT contract_id FROM document)");
+    for part in [" AND e.contract_id = ", row, ".contract_id"] {
+        out.push_sql(part);
+    }
+    Ok(())
+}
+
+/// The walk: the documents as `wanted`, and the periods of their contracts as `periods`.
+fn walk<'b, DB>(of: &'b Wanted, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+where
+    DB: Backend + HasSqlType<Id>,
+    Uuid: ToSql<Id, DB>,
+    Ids: QueryFragment<DB>,
+{
+    out.push_sql("WITH RECURSIVE wanted AS (SELECT document_id, contract_id FROM documents WHERE document_id ");
+    of.documents.walk_ast(out.reborrow())?;
+    out.push_sql(" AND customer_id = ");
+    out.push_bind_param::<Id, _>(&of.customer_id)?;
+    out.push_sql(" AND organization_id = ");
+    out.push_bind_param::<Id, _>(&of.organization)?;
+    // From product to product.
+    out.push_sql("), products (contract_id, product_no) AS (SELECT w.contract_id, (SELECT e.product_no");
+    events(of, "w", out)?;
+    out.push_sql(" ORDER BY e.product_no LIMIT 1) FROM (SELECT DISTINCT contract_id FROM wanted) w");
+    out.push_sql(" UNION ALL SELECT p.contract_id, (SELECT e.product_no");
+    events(of, "p", out)?;
+    out.push_sql(
+        " AND e.product_no > p.product_no ORDER BY e.product_no LIMIT 1) FROM products p WHERE p.product_no IS NOT NULL",
+    );
+    // From period to period of each.
+    out.push_sql(
+        "), periods (contract_id, product_no, service_start) AS (SELECT p.contract_id, p.product_no, (SELECT e.service_start",
+    );
+    events(of, "p", out)?;
+    out.push_sql(" AND e.product_no = p.product_no ORDER BY e.service_start LIMIT 1) FROM products p");
+    out.push_sql(" WHERE p.product_no IS NOT NULL UNION ALL SELECT p.contract_id, p.product_no, (SELECT e.service_start");
+    events(of, "p", out)?;
+    out.push_sql(" AND e.product_no = p.product_no AND e.service_start > p.service_start");
+    out.push_sql(" ORDER BY e.service_start LIMIT 1) FROM periods p WHERE p.service_start IS NOT NULL) ");
+    Ok(())
+}
+
+/// The periods that a document is in.
+fn of_periods<'b, DB>(of: &'b Wanted, narrowed: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+where
+    DB: Backend + HasSqlType<Id>,
+    Uuid: ToSql<Id, DB>,
+{
+    out.push_sql(" FROM periods p JOIN wanted w ON w.contract_id = p.contract_id");
+    out.push_sql(" WHERE p.service_start IS NOT NULL AND (SELECT e.document_id");
+    events(of, "p", out)?;
+    out.push_sql(" AND e.product_no = p.product_no AND e.service_start = p.service_start AND e.document_id >= w.document_id");
+    out.push_sql(narrowed);
+    out.push_sql(" ORDER BY e.document_id LIMIT 1) = w.document_id");
     Ok(())
 }
 
@@ -74,41 +145,17 @@ macro_rules! fragments {
     ($($backend:ty),+) => {$(
         impl QueryFragment<$backend> for PeriodsOnDocument {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                out.push_sql("WITH RECURSIVE document AS (SELECT contract_id FROM documents WHERE document_id = ");
-                out.push_bind_param::<Id, _>(&self.document_id)?;
-                out.push_sql(" AND customer_id = ");
-                out.push_bind_param::<Id, _>(&self.customer_id)?;
-                out.push_sql(" AND organization_id = ");
-                out.push_bind_param::<Id, _>(&self.organization)?;
-                // From product to product.
-                out.push_sql("), products (product_no) AS (SELECT (SELECT e.product_no");
-                events(self, &mut out)?;
-                out.push_sql(" ORDER BY e.product_no LIMIT 1) UNION ALL SELECT (SELECT e.product_no");
-                events(self, &mut out)?;
-                out.push_sql(" AND e.product_no > products.product_no ORDER BY e.product_no LIMIT 1) FROM products");
-                out.push_sql(" WHERE products.product_no IS NOT NULL");
-                // From period to period of each.
-                out.push_sql("), periods (product_no, service_start) AS (SELECT products.product_no, (SELECT e.service_start");
-                events(self, &mut out)?;
-                out.push_sql(" AND e.product_no = products.product_no ORDER BY e.service_start LIMIT 1) FROM products");
-                out.push_sql(" WHERE products.product_no IS NOT NULL UNION ALL SELECT periods.product_no, (SELECT e.service_start");
-                events(self, &mut out)?;
-                out.push_sql(" AND e.product_no = periods.product_no AND e.service_start > periods.service_start");
-                out.push_sql(" ORDER BY e.service_start LIMIT 1) FROM periods WHERE periods.service_start IS NOT NULL");
-                // Those of them that the document is in.
-                out.push_sql(") SELECT product_no, service_start FROM periods WHERE service_start IS NOT NULL AND (SELECT e.document_id");
-                events(self, &mut out)?;
-                out.push_sql(" AND e.product_no = periods.product_no AND e.service_start = periods.service_start AND e.document_id >= ");
-                out.push_bind_param::<Id, _>(&self.document_id)?;
-                if self.events == Which::AnyLive {
-                    out.push_sql(" AND NOT e.deleted");
-                }
-                out.push_sql(" ORDER BY e.document_id LIMIT 1) = ");
-                out.push_bind_param::<Id, _>(&self.document_id)?;
-                if self.events == Which::AnyLive {
-                    out.push_sql(" LIMIT 1");
-                }
-                Ok(())
+                walk(&self.0, &mut out)?;
+                out.push_sql("SELECT p.product_no, p.service_start");
+                of_periods(&self.0, "", &mut out)
+            }
+        }
+
+        impl QueryFragment<$backend> for DocumentsWithEvents {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                walk(&self.0, &mut out)?;
+                out.push_sql("SELECT DISTINCT w.document_id");
+                of_periods(&self.0, " AND NOT e.deleted", &mut out)
             }
         }
     )+};

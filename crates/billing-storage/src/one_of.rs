@@ -53,11 +53,18 @@ pub(crate) struct Days {
     json: String,
 }
 
+impl Ids {
+    /// These.
+    pub(crate) fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
+        let array: Vec<Uuid> = ids.into_iter().collect();
+        let hex: Vec<String> = array.iter().map(|id| format!("\"{}\"", id.simple())).collect();
+        Self { array, json: format!("[{}]", hex.join(",")) }
+    }
+}
+
 /// Where a column has one of these identifiers.
 pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<C, Ids> {
-    let array: Vec<Uuid> = ids.into_iter().collect();
-    let hex: Vec<String> = array.iter().map(|id| format!("\"{}\"", id.simple())).collect();
-    OneOf { column, values: Ids { array, json: format!("[{}]", hex.join(",")) } }
+    OneOf { column, values: Ids::new(ids) }
 }
 
 /// Where a column has one of these texts.

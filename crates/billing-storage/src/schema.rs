@@ -139,7 +139,7 @@ tables! {
         created_by -> Nullable<Text>,
         po_number -> Nullable<Text>,
     }
-    contract_products (contract_id, customer_id, product_no, version) {
+    contract_products (contract_id, customer_id, product_no, version, in_force_from) {
         contract_id -> Id,
         customer_id -> Id,
         product_no -> Integer,
@@ -183,6 +183,9 @@ tables! {
         credits_minor -> BigInt,
         paid_date -> Nullable<Day>,
         voided_at -> Nullable<Ts>,
+        family_document_id -> Id,
+        default_tax -> Nullable<Text>,
+        discarded_content -> Nullable<Json>,
     }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,
@@ -192,8 +195,6 @@ tables! {
         contract_id -> Id,
         period_start -> Day,
         slot -> Nullable<Text>,
-        tax_rate -> Dec,
-        discount_rate -> Dec,
         active -> Bool,
     }
     document_lines (document_id, customer_id, ordinal) {
@@ -203,10 +204,24 @@ tables! {
         contract_id -> Id,
         product_no -> Integer,
         line_item_id -> Nullable<Text>,
+        bill_with -> Text,
+        billed_period_start -> Day,
+        discount_rate -> Dec,
+        tax_rate -> Dec,
         usage_product_ref -> Nullable<Text>,
         service_period_start -> Day,
         service_period_end -> Day,
         quantity -> Nullable<Dec>,
+        amount_minor -> BigInt,
+    }
+    family_sums (customer_id, family_document_id, product_no, discount_rate, tax_rate) {
+        customer_id -> Id,
+        family_document_id -> Id,
+        organization_id -> Id,
+        product_no -> Integer,
+        discount_rate -> Text,
+        tax_rate -> Text,
+        base_minor -> BigInt,
         amount_minor -> BigInt,
     }
     issued_documents (document_id, customer_id) {
@@ -250,6 +265,7 @@ tables! {
         events -> BigInt,
         max -> Nullable<Dec>,
         latest_at -> Nullable<Ts>,
+        latest_service_date -> Nullable<Day>,
         latest_event_id -> Nullable<Id>,
         latest_quantity -> Nullable<Dec>,
     }
@@ -263,6 +279,7 @@ tables! {
         service_end -> Day,
         document_id -> Id,
         occurred_at -> Ts,
+        service_date -> Day,
         quantity -> Dec,
         report_data -> Nullable<Json>,
         validations -> Nullable<Json>,
@@ -285,6 +302,7 @@ tables! {
         service_end -> Day,
         document_id -> Id,
         occurred_at -> Ts,
+        service_date -> Day,
         quantity -> Dec,
         report_data -> Nullable<Json>,
         validations -> Nullable<Json>,

@@ -79,6 +79,7 @@ pub(crate) struct PutTotal<'a> {
     events: i64,
     max: Option<Decimal>,
     latest_at: Option<Timestamp>,
+    latest_service_date: Option<NaiveDate>,
     latest_event_id: Option<Uuid>,
     latest_quantity: Option<Decimal>,
 }
@@ -93,6 +94,7 @@ impl<'a> PutTotal<'a> {
             events,
             max: total.max.map(|max| max.as_decimal()),
             latest_at: total.latest.map(|latest| latest.occurred_at),
+            latest_service_date: total.latest.map(|latest| latest.service_date),
             latest_event_id: total.latest.map(|latest| latest.event_ref.as_uuid()),
             latest_quantity: total.latest.map(|latest| latest.quantity.as_decimal()),
         }
@@ -156,6 +158,8 @@ macro_rules! fragments {
                 out.push_bind_param::<Nullable<Dec>, _>(&self.max)?;
                 out.push_sql(", latest_at = ");
                 out.push_bind_param::<Nullable<Ts>, _>(&self.latest_at)?;
+                out.push_sql(", latest_service_date = ");
+                out.push_bind_param::<Nullable<Day>, _>(&self.latest_service_date)?;
                 out.push_sql(", latest_event_id = ");
                 out.push_bind_param::<Nullable<Id>, _>(&self.latest_event_id)?;
                 out.push_sql(", latest_quantity = ");

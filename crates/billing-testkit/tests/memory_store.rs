@@ -1,8 +1,9 @@
 //! The contract suite of the ports on the in-memory store, and what that store does on top.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Lock, Store, StoreError, StoreResult, Tx, transact};
+use billing_domain::document::lines::{Sum, SumKey};
+use billing_domain::document::{DefaultTax, DocumentKind};
+use billing_domain::ports::{Access, FamilySum, Lock, Store, StoreError, StoreResult, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use billing_testkit::{CountingIds, MemoryStore, fixtures};
 
@@ -25,6 +26,7 @@ fn the_suites_every_function_is_a_test() {
     let macros = include_str!("../src/suite/mod.rs");
     let files = [
         include_str!("../src/suite/access.rs"),
+        include_str!("../src/suite/books.rs"),
         include_str!("../src/suite/catalog.rs"),
         include_str!("../src/suite/contracts.rs"),
         include_str!("../src/suite/corrections.rs"),
@@ -117,6 +119,8 @@ struct Held {
     customer: CustomerId,
     contract: ContractRef,
     head: billing_domain::document::DocumentHead,
+    said: billing_domain::document::DraftContent,
+    frozen: billing_domain::document::IssuedDocument,
     key: billing_domain::usage::UsageKey,
     at: Timestamp,
 }
@@ -129,32 +133,61 @@ fn stored_contract(store: &MemoryStore) -> Held {
     let contract = fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
     write(store, |tx| tx.insert_contract(organization.id, &contract, None)).expect("stored");
     let period = fixtures::period("2026-01-01", "2026-01-31");
+    let head = fixtures::document_head(&ids, &contract, &entity, period);
     Held {
         org: organization.id,
         customer: customer.id,
         contract: contract.contract_ref,
-        head: fixtures::document_head(&ids, &contract, &entity, period),
+        said: fixtures::draft_content(&head, &contract, &customer, &entity, fixtures::cents(1)),
+        frozen: fixtures::frozen(&head, &contract, &customer, &entity, fixtures::cents(1)),
+        head,
         key: fixtures::usage_key(&contract, 0, "2026-01-01", &fixtures::usage_product_ref("calls")),
         at: fixtures::at("2026-02-01T00:00:00Z"),
     }
 }
+
+type Entry<'a> = dyn Fn(&mut dyn Tx) -> StoreResult<()> + 'a;
 
 #[test]
 fn what_must_be_held_is_refused_without_being_held() {
     let store = MemoryStore::new();
     let held = stored_contract(&store);
     let shared = |tx: &mut dyn Tx| tx.lock_contract(held.org, held.customer, held.contract, Lock::Shared);
-    assert!(is_corrupt(write(&store, |tx| tx.open_document(held.org, &held.head))));
+    assert!(is_corrupt(write(&store, |tx| tx.open_document(held.org, &held.head, held.head.document_ref))));
     assert!(is_corrupt(write(&store, |tx| {
         shared(tx)?;
-        tx.open_document(held.org, &held.head)
+        tx.open_document(held.org, &held.head, held.head.document_ref)
     })));
+    write(&store, |tx| {
+        tx.lock_contract(held.org, held.customer, held.contract, Lock::Exclusive)?;
+        tx.open_document(held.org, &held.head, held.head.document_ref)
+    })
+    .expect("held");
+    // Every entry in a contract's book needs it.
+    let (org, customer, document) = (held.org, held.customer, held.head.document_ref);
+    let sum = FamilySum { family: document, key: SumKey::Tax(fixtures::percent("7")), sum: Sum::default() };
+    let entries: [&Entry<'_>; 7] = [
+        &|tx| tx.update_draft(org, &held.head).map(drop),
+        &|tx| tx.put_ledger_lines(org, customer, document, &[]),
+        &|tx| tx.issue_document(org, customer, document, &held.frozen).map(drop),
+        &|tx| tx.void_draft(org, customer, document, &held.said, held.at).map(drop),
+        &|tx| tx.void_issued(org, customer, document, held.at).map(drop),
+        &|tx| tx.add_family_sums(org, customer, &[sum]),
+        &|tx| tx.keep_default_tax(org, customer, document, DefaultTax(None)),
+    ];
+    for entry in entries {
+        assert!(is_corrupt(write(&store, |tx| entry(tx))));
+        assert!(is_corrupt(write(&store, |tx| {
+            shared(tx)?;
+            entry(tx)
+        })));
+    }
     assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.org, held.customer, held.contract))));
     let total = (held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
     assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total)))));
     let forgiving = MemoryStore::without_lock_checks();
     assert!(write(&forgiving, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total))).is_ok());
-    assert!(write(&forgiving, |tx| tx.open_document(held.org, &held.head)).is_ok());
+    assert!(write(&forgiving, |tx| tx.open_document(held.org, &held.head, held.head.document_ref)).is_ok());
 }
 
 #[test]
@@ -175,8 +208,8 @@ fn a_contract_is_held_before_anything_else() {
         late(tx)?;
         tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
         late(tx)?;
-        tx.open_document(held.org, &held.head)?;
-        tx.void_draft(held.org, held.customer, held.head.document_ref, held.at)
+        tx.open_document(held.org, &held.head, held.head.document_ref)?;
+        tx.void_draft(held.org, held.customer, held.head.document_ref, &held.said, held.at)
     });
     assert!(matches!(in_order, Ok(true)));
 }

@@ -115,6 +115,8 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     client.post("/api/entities/", &json!({"entity_ref": "edited", "name": "Edited", "number_prefix": "EDITED"})).ok();
     catalog::make_contract(client, &catalog::contract(catalog::ACME));
     let (edited, cancelled) = (contract_of(client, "edited"), contract_of(client, "cancelled"));
+    let (resumed, counted) = (contract_of(client, "resumed"), contract_of(client, "counted"));
+    client.post(&format!("/api/contracts/cancel/{resumed}"), &json!({})).ok();
     let (event_ref, _) = draft_of(client, "updated");
     let (_, draft) = draft_of(client, "issued");
     let (voided, paid) = (issued_of(client, "voided"), issued_of(client, "paid"));
@@ -136,6 +138,8 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     let mut other_event = event.clone();
     other_event["quantity"] = json!(2);
     let update = |quantity: u32| json!({"event_ref": event_ref, "quantity": quantity});
+    let seats =
+        |quantity: u32| json!({"product_pricing_ref": catalog::API_PLAN, "line_item_id": "platform-fee", "quantity": quantity});
     let contracts = format!("/api/contracts/filter?customer_ref={}&pageNumber=0&pageSize=1", catalog::ACME);
     let mut other_contract = catalog::contract(catalog::ACME);
     other_contract["po_number"] = json!("PO-2");
@@ -157,6 +161,8 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
             json!({"include_current_invoice": true}),
         )
         .to(&cancelled),
+        Post::new("/api/contracts/resume/{contract_ref}", json!({"dry_run": false}), json!({"dry_run": true})).to(&resumed),
+        Post::new("/api/contracts/quantities/{contract_ref}", seats(2), seats(3)).to(&counted),
         create("/api/customers/", json!({"name": "New Ltd", "tax": 19, "net_terms": 30})),
         edit("/api/customers/edit/{customer_ref}", catalog::ACME),
         create("/api/entities/", json!({"name": "New Ltd", "number_prefix": "NEW", "grace_hours": 2})),

@@ -171,7 +171,9 @@ impl Model {
         for document in documents.iter().filter(|document| document["state"] != "VOID") {
             let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
             for [line_item, service, _, amount] in books::lines(document) {
-                let key = (service, line_item);
+                // A credit for unused days names the days given back.
+                let month = (0..=OVER + 1).map(|month| self.month(month).to_string()).filter(|start| *start <= service).max();
+                let key = (month.unwrap_or(service), line_item);
                 *billed.entry(key.clone()).or_default() += sign * cents(&amount);
                 let in_advance = document["kind"] == "INVOICE" && self.payment_time == "BEFORE_USE" && key.1 == "calls";
                 if document["purpose"] == "REGULAR" && !in_advance {

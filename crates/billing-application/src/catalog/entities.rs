@@ -1,67 +1,126 @@
-//! Supplier entities. The first one made is the organization's default.
+//! Supplier entities. One of them is the organization's default: the first one made, until an edit names another.
 
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
-use billing_domain::ports::{Access, transact};
-use billing_domain::refs::EntityRef;
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
 use crate::Services;
-use crate::error::{Thing, UseCaseResult};
+use crate::error::{Thing, UseCaseError, UseCaseResult};
 
-/// Makes one; without a reference it is assigned.
+/// An entity as it is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntityView {
+    /// The entity.
+    pub entity: Entity,
+    /// Whether it bills where neither product nor customer names one.
+    pub is_default: bool,
+}
+
+/// What a request wants an entity to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedEntity {
+    /// What it says of itself.
+    pub profile: EntityProfile,
+    /// Whether it is to be the organization's default; `None` where nothing was said.
+    pub is_default: Option<bool>,
+}
+
+/// Makes one; without a reference it is assigned. The organization's first is its default unless told otherwise.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) for a reference or a number prefix that is another's.
 pub fn create_entity(
     services: &Services,
     principal: &Principal,
     reference: Option<EntityRef>,
-    profile: EntityProfile,
-) -> UseCaseResult<Entity> {
+    wanted: WantedEntity,
+) -> UseCaseResult<EntityView> {
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
-        profile,
+        profile: wanted.profile,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
         inserted(Thing::Entity, tx.insert_entity(principal.organization, &made)?)?;
-        let organization = tx.organization(principal.organization)?;
-        if organization.is_some_and(|organization| organization.default_entity.is_none()) {
+        let default = default_entity(tx, principal.organization)?;
+        let is_default = wanted.is_default.unwrap_or(default.is_none());
+        if is_default {
             tx.set_default_entity(principal.organization, &made.entity_ref)?;
         }
-        Ok(made.clone())
+        Ok(EntityView { entity: made.clone(), is_default })
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones.
+/// Changes one: `edit` answers the new values from the present ones. A change of when it bills lets the billing run look again at
+/// every contract it bills for: what is due by the new time zone or grace may have been put off by the old one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+/// [`Unknown`](crate::error::UseCaseError::Unknown), what `edit` refuses,
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) for a number prefix that is another's,
+/// [`Conflict`](crate::error::UseCaseError::Conflict) `numbers_given` for a new prefix after the first number, and
+/// [`Invalid`](crate::error::UseCaseError::Invalid) when the default entity is to be none any more.
 pub fn edit_entity(
     services: &Services,
     principal: &Principal,
     reference: &EntityRef,
-    edit: &dyn Fn(&EntityProfile) -> Result<EntityProfile, Violations>,
-) -> UseCaseResult<Entity> {
+    edit: &dyn Fn(&EntityProfile) -> Result<WantedEntity, Violations>,
+) -> UseCaseResult<EntityView> {
+    let organization = principal.organization;
     transact(&*services.store, Access::Write, |tx| {
-        let found = tx.entities_by_refs(principal.organization, std::slice::from_ref(reference))?;
-        let mut made = only(Thing::Entity, found)?;
-        made.profile = edit(&made.profile)?;
-        updated(Thing::Entity, tx.update_entity(principal.organization, &made)?)?;
-        Ok(made)
+        let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let wanted = edit(&present.profile)?;
+        let was_default = default_entity(tx, organization)?.as_ref() == Some(reference);
+        let is_default = wanted.is_default.unwrap_or(was_default);
+        if was_default && !is_default {
+            let detail = "must be true on the organization's default entity: make another one the default instead";
+            return Err(Violations::one(&["default"], "not_allowed", detail).into());
+        }
+        if bills_at_other_times(&present.profile, &wanted.profile) {
+            tx.look_again(organization, reference, services.now())?;
+        }
+        tx.hold_entity(organization, &present)?;
+        if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
+            return Err(numbers_given(&present));
+        }
+        let made = Entity { profile: wanted.profile, ..present };
+        updated(Thing::Entity, tx.update_entity(organization, &made)?)?;
+        if is_default && !was_default {
+            tx.set_default_entity(organization, reference)?;
+        }
+        Ok(EntityView { entity: made, is_default })
     })
+}
+
+fn bills_at_other_times(present: &EntityProfile, wanted: &EntityProfile) -> bool {
+    present.time_zone != wanted.time_zone || present.grace_hours != wanted.grace_hours
+}
+
+fn numbers_given(entity: &Entity) -> UseCaseError {
+    let prefix = entity.profile.number_prefix.as_str();
+    let detail = format!(
+        "number_prefix can't change any more, because documents have numbers that begin with {prefix}: \
+         make another entity for another prefix"
+    );
+    UseCaseError::Conflict { code: "numbers_given", detail }
+}
+
+fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
+    Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
 }
 
 /// Reads one.
 ///
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
-pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<Entity> {
+pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::Entity, tx.entities_by_refs(principal.organization, std::slice::from_ref(reference))?)
+        let entity = only(Thing::Entity, tx.entities_by_refs(principal.organization, std::slice::from_ref(reference))?)?;
+        let is_default = default_entity(tx, principal.organization)?.as_ref() == Some(reference);
+        Ok(EntityView { entity, is_default })
     })
 }
 
@@ -69,6 +128,11 @@ pub fn get_entity(services: &Services, principal: &Principal, reference: &Entity
 ///
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
-pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Entity>> {
-    transact(&*services.store, Access::Read, |tx| Ok(tx.entities(principal.organization, page)?))
+pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
+    transact(&*services.store, Access::Read, |tx| {
+        let default = default_entity(tx, principal.organization)?;
+        let found = tx.entities(principal.organization, page)?;
+        let shown = |entity: Entity| EntityView { is_default: default.as_ref() == Some(&entity.entity_ref), entity };
+        Ok(Page { items: found.items.into_iter().map(shown).collect(), total: found.total })
+    })
 }

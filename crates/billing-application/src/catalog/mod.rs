@@ -9,7 +9,7 @@ mod pricings;
 mod usage_products;
 
 pub use customers::{create_customer, edit_customer, get_customer, list_customers};
-pub use entities::{create_entity, edit_entity, get_entity, list_entities};
+pub use entities::{EntityView, WantedEntity, create_entity, edit_entity, get_entity, list_entities};
 pub use pricings::{create_pricing, edit_pricing, get_pricing, list_pricings};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 

@@ -4,7 +4,7 @@ mod amend;
 mod create;
 mod invoices;
 
-pub use amend::{cancel_contract, edit_contract};
+pub use amend::{Amended, AmendmentOptions, Effects, cancel_contract, change_quantity, edit_contract, resume_contract};
 pub use create::{ContractRequest, create_contract};
 pub use invoices::{current_invoices, next_invoices};
 
@@ -17,8 +17,8 @@ use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
 
 use crate::Services;
+use crate::books::corrupt;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::ledger::corrupt;
 
 /// A contract and its state today.
 #[derive(Clone, Debug)]

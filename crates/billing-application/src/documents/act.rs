@@ -1,24 +1,20 @@
 //! Acting on one document: issue a draft now, void an issued one, record a payment.
 
-use std::collections::BTreeSet;
-
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::decimal::Digits;
-use billing_domain::document::correction::LedgerLine;
-use billing_domain::document::linking::Slot;
-use billing_domain::document::totals::LineKey;
-use billing_domain::document::{Document, DocumentKind, DocumentState, Lifecycle, Payment, Purpose};
+use billing_domain::document::{Document, DocumentKind, DocumentState, Lifecycle, Payment};
+use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
-use billing_domain::ports::{Access, Lock, Tx, transact};
-use billing_domain::refs::{DocumentRef, PaymentRef, ProductNo};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_domain::text::Line;
 use billing_domain::violation::Violations;
 
-use super::{DocumentView, view_stored};
+use super::{DocumentView, show_stored};
 use crate::Services;
+use crate::books::{self, corrupt, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::ledger::{Account, corrupt, issue_draft, rehome_void};
 
 /// A payment as reported.
 #[derive(Clone, Debug)]
@@ -36,14 +32,11 @@ pub struct PaymentRequest {
 /// # Errors
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it isn't a draft.
 pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, account, document, now| {
-        if !document.is_draft() {
-            return Err(conflict("not_a_draft", "only a draft can be issued"));
-        }
-        match issue_draft(services, tx, account, document.head, now)? {
-            crate::ledger::Issued::Issued(head, _) => Ok(head.document_ref),
-            crate::ledger::Issued::Voided(_) => Ok(document_ref),
-        }
+    act(services, principal, document_ref, |tx, book, _, now| {
+        let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
+        issue::remind(book, now)?;
+        books::write(tx, principal.organization, book, principal.actor, now)?;
+        Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
 
@@ -53,53 +46,20 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, adjustments or
 /// children, one that is itself an adjustment or a child, and one whose usage another issued document bills now.
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, account, document, now| {
-        let head = &document.head;
-        let Purpose::Regular(slot) = head.purpose else {
-            return Err(conflict("not_voidable", "an adjustment or a child can't be voided: change its usage instead"));
-        };
-        if !matches!(document.lifecycle, Lifecycle::Issued(_)) {
-            return Err(conflict("not_issued", "only an issued document can be voided"));
+    act(services, principal, document_ref, |tx, book, document, now| {
+        let organization = principal.organization;
+        let dependents = tx.documents_of_parent(organization, document.head.customer_id, document_ref)?;
+        let has_children = dependents.iter().any(|dependent| !dependent.lifecycle.is_void());
+        issue::require_voidable(document.head.purpose)?;
+        match document.lifecycle {
+            Lifecycle::Issued(issued) => issue::void(book, document_ref, &issued.content, has_children, now)?,
+            Lifecycle::Draft | Lifecycle::Uncollectible(_) | Lifecycle::Void(_) | Lifecycle::Discarded(_) => {
+                return Err(conflict("not_issued", "only an issued document can be voided"));
+            }
         }
-        if document.settlement.paid.minor() != 0 {
-            return Err(conflict("document_paid", "a document with payments can't be voided"));
-        }
-        let dependents = tx.documents_of_parent(account.organization, head.customer_id, document_ref)?;
-        let is_named = dependents.iter().any(|dependent| !matches!(dependent.lifecycle, Lifecycle::Void(_)));
-        if is_named || is_corrected(tx, account, &document)? {
-            return Err(conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
-        }
-        if !tx.void_issued(account.organization, head.customer_id, document_ref, now)? {
-            return Err(UseCaseError::InvariantViolation("a document that is held changed"));
-        }
-        remind(tx, account, &document, slot)?;
-        rehome_void(services, tx, account, &document)?;
+        books::write(tx, organization, book, principal.actor, now)?;
         Ok(document_ref)
     })
-}
-
-/// Whether a child or an adjustment bills anything that a document bills, whichever invoice it names: those of a usage
-/// debit name the period's.
-fn is_corrected(tx: &mut dyn Tx, account: &Account, document: &Document) -> UseCaseResult<bool> {
-    let Some(issued) = document.lifecycle.issued() else { return Ok(false) };
-    let keys: BTreeSet<LineKey> = issued.content.ledger_lines().iter().map(LedgerLine::key).collect();
-    let periods: BTreeSet<(ProductNo, Date)> = keys.iter().map(|key| (key.product_no, key.period_start)).collect();
-    let periods: Vec<(ProductNo, Date)> = periods.into_iter().collect();
-    let head = &document.head;
-    let documented = tx.documented(account.organization, head.customer_id, head.contract_ref, &periods)?;
-    Ok(documented.iter().any(|other| !other.is_regular && keys.contains(&other.line.key())))
-}
-
-/// The period is unbilled now: the billing run has to look at it again.
-fn remind(tx: &mut dyn Tx, account: &Account, document: &Document, slot: Slot) -> UseCaseResult<()> {
-    let head = &document.head;
-    for part in &head.parts {
-        if let Some(own) = account.product(part.product_no)?.period_at(head.period.start()) {
-            let due = account.due_at(&account.share_in(own, slot)?)?;
-            tx.bring_due_forward(account.organization, head.customer_id, head.contract_ref, due)?;
-        }
-    }
-    Ok(())
 }
 
 /// Records a payment.
@@ -113,7 +73,7 @@ pub fn record_payment(
     document_ref: DocumentRef,
     request: &PaymentRequest,
 ) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, account, document, now| {
+    act(services, principal, document_ref, |tx, book, document, now| {
         let state = document.state()?;
         let is_owed =
             matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid) && document.head.kind != DocumentKind::Credit;
@@ -123,7 +83,7 @@ pub fn record_payment(
         };
         let total = issued.content.total;
         let amount = paid_amount(&request.amount, document.settlement.amount_due(total)?)?;
-        let today = account.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+        let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
         let payment = Payment {
             payment_ref: PaymentRef::from_uuid(services.ids.new_id()),
             amount,
@@ -135,8 +95,8 @@ pub fn record_payment(
         let mut settlement = document.settlement;
         settlement.paid = settlement.paid.checked_add(amount)?;
         let settlement = settlement.dated(total, payment.paid_date)?;
-        tx.insert_payment(account.organization, document.head.customer_id, document_ref, &payment)?;
-        tx.settle_document(account.organization, document.head.customer_id, document_ref, &settlement)?;
+        tx.insert_payment(principal.organization, document.head.customer_id, document_ref, &payment)?;
+        tx.settle_document(principal.organization, document.head.customer_id, document_ref, &settlement)?;
         Ok(document_ref)
     })
 }
@@ -161,22 +121,19 @@ fn act(
     services: &Services,
     principal: &Principal,
     document_ref: DocumentRef,
-    mut action: impl FnMut(&mut dyn Tx, &Account, Document, Timestamp) -> UseCaseResult<DocumentRef>,
+    mut action: impl FnMut(&mut dyn Tx, &mut ContractBook, Document, Timestamp) -> UseCaseResult<DocumentRef>,
 ) -> UseCaseResult<DocumentView> {
     let now = services.now();
     let organization = principal.organization;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let (customer_id, contract_ref) = (found.head.customer_id, found.head.contract_ref);
-        tx.lock_contract(organization, customer_id, contract_ref, Lock::Exclusive)?;
-        let contract = tx.contract(organization, contract_ref)?;
-        let account =
-            Account::read(tx, organization, contract.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?)?;
+        let book = books::held(tx, organization, found.head.contract_ref)?;
+        let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
+        books::know(tx, organization, &mut book, &[document_ref])?;
         // Again, as it is now that nobody can change it.
-        let document = account.document(tx, document_ref)?;
-        let answered = action(tx, &account, document, now)?;
-        let document = account.document(tx, answered)?;
-        view_stored(tx, &account, document, now)
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let answered = action(tx, &mut book, document, now)?;
+        show_stored(tx, organization, &book, answered, now)
     })
 }
 

@@ -6,10 +6,14 @@ pub use act::{PaymentRequest, issue_document, record_payment, void_document};
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
-use billing_domain::document::linking::Share;
+use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, Lifecycle, Parties, Purpose, Settlement};
+use billing_domain::document::totals::{DocumentContent, total_up};
+use billing_domain::document::{
+    Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Parties, Purpose, Settlement,
+};
+use billing_domain::ledger::ContractBook;
+use billing_domain::ledger::view::Shown;
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -18,8 +22,8 @@ use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, OrganizationId
 use billing_domain::text::{Line, Prose};
 
 use crate::Services;
+use crate::books::{self, corrupt};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::ledger::{Account, Planned, corrupt};
 
 /// A document with everything the interface shows of it.
 #[derive(Clone, Debug)]
@@ -130,11 +134,12 @@ pub struct DocumentQuery {
 /// [`UseCaseError::Unknown`].
 pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let now = services.now();
+    let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(principal.organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let mut accounts = Vec::new();
-        let account = account_of(tx, principal.organization, &mut accounts, &document.head)?;
-        view_stored(tx, account, document, now)
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let mut books = Vec::new();
+        let book = book_of(tx, organization, &mut books, &document)?;
+        show_document(tx, organization, book, document, now)
     })
 }
 
@@ -158,118 +163,154 @@ pub fn list_documents(
             filter.customer_id = Some(customer.id);
         }
         let documents = tx.documents(organization, &filter, page)?;
-        let mut accounts = Vec::new();
+        let mut books = Vec::new();
         documents.try_map(|document| {
-            let account = account_of(tx, organization, &mut accounts, &document.head)?;
-            view_stored(tx, account, document, now)
+            let book = book_of(tx, organization, &mut books, &document)?;
+            show_document(tx, organization, book, document, now)
         })
     })
 }
 
-/// The account of a document's contract, read once for all of a contract's documents.
-fn account_of<'a>(
+/// The book of a document's contract, read once for all of a contract's documents. What is frozen needs the contract and
+/// its parties alone.
+fn book_of<'a>(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    accounts: &'a mut Vec<Account>,
-    head: &DocumentHead,
-) -> UseCaseResult<&'a Account> {
-    let known = accounts.iter().position(|account| account.contract.contract_ref == head.contract_ref);
+    books: &'a mut Vec<(bool, ContractBook)>,
+    document: &Document,
+) -> UseCaseResult<&'a ContractBook> {
+    let head = &document.head;
+    let needs_whole = document.is_draft();
+    let known = books.iter().position(|(_, book)| book.contract.contract_ref == head.contract_ref);
     let index = match known {
         Some(index) => index,
         None => {
             let contract = tx.contract(organization, head.contract_ref)?;
             let contract = contract.ok_or_else(|| corrupt("a document", &head.document_ref, "has no contract"))?;
-            accounts.push(Account::read(tx, organization, contract)?);
-            accounts.len() - 1
+            books.push((false, books::empty(tx, organization, contract)?));
+            books.len() - 1
         }
     };
-    Ok(&accounts[index])
+    if needs_whole && !books[index].0 {
+        books[index] = (true, books::whole(tx, organization, books[index].1.clone())?);
+    }
+    Ok(&books[index].1)
+}
+
+/// Shows a document of a preview: as it is stored, or as it would be opened.
+pub(crate) fn show(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    shown: Shown,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
+    let Shown { document, is_opened, content } = shown;
+    match content {
+        Some(content) if !is_opened => draft_view(book, document.head, document.settlement, None, DocumentState::Draft, content),
+        Some(_) | None => show_stored(tx, organization, book, document.head.document_ref, now),
+    }
+}
+
+/// Shows a stored document by its reference.
+pub(crate) fn show_stored(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    document_ref: DocumentRef,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
+    let document = tx.document(organization, document_ref)?;
+    let document = document.ok_or_else(|| corrupt("a document", &document_ref, "is not there"))?;
+    show_document(tx, organization, book, document, now)
 }
 
 /// Shows a stored document: a draft as it is rated now, an issued one as it was issued.
-pub(crate) fn view_stored(tx: &mut dyn Tx, account: &Account, document: Document, now: Timestamp) -> UseCaseResult<DocumentView> {
+pub(crate) fn show_document(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    document: Document,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
     let state = document.state()?;
-    let Document { head, lifecycle, settlement } = document;
-    let opened = Opened {
-        document_ref: head.document_ref,
-        number: head.number.clone(),
-        number_in_contract: head.number_in_contract,
-        replaces: head.replaces,
-        parent: parent_of(tx, account.organization, &head)?,
-        related: related_to(tx, account, &head)?,
-        created_at: head.created_at,
-    };
-    let (content, parties, po_number, note, issued) = match lifecycle {
-        Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(Some(issued)) => {
-            let today = account.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
-            let unpaid = matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid);
-            // A credit is nobody's debt.
-            let overdue = unpaid && head.kind != DocumentKind::Credit && today > issued.due_date;
-            let dates = IssueDates { issue_date: issued.issue_date, due_date: issued.due_date, overdue };
-            (issued.content, issued.parties, issued.po_number, issued.note, Some(dates))
+    let Document { head, lifecycle, settlement, .. } = document;
+    let opened = Some(opened(tx, organization, &head)?);
+    let issued = match lifecycle {
+        Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
+        Lifecycle::Draft => {
+            let content = book.draft_content(head.document_ref)?;
+            return draft_view(book, head, settlement, opened, state, content);
         }
-        Lifecycle::Draft | Lifecycle::Void(None) => {
-            let content = account.draft_content(tx, &head)?;
-            (content, account.parties(&head.entity_ref)?, account.contract.po_number.clone(), account.note_of(&head)?, None)
+        Lifecycle::Discarded(content) => {
+            let content = match content {
+                Some(content) => *content,
+                // What drafts said that were put out of force by early releases isn't known any more.
+                None => DraftContent {
+                    parties: Parties::of(&book.customer, book.entity(&head.entity_ref)?),
+                    po_number: None,
+                    note: None,
+                    content: total_up(head.currency, head.kind, Vec::new(), &FamilySums::default())?,
+                },
+            };
+            return draft_view(book, head, settlement, opened, state, content);
         }
     };
+    let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
+    let unpaid = matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid);
+    // A credit is nobody's debt.
+    let overdue = unpaid && head.kind != DocumentKind::Credit && today > issued.due_date;
+    let dates = IssueDates { issue_date: issued.issue_date, due_date: issued.due_date, overdue };
+    let said = DraftContent { parties: issued.parties, po_number: issued.po_number, note: issued.note, content: issued.content };
+    Ok(DocumentView { issued: Some(dates), ..draft_view(book, head, settlement, opened, state, said)? })
+}
+
+fn draft_view(
+    book: &ContractBook,
+    head: DocumentHead,
+    settlement: Settlement,
+    opened: Option<Opened>,
+    state: DocumentState,
+    said: DraftContent,
+) -> UseCaseResult<DocumentView> {
     Ok(DocumentView {
-        opened: Some(opened),
+        opened,
         kind: head.kind,
         state,
         purpose: head.purpose,
         contract_ref: head.contract_ref,
-        contract_number: account.contract.number_text(),
-        parties,
+        contract_number: book.contract.number_text(),
+        parties: said.parties,
         currency: head.currency,
         net_terms: head.net_terms,
         payment: head.payment,
         period: head.period,
         is_partial_period: head.is_partial_period,
-        issued,
-        amount_due: settlement.amount_due(content.total)?,
-        content,
-        settlement,
-        po_number,
-        note,
-    })
-}
-
-/// Shows a document that isn't opened yet, as it would be opened.
-pub(crate) fn view_planned(tx: &mut dyn Tx, account: &Account, planned: &Planned<'_>) -> UseCaseResult<DocumentView> {
-    let (first, terms) = &planned.shares[0];
-    let content = account.preview(tx, planned)?;
-    let settlement = Settlement::none(terms.currency);
-    let shares: Vec<Share<'_>> = planned.shares.iter().map(|(share, _)| *share).collect();
-    Ok(DocumentView {
-        opened: None,
-        kind: first.slot.kind(),
-        state: DocumentState::Draft,
-        purpose: Purpose::Regular(first.slot),
-        contract_ref: account.contract.contract_ref,
-        contract_number: account.contract.number_text(),
-        parties: account.parties(&terms.entity_ref)?,
-        currency: terms.currency,
-        net_terms: terms.net_terms,
-        payment: terms.payment.clone(),
-        period: first.own.period.span(),
-        is_partial_period: first.own.period.is_partial(),
         issued: None,
-        amount_due: settlement.amount_due(content.total)?,
-        content,
+        amount_due: settlement.amount_due(said.content.total)?,
+        content: said.content,
         settlement,
-        po_number: account.contract.po_number.clone(),
-        note: Account::note(&shares),
+        po_number: said.po_number,
+        note: said.note,
     })
 }
 
-fn parent_of(tx: &mut dyn Tx, organization: OrganizationId, head: &DocumentHead) -> UseCaseResult<Option<Related>> {
-    let Some(parent) = head.parent else { return Ok(None) };
-    let parent = tx.document(organization, parent)?.ok_or_else(|| corrupt("a document", &parent, "is not there"))?;
-    Related::of(parent).map(Some)
-}
-
-fn related_to(tx: &mut dyn Tx, account: &Account, head: &DocumentHead) -> UseCaseResult<Vec<Related>> {
-    let related = tx.documents_of_parent(account.organization, head.customer_id, head.document_ref)?;
-    related.into_iter().map(Related::of).collect()
+fn opened(tx: &mut dyn Tx, organization: OrganizationId, head: &DocumentHead) -> UseCaseResult<Opened> {
+    let parent = match head.parent {
+        None => None,
+        Some(parent) => {
+            let found = tx.document(organization, parent)?;
+            Some(Related::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
+        }
+    };
+    let related = tx.documents_of_parent(organization, head.customer_id, head.document_ref)?;
+    Ok(Opened {
+        document_ref: head.document_ref,
+        number: head.number.clone(),
+        number_in_contract: head.number_in_contract,
+        replaces: head.replaces,
+        parent,
+        related: related.into_iter().map(Related::of).collect::<UseCaseResult<_>>()?,
+        created_at: head.created_at,
+    })
 }

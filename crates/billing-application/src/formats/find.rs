@@ -22,7 +22,8 @@ pub enum NamedFormat {
 pub(crate) fn find_format(tx: &mut dyn Tx, organization: OrganizationId, named: &NamedFormat) -> UseCaseResult<UsageFormat> {
     let (field, found) = match named {
         NamedFormat::Ref(format_ref) => ("format_ref", newest_of(tx, organization, format_ref)?),
-        NamedFormat::Name(name) => ("format_name", newest_called(tx, organization, name)?),
+        NamedFormat::Name(name) if UsageFormat::built_in().name == *name => ("format_name", Some(UsageFormat::built_in())),
+        NamedFormat::Name(name) => ("format_name", tx.format_by_name(organization, name)?.map(|stored| stored.format)),
     };
     let unknown = || Violations::one(&[field], "unknown_format", format!("must be the {field} of an existing usage format"));
     Ok(found.ok_or_else(unknown)?)
@@ -38,12 +39,4 @@ pub(crate) fn newest_of(
         return Ok(Some(UsageFormat::built_in()));
     }
     Ok(tx.format(organization, format_ref)?.map(|stored| stored.format))
-}
-
-fn newest_called(tx: &mut dyn Tx, organization: OrganizationId, name: &Line) -> UseCaseResult<Option<UsageFormat>> {
-    let built_in = UsageFormat::built_in();
-    if built_in.name == *name {
-        return Ok(Some(built_in));
-    }
-    Ok(tx.format_by_name(organization, name)?.map(|stored| stored.format))
 }

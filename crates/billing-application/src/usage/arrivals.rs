@@ -11,9 +11,8 @@ use billing_domain::refs::CustomerId;
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::place::refuse_future;
 use super::record::NewUsageEvent;
-use super::slice::{Progress, Slice};
+use super::slice::{Progress, Slice, refuse_future};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::TWIN_WAIT;
 

@@ -2,24 +2,27 @@
 //! (billing rules 5).
 
 use billing_domain::access::Principal;
-use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::UsageProduct;
+use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
-use billing_domain::matching::{EventFacts, check_validations};
+use billing_domain::ledger::{ContractBook, issue, post};
+use billing_domain::matching::{EventFacts, check_validations, match_event};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ContractRef, EventRef};
-use billing_domain::usage::{FormattedSource, Placement, ReportData, UsageEvent, UsageKey, UsageTotal, Validations};
+use billing_domain::refs::{EventRef, OrganizationId};
+use billing_domain::usage::{
+    CountedEvent, FormattedSource, Placement, ReportData, UsageEvent, UsageKey, UsageTotal, Validations,
+};
 use billing_domain::violation::Violations;
 
-use super::place::{MAX_HOLD_ATTEMPTS, matching_account, place, refuse_future};
 use super::read::{EventView, view_event};
 use super::record::{NamedCustomer, NamedUsageProduct};
+use super::slice::{MAX_HOLD_ATTEMPTS, asks_more, refuse_future};
 use crate::Services;
+use crate::books::{self, corrupt, entities_of, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::ledger::{Account, Change, corrupt, settle};
 
 /// What of an event is to change; the rest is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,12 +74,12 @@ pub fn update_event(
 ) -> UseCaseResult<EventView> {
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
-        let (present, accounts) = hold_event(tx, principal, event_ref, Some((update, now)))?;
-        let revised = update.applied_to(&present);
-        if revised == present {
-            return view_event(tx, principal.organization, present);
+        let held = hold_event(tx, principal, event_ref, Some((update, now)))?;
+        let revised = update.applied_to(&held.event);
+        if revised == held.event {
+            return view_event(tx, principal.organization, revised);
         }
-        let revised = revise(services, tx, principal, &present, revised, &accounts, now)?;
+        let revised = revise(services, tx, principal, held, revised, now)?;
         view_event(tx, principal.organization, revised)
     })
 }
@@ -103,7 +106,9 @@ fn refuse_other_names(
         None => ("usage_product_ref", true),
         Some(NamedUsageProduct::Ref(given)) => ("usage_product_ref", *given == event.usage_product_ref),
         Some(NamedUsageProduct::Name(given)) => {
-            let product = usage_product_of(tx, principal, event)?;
+            let refs = std::slice::from_ref(&event.usage_product_ref);
+            let product = tx.usage_products_by_refs(principal.organization, refs)?.into_iter().next();
+            let product = product.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))?;
             ("usage_product_name", *given == product.profile.name)
         }
     };
@@ -120,17 +125,27 @@ fn refuse_other_names(
 pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
-        let (present, accounts) = hold_event(tx, principal, event_ref, None)?;
-        let revised = UsageEvent { deleted: true, ..present.clone() };
-        revise(services, tx, principal, &present, revised, &accounts, now)?;
+        let held = hold_event(tx, principal, event_ref, None)?;
+        let revised = UsageEvent { deleted: true, ..held.event.clone() };
+        revise(services, tx, principal, held, revised, now)?;
         Ok(())
     })
 }
 
-/// The contract an event counts in, and the one it goes to where its timestamp moves it.
-struct Accounts {
-    present: Account,
-    moved_to: Option<Account>,
+/// An event, with the contract it counts in, and the one it goes to where its timestamp moves it.
+struct Held {
+    event: UsageEvent,
+    present: ContractBook,
+    /// The period it goes to, and the contract where that is another one.
+    moved: Option<Moved>,
+}
+
+/// Where a changed timestamp puts an event.
+struct Moved {
+    book: Option<ContractBook>,
+    key: UsageKey,
+    service_period: Period,
+    service_date: Date,
 }
 
 /// Reads an event with its contracts held exclusively, in the order of their references. What is wrong with an
@@ -140,46 +155,89 @@ fn hold_event(
     principal: &Principal,
     event_ref: EventRef,
     update: Option<(&EventUpdate, Timestamp)>,
-) -> UseCaseResult<(UsageEvent, Accounts)> {
+) -> UseCaseResult<Held> {
+    let organization = principal.organization;
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let event = live_event(tx, principal, event_ref)?;
-        let customer = customer_of(tx, principal, &event)?;
-        let mut moved = None;
+        let customer = tx.customers_by_ids(organization, &[event.customer_id])?.into_iter().next();
+        let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
+        let mut revised = None;
         if let Some((update, now)) = update {
             refuse_other_names(tx, principal, update, &event, &customer)?;
-            moved = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
-            refuse_future(moved.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
+            revised = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
+            refuse_future(revised.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
         }
-        let contract = tx.contract(principal.organization, event.placement.contract_ref)?;
-        let contract = contract.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
-        let present = Account::of(tx, principal.organization, contract, customer.clone())?;
-        let moved_to = match &moved {
+        let target = match &revised {
             None => None,
-            Some(revised) => Some(matching_account(tx, principal.organization, &customer, facts_of(revised))?),
+            Some(revised) => Some(target_of(tx, organization, &customer, revised)?),
         };
-        let accounts = Accounts { present, moved_to };
-        if accounts.hold(tx)? && live_event(tx, principal, event_ref)? == event {
-            return Ok((event, accounts));
+        let mut wanted = vec![event.placement.contract_ref];
+        wanted.extend(target.iter().map(|(contract, _)| contract.contract_ref));
+        wanted.sort();
+        wanted.dedup();
+        for contract_ref in &wanted {
+            tx.lock_contract(organization, event.customer_id, *contract_ref, Lock::Exclusive)?;
         }
+        // Again, as things are now that nobody can change them.
+        let contract = tx.contract(organization, event.placement.contract_ref)?;
+        let contract = contract.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
+        let is_same = live_event(tx, principal, event_ref)? == event
+            && match (&target, &revised) {
+                (Some(target), Some(revised)) => target_of(tx, organization, &customer, revised)? == *target,
+                _ => true,
+            };
+        if !is_same {
+            continue;
+        }
+        let entities = entities_of(tx, organization, [&contract])?;
+        let present = ContractBook::new(contract, customer.clone(), entities);
+        let mut present = books::whole(tx, organization, present)?;
+        books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
+        let moved = match target {
+            None => None,
+            Some((contract, moved)) => {
+                let mut moved = moved;
+                if contract.contract_ref != event.placement.contract_ref {
+                    let entities = entities_of(tx, organization, [&contract])?;
+                    let book = ContractBook::new(contract, customer, entities);
+                    moved.book = Some(books::whole(tx, organization, book)?);
+                }
+                Some(moved)
+            }
+        };
+        return Ok(Held { event, present, moved });
     }
     Err(StoreError::Contended.into())
 }
 
-impl Accounts {
-    /// Holds both contracts; `false` when one has changed since it was read.
-    fn hold(&self, tx: &mut dyn Tx) -> UseCaseResult<bool> {
-        let mut wanted: Vec<(ContractRef, &Account)> = [Some(&self.present), self.moved_to.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(|account| (account.contract.contract_ref, account))
-            .collect();
-        wanted.sort_by_key(|(contract_ref, _)| *contract_ref);
-        let mut unchanged = true;
-        for (contract_ref, account) in wanted {
-            let version = tx.lock_contract(account.organization, account.contract.customer_id, contract_ref, Lock::Exclusive)?;
-            unchanged &= version == Some(account.contract.version);
-        }
-        Ok(unchanged)
+/// The contract and period that an event with another timestamp lands in.
+fn target_of(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer: &Customer,
+    revised: &UsageEvent,
+) -> UseCaseResult<(Contract, Moved)> {
+    let contracts = tx.contracts_metering(organization, customer.id, &revised.usage_product_ref)?;
+    let entities = entities_of(tx, organization, &contracts)?;
+    let facts = EventFacts {
+        usage_product_ref: &revised.usage_product_ref,
+        occurred_at: revised.occurred_at,
+        validations: revised.validations.as_ref(),
+    };
+    let found = match_event(facts, &contracts, &entities)?;
+    let moved = Moved {
+        book: None,
+        key: usage_key(found.contract.contract_ref, &found.period, &revised.usage_product_ref),
+        service_period: found.period.days(),
+        service_date: found.service_date,
+    };
+    Ok((found.contract.clone(), moved))
+}
+
+impl PartialEq for Moved {
+    /// Before anything of a book is read.
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.service_date == other.service_date && self.service_period == other.service_period
     }
 }
 
@@ -188,109 +246,112 @@ pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: Even
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(Thing::Event))
 }
 
-fn customer_of(tx: &mut dyn Tx, principal: &Principal, event: &UsageEvent) -> UseCaseResult<Customer> {
-    let customer = tx.customers_by_ids(principal.organization, &[event.customer_id])?.into_iter().next();
-    customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))
-}
-
-fn usage_product_of(tx: &mut dyn Tx, principal: &Principal, event: &UsageEvent) -> UseCaseResult<UsageProduct> {
-    let refs = std::slice::from_ref(&event.usage_product_ref);
-    let product = tx.usage_products_by_refs(principal.organization, refs)?.into_iter().next();
-    product.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))
-}
-
-fn facts_of(event: &UsageEvent) -> EventFacts<'_> {
-    EventFacts {
-        usage_product_ref: &event.usage_product_ref,
-        occurred_at: event.occurred_at,
-        validations: event.validations.as_ref(),
-    }
-}
-
-/// Takes the present revision out of its total and puts the revised one in, each settled on its document, and
-/// stores the next revision.
+/// Takes the present revision out of its total and puts the revised one in, each on its document, and stores the next
+/// revision.
 fn revise(
     services: &Services,
     tx: &mut dyn Tx,
     principal: &Principal,
-    present: &UsageEvent,
+    held: Held,
     revised: UsageEvent,
-    accounts: &Accounts,
     now: Timestamp,
 ) -> UseCaseResult<UsageEvent> {
-    let from = &accounts.present;
+    let Held { event: present, present: mut book, moved } = held;
+    let organization = principal.organization;
     let old_key = present.usage_key();
-    let target = match &accounts.moved_to {
-        None => None,
-        Some(account) => {
-            let (period, _) = place(account, facts_of(&revised))?;
-            let key = usage_key(account.contract.contract_ref, &period, &present.usage_product_ref);
-            (key != old_key).then_some((account, period, key))
-        }
-    };
-    let placement = match target {
+    let ids = &mut supplies(services);
+    let (mut placement, mut service_date) = (present.placement, present.service_date);
+    let mut other: Option<ContractBook> = None;
+    let moves = moved.filter(|moved| {
+        // Within its period an event takes its new date with it.
+        service_date = moved.service_date;
+        moved.key != old_key
+    });
+    match moves {
         None => {
-            let document_ref = change_in_place(services, tx, from, present, &revised, &old_key, now)?;
-            Placement { document_ref, ..present.placement }
-        }
-        Some((account, period, key)) => {
-            let keys = [old_key.clone(), key.clone()];
-            tx.lock_usage(from.organization, present.customer_id, &keys)?;
-            let gone = UsageEvent { deleted: true, ..present.clone() };
-            change_in_place(services, tx, from, present, &gone, &old_key, now)?;
-            let before = locked_total(tx, account, present, &key)?;
-            let after = before.plus(revised.occurred_at, revised.event_ref, revised.quantity)?;
-            let change = Change { period, usage_product_ref: &present.usage_product_ref, before, after, standing: None };
-            let head = settle(services, tx, account, change, now)?;
-            tx.put_usage(account.organization, present.customer_id, &[(key, after)])?;
-            Placement {
-                contract_ref: account.contract.contract_ref,
-                product_no: period.product_no,
-                service_period: period.period.span(),
-                document_ref: head.document_ref,
+            let total = lock_totals(tx, organization, &mut book, std::slice::from_ref(&old_key))?;
+            let without = without(tx, organization, &book, &present, &old_key, total[0])?;
+            let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
+            if let (Some(validations), Some(period)) =
+                (revised.validations.as_ref().filter(|_| after.is_some()), period_of(&book, &old_key))
+            {
+                check_validations(validations, period.terms)?;
             }
+            placement.document_ref = post::change(&mut book, &old_key, without, after, placement.document_ref, now, ids)?;
         }
+        Some(moved) => {
+            let keys = [old_key.clone(), moved.key.clone()];
+            tx.lock_usage(organization, present.customer_id, &keys)?;
+            let total = lock_totals(tx, organization, &mut book, std::slice::from_ref(&old_key))?;
+            let without = without(tx, organization, &book, &present, &old_key, total[0])?;
+            post::change(&mut book, &old_key, without, None, placement.document_ref, now, ids)?;
+            other = moved.book;
+            let target = other.as_mut().unwrap_or(&mut book);
+            lock_totals(tx, organization, target, std::slice::from_ref(&moved.key))?;
+            let counted = CountedEvent { service_date, ..revised.counted() };
+            let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
+            placement = Placement {
+                contract_ref: moved.key.contract_ref,
+                product_no: no,
+                service_period: moved.service_period,
+                document_ref: post::add(target, no, product, &[counted], now, ids)?,
+            };
+        }
+    }
+    let mut decided: Vec<&mut ContractBook> =
+        std::iter::once(&mut book).chain(&mut other).filter(|book| !book.entries().is_empty()).collect();
+    for book in &mut decided {
+        issue::remind(book, now)?;
+    }
+    books::write_all(tx, organization, decided, principal.actor, now)?;
+    let next = UsageEvent {
+        placement,
+        service_date,
+        revision: present.revision + 1,
+        revised_at: now,
+        revised_by: principal.actor,
+        ..revised
     };
-    let next = UsageEvent { placement, revision: present.revision + 1, revised_at: now, revised_by: principal.actor, ..revised };
-    tx.revise_event(from.organization, present, &next)?;
+    tx.revise_event(organization, &present, &next)?;
     Ok(next)
 }
 
-/// Changes an event within its service period, and answers the document the change stands on.
-fn change_in_place(
-    services: &Services,
+/// Holds running totals of a contract, puts them in its book, and answers them in the order of the keys.
+fn lock_totals(
     tx: &mut dyn Tx,
-    account: &Account,
-    present: &UsageEvent,
-    revised: &UsageEvent,
-    key: &UsageKey,
-    now: Timestamp,
-) -> UseCaseResult<billing_domain::refs::DocumentRef> {
-    let product = account.product(key.product_no)?;
-    let period = product.period_at(key.period_start);
-    let period = period.ok_or_else(|| corrupt("an event", &present.event_ref, "has no period"))?;
-    if let Some(validations) = &revised.validations
-        && !revised.deleted
-    {
-        check_validations(validations, period.terms)?;
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    keys: &[UsageKey],
+) -> UseCaseResult<Vec<UsageTotal>> {
+    let mut totals = Vec::with_capacity(keys.len());
+    for (key, total) in tx.lock_usage(organization, book.contract.customer_id, keys)? {
+        let total = if asks_more(book, &key, &total) {
+            tx.recount_usage(organization, book.contract.customer_id, &key, None)?
+        } else {
+            total
+        };
+        book.put_usage(key, total);
+        totals.push(total);
     }
-    let before = locked_total(tx, account, present, key)?;
-    let without = match before.minus(present.event_ref, present.quantity)? {
-        Some(total) => total,
-        None => tx.recount_usage(account.organization, present.customer_id, key, Some(present.event_ref))?,
-    };
-    let after = if revised.deleted { without } else { without.plus(revised.occurred_at, revised.event_ref, revised.quantity)? };
-    let standing = present.placement.document_ref;
-    if after == before {
-        return Ok(standing);
-    }
-    let change = Change { period, usage_product_ref: &present.usage_product_ref, before, after, standing: Some(standing) };
-    let head = settle(services, tx, account, change, now)?;
-    tx.put_usage(account.organization, present.customer_id, &[(key.clone(), after)])?;
-    Ok(head.document_ref)
+    Ok(totals)
 }
 
-fn locked_total(tx: &mut dyn Tx, account: &Account, event: &UsageEvent, key: &UsageKey) -> UseCaseResult<UsageTotal> {
-    let totals = tx.lock_usage(account.organization, event.customer_id, std::slice::from_ref(key))?;
-    totals.first().map(|(_, total)| *total).ok_or_else(|| corrupt("a running total", &key.usage_product_ref, "is not there"))
+/// A total without an event, counted again where what its line items ask for isn't known any more.
+fn without(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    event: &UsageEvent,
+    key: &UsageKey,
+    total: UsageTotal,
+) -> UseCaseResult<UsageTotal> {
+    let without = total.minus(event.event_ref, event.quantity)?;
+    if asks_more(book, key, &without) {
+        return Ok(tx.recount_usage(organization, event.customer_id, key, Some(event.event_ref))?);
+    }
+    Ok(without)
+}
+
+fn period_of<'b>(book: &'b ContractBook, key: &UsageKey) -> Option<ProductPeriod<'b>> {
+    book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start))
 }

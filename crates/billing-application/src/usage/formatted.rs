@@ -12,9 +12,9 @@ use super::change::{EventUpdate, live_event, update_event};
 use super::read::EventView;
 use super::record::{NewUsageEvent, TakenUsage, record_event};
 use crate::Services;
+use crate::books::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
-use crate::ledger::corrupt;
 
 /// A free-form event to take.
 #[derive(Clone, Debug)]

@@ -3,10 +3,8 @@
 mod arrivals;
 mod change;
 mod formatted;
-mod landing;
 mod list;
 mod names;
-mod place;
 mod read;
 mod record;
 mod report;

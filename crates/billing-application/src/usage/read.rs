@@ -6,7 +6,7 @@ use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
-use billing_domain::document::{Document, DocumentState, Lifecycle, Purpose};
+use billing_domain::document::{Document, DocumentState, Purpose};
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
@@ -14,8 +14,8 @@ use billing_domain::text::Line;
 use billing_domain::usage::UsageEvent;
 
 use crate::Services;
+use crate::books::corrupt;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::ledger::corrupt;
 
 /// An event with the names a person reads.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl Around {
                 && earlier.placement.product_no == event.placement.product_no;
             let carrier = self.document(earlier.placement.document_ref)?;
             // What stood on a void document another one has taken over.
-            if same_period && !matches!(carrier.lifecycle, Lifecycle::Void(_)) {
+            if same_period && !carrier.lifecycle.is_void() {
                 carriers.push(carrier.head.number.clone());
             }
         }
@@ -195,15 +195,6 @@ impl Around {
 }
 
 /// The period's invoice above a document of an event due upon usage.
-pub(super) fn period_invoice(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    of: &Document,
-) -> UseCaseResult<Option<(DocumentRef, DocumentNumber)>> {
-    let above = parent_to_show(of).into_iter().collect();
-    invoice_above(&documents_and_above(tx, organization, above)?, of)
-}
-
 fn invoice_above(
     documents: &HashMap<DocumentRef, Document>,
     of: &Document,

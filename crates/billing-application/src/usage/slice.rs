@@ -1,32 +1,46 @@
 //! A slice of events in one transaction: each is put on its document, or refused without a trace and without
 //! failing its neighbours (billing rules 3 and 4).
 //!
-//! What the events have in common is read, held and written once: customers and products, contracts, running totals.
-//! Contracts are held before totals and totals before numbers are given, contracts and totals in the order of their
-//! references, so that slices that meet wait for each other. Number series are held as documents are opened: two slices may
-//! meet there in a circle, and the store runs one of them again.
+//! What the events have in common is read, held and written once. Contracts are held before totals and totals before
+//! numbers are given, contracts, totals and series in the order of their references, so that slices that meet wait for
+//! each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Principal;
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumbers;
-use billing_domain::document::{DocumentHead, DocumentState};
-use billing_domain::matching::EventFacts;
+use billing_domain::document::totals::usage_key;
+use billing_domain::document::{DocumentState, Purpose, Standing};
+use billing_domain::ledger::{ContractBook, Extent, post};
+use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{StoreError, Tx, attempt};
-use billing_domain::refs::{ContractRef, CustomerId};
-use billing_domain::usage::{KeptEvent, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::ports::{Lock, StoreError, Tx};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
+use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::violation::Violations;
 
 use super::arrivals::Known;
-use super::landing::Landed;
 use super::names::Names;
-use super::place::{goes_on_a_draft, place};
-use super::read::{EventView, document, period_invoice};
+use super::read::EventView;
 use super::record::{NewUsageEvent, TakenUsage};
 use crate::Services;
+use crate::books::{self, corrupt, entities_of, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::ledger::{Account, Change, corrupt, settle};
+
+/// How often a contract or document may change between finding and holding it before the store is called
+/// contended.
+pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
+
+/// Refuses a timestamp too far ahead of the clock.
+pub(super) fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> UseCaseResult<()> {
+    if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
+        let detail = "must not be more than 5 minutes ahead of the server's clock";
+        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
+    }
+    Ok(())
+}
 
 /// Events on their way into one transaction.
 pub(super) struct Slice<'a> {
@@ -38,16 +52,26 @@ pub(super) struct Slice<'a> {
     pub(super) now: Timestamp,
 }
 
+/// An event whose place is known.
+struct Landed<'n> {
+    known: Known<'n>,
+    counted: CountedEvent,
+    key: UsageKey,
+    service_period: Period,
+}
+
 /// What has become of the events so far.
 pub(super) struct Progress<'n> {
     outcomes: Vec<Option<UseCaseResult<TakenUsage>>>,
     /// Repeats of an event of the same slice, with the index of that event.
     twins: Vec<(usize, usize)>,
-    totals: BTreeMap<UsageKey, UsageTotal>,
-    placed: Vec<(Landed<'n>, DocumentHead)>,
+    placed: Vec<(Landed<'n>, DocumentRef)>,
 }
 
-impl<'n> Progress<'n> {
+/// Contracts by reference, with what of their books the events need.
+type Books = BTreeMap<ContractRef, ContractBook>;
+
+impl Progress<'_> {
     /// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole slice.
     pub(super) fn refuse(&mut self, index: usize, error: UseCaseError) -> UseCaseResult<()> {
         if is_fatal(&error) {
@@ -66,17 +90,6 @@ impl<'n> Progress<'n> {
     pub(super) fn twin(&mut self, index: usize, first: usize) {
         self.twins.push((index, first));
     }
-
-    fn total(&self, key: &UsageKey) -> UseCaseResult<UsageTotal> {
-        self.totals.get(key).copied().ok_or_else(|| corrupt("a running total", &key.usage_product_ref, "is not there"))
-    }
-
-    fn put(&mut self, events: impl IntoIterator<Item = Landed<'n>>, head: &DocumentHead, total: UsageTotal) {
-        for landed in events {
-            self.totals.insert(landed.key.clone(), total);
-            self.placed.push((landed, head.clone()));
-        }
-    }
 }
 
 impl Slice<'_> {
@@ -87,59 +100,186 @@ impl Slice<'_> {
     pub(super) fn take(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
         self.hold_key(tx)?;
         let names = Names::read(tx, self.principal.organization, self.events)?;
-        let mut progress = Progress {
-            outcomes: self.events.iter().map(|_| None).collect(),
-            twins: Vec::new(),
-            totals: BTreeMap::new(),
-            placed: Vec::new(),
-        };
+        let mut progress =
+            Progress { outcomes: self.events.iter().map(|_| None).collect(), twins: Vec::new(), placed: Vec::new() };
         let known = self.fresh(tx, &names, &mut progress)?;
-        let (accounts, landed) = self.hold(tx, &known, &mut progress)?;
-        self.lock_totals(tx, &landed, &mut progress)?;
-        for (contract_ref, group) in grouped(landed) {
-            let account = accounts.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-            self.settle_group(tx, account, group, &mut progress)?;
+        let (mut books, landed) = self.hold(tx, &known, &mut progress)?;
+        self.lock_totals(tx, &landed, &mut books)?;
+        for group in grouped(landed) {
+            let contract_ref = group[0].key.contract_ref;
+            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
+            self.post_group(book, group, &mut progress)?;
         }
-        self.store(tx, progress)
+        let mut decided: Vec<&mut ContractBook> = books.values_mut().filter(|book| !book.entries().is_empty()).collect();
+        for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
+            billing_domain::ledger::issue::remind(book, self.now)?;
+        }
+        books::write_all(tx, self.principal.organization, decided, self.principal.actor, self.now)?;
+        self.store(tx, &books, progress)
     }
 
-    pub(super) fn facts<'f>(&'f self, known: &Known<'f>) -> EventFacts<'f> {
-        let event = &self.events[known.index];
-        EventFacts {
-            usage_product_ref: &known.product.usage_product_ref,
-            occurred_at: event.occurred_at,
-            validations: event.validations.as_ref(),
+    /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
+    /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
+    fn hold<'n>(
+        &self,
+        tx: &mut dyn Tx,
+        known: &[Known<'n>],
+        progress: &mut Progress<'_>,
+    ) -> UseCaseResult<(Books, Vec<Landed<'n>>)> {
+        let organization = self.principal.organization;
+        let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
+        for _ in 0..MAX_HOLD_ATTEMPTS {
+            let (contracts, landed, refused) = self.land(tx, known)?;
+            for (contract_ref, book) in &contracts {
+                if !exclusive.contains(contract_ref) && !self.goes_on_drafts(tx, book, &landed)?.1 {
+                    exclusive.insert(*contract_ref);
+                }
+            }
+            let mut unchanged = true;
+            for (contract_ref, book) in &contracts {
+                let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
+                let version = tx.lock_contract(organization, book.contract.customer_id, *contract_ref, lock)?;
+                unchanged &= version == Some(book.contract.version);
+            }
+            if !unchanged {
+                continue;
+            }
+            // Read now that nobody can change it: a contract may have been edited, a document issued.
+            let mut books = Books::new();
+            let mut still_fits = true;
+            for (contract_ref, book) in contracts {
+                let book = if exclusive.contains(&contract_ref) {
+                    books::whole(tx, organization, book)?
+                } else {
+                    let (book, fits) = self.goes_on_drafts(tx, &book, &landed)?;
+                    still_fits &= fits;
+                    book
+                };
+                books.insert(contract_ref, book);
+            }
+            if still_fits {
+                for (index, refusal) in refused {
+                    progress.refuse(index, refusal)?;
+                }
+                return Ok((books, landed));
+            }
         }
+        Err(StoreError::Contended.into())
     }
 
-    fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], progress: &mut Progress<'_>) -> Result<(), StoreError> {
+    /// Where the events land, as things are.
+    #[allow(clippy::type_complexity, reason = "read in one place")]
+    fn land<'n>(
+        &self,
+        tx: &mut dyn Tx,
+        known: &[Known<'n>],
+    ) -> UseCaseResult<(Books, Vec<Landed<'n>>, Vec<(usize, UseCaseError)>)> {
+        let organization = self.principal.organization;
+        let mut candidates: BTreeMap<(CustomerId, &UsageProductRef), Vec<Contract>> = BTreeMap::new();
+        for Known { customer, product, .. } in known {
+            let pair = (customer.id, &product.usage_product_ref);
+            if let std::collections::btree_map::Entry::Vacant(place) = candidates.entry(pair) {
+                place.insert(tx.contracts_metering(organization, customer.id, pair.1)?);
+            }
+        }
+        let entities = entities_of(tx, organization, candidates.values().flatten())?;
+        let (mut contracts, mut landed, mut refused) = (Books::new(), Vec::with_capacity(known.len()), Vec::new());
+        for known in known {
+            let Known { customer, product, .. } = *known;
+            let event = &self.events[known.index];
+            let facts = EventFacts {
+                usage_product_ref: &product.usage_product_ref,
+                occurred_at: event.occurred_at,
+                validations: event.validations.as_ref(),
+            };
+            let of_pair = candidates.get(&(customer.id, &product.usage_product_ref)).map_or(&[][..], Vec::as_slice);
+            match match_event(facts, of_pair, &entities) {
+                Ok(found) => {
+                    let contract_ref = found.contract.contract_ref;
+                    // In the order of arrival: of two at one instant, the later has the greater reference.
+                    let counted = CountedEvent {
+                        event_ref: EventRef::from_uuid(self.services.ids.new_id()),
+                        occurred_at: event.occurred_at,
+                        service_date: found.service_date,
+                        quantity: event.quantity,
+                    };
+                    let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
+                    landed.push(Landed { known: *known, counted, key, service_period: found.period.days() });
+                    contracts.entry(contract_ref).or_insert_with(|| {
+                        let bills = |entity_ref| found.contract.entity_refs().any(|named| named == entity_ref);
+                        let entities = entities.iter().filter(|entity| bills(&entity.entity_ref)).cloned().collect();
+                        ContractBook::new(found.contract.clone(), customer.clone(), entities)
+                    });
+                }
+                Err(refusal) => refused.push((known.index, refusal.into())),
+            }
+        }
+        Ok((contracts, landed, refused))
+    }
+
+    /// The book with the drafts that carry the usage of a contract's events, and whether all of them go on one.
+    fn goes_on_drafts(&self, tx: &mut dyn Tx, book: &ContractBook, landed: &[Landed<'_>]) -> UseCaseResult<(ContractBook, bool)> {
+        let contract = std::sync::Arc::clone(&book.contract);
+        let of_contract = landed.iter().filter(|landed| landed.key.contract_ref == contract.contract_ref);
+        let places: BTreeSet<(ProductNo, Date)> =
+            of_contract.map(|landed| (landed.key.product_no, landed.key.period_start)).collect();
+        let mut periods = Vec::with_capacity(places.len());
+        for (product_no, start) in places {
+            let period = contract.product(product_no).and_then(|product| product.period_from(start));
+            periods.push(period.ok_or_else(|| corrupt("a contract", &contract.contract_ref, "has no such period"))?);
+        }
+        let book = books::drafts(tx, self.principal.organization, book.clone(), &periods)?;
+        let mut fits = true;
+        for period in &periods {
+            fits &= post::goes_on_a_draft(&book, period)?;
+        }
+        Ok((book, fits))
+    }
+
+    /// Holds the running totals of the events, and reads what else the lines of their periods are made of.
+    fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], books: &mut Books) -> UseCaseResult<()> {
         let mut keys: BTreeMap<CustomerId, BTreeSet<UsageKey>> = BTreeMap::new();
         for landed in landed {
             keys.entry(landed.known.customer.id).or_default().insert(landed.key.clone());
         }
         for (customer_id, keys) in keys {
             let keys = Vec::from_iter(keys);
-            progress.totals.extend(tx.lock_usage(self.principal.organization, customer_id, &keys)?);
+            for (key, total) in tx.lock_usage(self.principal.organization, customer_id, &keys)? {
+                if let Some(book) = books.get_mut(&key.contract_ref) {
+                    let total = self.told(tx, book, &key, total)?;
+                    book.put_usage(key, total);
+                }
+            }
         }
         Ok(())
     }
 
+    /// A total that tells what its line items ask for, counted again where it doesn't.
+    fn told(&self, tx: &mut dyn Tx, book: &ContractBook, key: &UsageKey, total: UsageTotal) -> UseCaseResult<UsageTotal> {
+        if asks_more(book, key, &total) {
+            return Ok(tx.recount_usage(self.principal.organization, book.contract.customer_id, key, None)?);
+        }
+        Ok(total)
+    }
+
     /// Puts events of one running total on documents: together where they only add to the usage of a draft, which
     /// costs the same for any number of them; else one after the other.
-    fn settle_group<'n>(
-        &self,
-        tx: &mut dyn Tx,
-        account: &Account,
-        group: Vec<Landed<'n>>,
-        progress: &mut Progress<'n>,
-    ) -> UseCaseResult<()> {
+    fn post_group<'n>(&self, book: &mut ContractBook, group: Vec<Landed<'n>>, progress: &mut Progress<'n>) -> UseCaseResult<()> {
         let mut rest = group.into_iter();
         let mut may_share = true;
         while let Some(first) = rest.next() {
-            if may_share && rest.len() > 0 && goes_on_a_draft(tx, account, self.facts(&first.known))? {
-                match self.settle(tx, account, &first, rest.as_slice(), progress) {
-                    Ok((head, total)) => {
-                        progress.put(std::iter::once(first).chain(rest), &head, total);
+            let contract = std::sync::Arc::clone(&book.contract);
+            let period = contract.product(first.key.product_no).and_then(|product| product.period_from(first.key.period_start));
+            let on_draft = match period {
+                Some(period) => post::goes_on_a_draft(book, &period)?,
+                None => false,
+            };
+            if may_share && on_draft && rest.len() > 0 {
+                let all: Vec<CountedEvent> =
+                    std::iter::once(&first).chain(rest.as_slice()).map(|landed| landed.counted).collect();
+                match self.post(book, &first.key, &all) {
+                    Ok(document_ref) => {
+                        progress.placed.extend(std::iter::once(first).chain(rest).map(|landed| (landed, document_ref)));
                         return Ok(());
                     }
                     Err(error) if is_fatal(&error) => return Err(error),
@@ -147,54 +287,37 @@ impl Slice<'_> {
                     Err(_) => may_share = false,
                 }
             }
-            // A refused event must leave nothing behind, and its neighbours are stored.
-            let outcome = if self.events.len() == 1 {
-                self.settle(tx, account, &first, &[], progress)
-            } else {
-                attempt(tx, |tx| self.settle(tx, account, &first, &[], progress))
-            };
-            match outcome {
-                Ok((head, total)) => progress.put([first], &head, total),
+            match self.post(book, &first.key, &[first.counted]) {
+                Ok(document_ref) => progress.placed.push((first, document_ref)),
                 Err(refusal) => progress.refuse(first.known.index, refusal)?,
             }
         }
         Ok(())
     }
 
-    /// Puts an event, and the rest with it, on one document.
-    fn settle(
-        &self,
-        tx: &mut dyn Tx,
-        account: &Account,
-        first: &Landed<'_>,
-        rest: &[Landed<'_>],
-        progress: &Progress<'_>,
-    ) -> UseCaseResult<(DocumentHead, UsageTotal)> {
-        let before = progress.total(&first.key)?;
-        let mut after = before;
-        for landed in std::iter::once(first).chain(rest) {
-            let event = &self.events[landed.known.index];
-            after = after.plus(event.occurred_at, landed.event_ref, event.quantity)?;
-        }
-        let (period, _) = place(account, self.facts(&first.known))?;
-        let usage_product_ref = &first.key.usage_product_ref;
-        let change = Change { period, usage_product_ref, before, after, standing: None };
-        let head = settle(self.services, tx, account, change, self.now)?;
-        tx.put_usage(account.organization, account.contract.customer_id, &[(first.key.clone(), after)])?;
-        Ok((head, after))
+    /// Puts events on a document. A refusal leaves the book as it was.
+    fn post(&self, book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]) -> UseCaseResult<DocumentRef> {
+        let before = book.clone();
+        let posted = post::add(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies(self.services));
+        posted.map_err(|refusal| {
+            *book = before;
+            refusal.into()
+        })
     }
 
     /// Stores the events and the keys they were sent with.
-    fn store(&self, tx: &mut dyn Tx, progress: Progress<'_>) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-        let Progress { mut outcomes, twins, mut placed, .. } = progress;
+    fn store(&self, tx: &mut dyn Tx, books: &Books, progress: Progress<'_>) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+        let Progress { mut outcomes, twins, mut placed } = progress;
         let organization = self.principal.organization;
         placed.sort_by_key(|(landed, _)| landed.known.index);
-        let events: Vec<UsageEvent> = placed.iter().map(|(landed, head)| self.event(landed, head)).collect();
+        let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
         let mut kept: BTreeMap<CustomerId, Vec<KeptEvent>> = BTreeMap::new();
-        for ((landed, head), event) in placed.into_iter().zip(events) {
+        for ((landed, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
-            let view = self.view(tx, landed.known, head, event)?;
+            let book =
+                books.get(&landed.key.contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
+            let view = view(book, landed.known, document_ref, event)?;
             if let Some(sent) = &self.events[index].sent {
                 let answer = (self.answer)(&view);
                 kept.entry(customer_id).or_default().push(KeptEvent { sent: sent.clone(), event_ref, answer });
@@ -218,13 +341,14 @@ impl Slice<'_> {
         Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(nothing()))).collect())
     }
 
-    fn event(&self, landed: &Landed<'_>, head: &DocumentHead) -> UsageEvent {
+    fn event(&self, landed: &Landed<'_>, document_ref: DocumentRef) -> UsageEvent {
         let new = &self.events[landed.known.index];
         UsageEvent {
-            event_ref: landed.event_ref,
+            event_ref: landed.counted.event_ref,
             customer_id: landed.known.customer.id,
             usage_product_ref: landed.key.usage_product_ref.clone(),
             occurred_at: new.occurred_at,
+            service_date: landed.counted.service_date,
             quantity: new.quantity,
             report_data: new.report_data.clone(),
             validations: new.validations.clone(),
@@ -232,7 +356,7 @@ impl Slice<'_> {
                 contract_ref: landed.key.contract_ref,
                 product_no: landed.key.product_no,
                 service_period: landed.service_period,
-                document_ref: head.document_ref,
+                document_ref,
             },
             formatted: new.formatted.clone(),
             recorded_at: self.now,
@@ -242,25 +366,49 @@ impl Slice<'_> {
             deleted: false,
         }
     }
+}
 
-    fn view(&self, tx: &mut dyn Tx, known: Known<'_>, head: DocumentHead, event: UsageEvent) -> UseCaseResult<EventView> {
-        // Only a document of an event's own is issued with it, and has a parent.
-        let (document_state, parent) = if head.net_terms == NetTerms::DueUponUsage {
-            let document = document(tx, self.principal.organization, head.document_ref)?;
-            (document.state()?, period_invoice(tx, self.principal.organization, &document)?)
-        } else {
-            (DocumentState::Draft, None)
-        };
-        Ok(EventView {
-            event,
-            customer_ref: known.customer.customer_ref.clone(),
-            customer_name: known.customer.profile.name.clone(),
-            usage_product_name: known.product.profile.name.clone(),
-            document_numbers: DocumentNumbers::of_one(head.number),
-            document_state,
-            parent,
-        })
-    }
+/// Whether a running total doesn't tell what the line items of its period ask for.
+pub(super) fn asks_more(book: &ContractBook, key: &UsageKey, total: &UsageTotal) -> bool {
+    let period = book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
+    period.is_some_and(|period| {
+        let of_product = period.terms.line_items.iter().filter_map(|item| item.metered());
+        of_product
+            .filter(|metered| metered.charge.usage_product_ref == key.usage_product_ref)
+            .any(|metered| !total.knows(metered.aggregation))
+    })
+}
+
+/// An event with the names and the document it is on.
+fn view(book: &ContractBook, known: Known<'_>, document_ref: DocumentRef, event: UsageEvent) -> UseCaseResult<EventView> {
+    let not_there = || corrupt("an event", &event.event_ref, "names a document that is not there");
+    let document = book.document(document_ref).ok_or_else(not_there)?;
+    let state = match (document.standing, document.total) {
+        (Standing::Issued, Some(total)) => {
+            let due = document.settlement.amount_due(total)?;
+            // An event's own document is new: nobody has paid anything of it.
+            if due.minor() <= 0 { DocumentState::Paid } else { DocumentState::Issued }
+        }
+        _ => DocumentState::Draft,
+    };
+    let has_parent = document.head.net_terms == NetTerms::DueUponUsage && !matches!(document.head.purpose, Purpose::Regular(_));
+    let parent = match document.head.parent.filter(|_| has_parent) {
+        Some(_) => {
+            let invoice = book.document(document.family).ok_or_else(not_there)?;
+            Some((invoice.head.document_ref, invoice.head.number.clone()))
+        }
+        None => None,
+    };
+    let number = document.head.number.clone();
+    Ok(EventView {
+        customer_ref: known.customer.customer_ref.clone(),
+        customer_name: known.customer.profile.name.clone(),
+        usage_product_name: known.product.profile.name.clone(),
+        document_numbers: DocumentNumbers::of_one(number),
+        document_state: state,
+        parent,
+        event,
+    })
 }
 
 fn is_fatal(error: &UseCaseError) -> bool {
@@ -268,15 +416,15 @@ fn is_fatal(error: &UseCaseError) -> bool {
 }
 
 /// Events of one running total each, in the order in which the first of each came.
-fn grouped(landed: Vec<Landed<'_>>) -> Vec<(ContractRef, Vec<Landed<'_>>)> {
+fn grouped(landed: Vec<Landed<'_>>) -> Vec<Vec<Landed<'_>>> {
     let mut places: BTreeMap<UsageKey, usize> = BTreeMap::new();
-    let mut groups: Vec<(ContractRef, Vec<Landed<'_>>)> = Vec::new();
+    let mut groups: Vec<Vec<Landed<'_>>> = Vec::new();
     for landed in landed {
         let place = *places.entry(landed.key.clone()).or_insert(groups.len());
         if place == groups.len() {
-            groups.push((landed.key.contract_ref, Vec::new()));
+            groups.push(Vec::new());
         }
-        groups[place].1.push(landed);
+        groups[place].push(landed);
     }
     groups
 }

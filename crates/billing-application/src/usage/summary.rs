@@ -12,8 +12,8 @@ use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, Summary
 
 use super::list::EventQuery;
 use crate::Services;
+use crate::books::corrupt;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::ledger::corrupt;
 
 /// The usage of an interval.
 #[derive(Clone, Debug)]

@@ -1,8 +1,13 @@
 //! The bench of every example: one organization, entity `main` with prefix `UB` in UTC, customer `acme`.
 
 use billing_application::billing_run::run_billing;
-use billing_application::catalog::{create_customer, create_entity, create_pricing, create_usage_product, edit_pricing};
-use billing_application::contracts::{ContractRequest, cancel_contract, create_contract, edit_contract, get_contract};
+use billing_application::catalog::{
+    WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
+};
+use billing_application::contracts::{
+    Amended, AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, get_contract,
+    resume_contract,
+};
 use billing_application::documents::{DocumentView, PaymentRequest, record_payment, void_document};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
@@ -11,13 +16,13 @@ use billing_application::usage::{
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent};
-use billing_domain::contract::amendment::{ContractEdit, ProductPatch, Reach};
+use billing_domain::contract::amendment::{ContractEdit, LastDay, ProductPatch, QuantityChange, Since};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::{DocumentKind, DocumentState};
-use billing_domain::matching::MatchRefusal;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
+use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::Validations;
 use billing_testkit::fixtures;
 
@@ -45,7 +50,8 @@ impl Books {
         main.profile.number_prefix = NumberPrefix::parse("UB").expect("a prefix");
         main.profile.net_terms = Some(NetTerms::Days(60));
         entity(&mut main);
-        create_entity(services, principal, Some(main.entity_ref), main.profile).expect("an entity");
+        let wanted = WantedEntity { profile: main.profile, is_default: None };
+        create_entity(services, principal, Some(main.entity_ref), wanted).expect("an entity");
         let mut acme = fixtures::customer(&*books.bench.ids, "acme");
         customer(&mut acme);
         create_customer(services, principal, Some(acme.customer_ref), acme.profile).expect("a customer");
@@ -88,19 +94,60 @@ impl Books {
     }
 
     pub(crate) fn contract(&self, products: Vec<RequestedProduct>) -> ContractRef {
-        let request = ContractRequest { customer_ref: fixtures::customer_ref("acme"), po_number: None, products };
-        let made = create_contract(&self.bench.services, &self.bench.principal, &request).expect("a contract");
-        made.contract.contract_ref
+        self.try_contract(products, false).expect("a contract")
     }
 
-    pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, reach: Reach) -> UseCaseResult<()> {
-        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), reach };
-        edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit).map(|_| ())
+    pub(crate) fn try_contract(&self, products: Vec<RequestedProduct>, allow_backdated: bool) -> UseCaseResult<ContractRef> {
+        let customer_ref = fixtures::customer_ref("acme");
+        let request = ContractRequest { customer_ref, po_number: None, products, allow_backdated };
+        let made = create_contract(&self.bench.services, &self.bench.principal, &request)?;
+        Ok(made.contract.contract_ref)
     }
 
-    pub(crate) fn cancel(&self, contract: ContractRef, reach: Reach) -> String {
-        let view = cancel_contract(&self.bench.services, &self.bench.principal, contract, reach).expect("a cancel");
-        format!("{:?}", view.state).to_uppercase()
+    pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, since: Since) -> UseCaseResult<()> {
+        self.try_edit(contract, products, since, None, AmendmentOptions::default()).map(|_| ())
+    }
+
+    pub(crate) fn try_edit(
+        &self,
+        contract: ContractRef,
+        products: Vec<ProductPatch>,
+        since: Since,
+        version: Option<u32>,
+        options: AmendmentOptions,
+    ) -> UseCaseResult<Amended> {
+        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version };
+        edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit, options)
+    }
+
+    /// Agrees on another quantity of the only line item of a pricing, from today on.
+    pub(crate) fn quantity(&self, contract: ContractRef, pricing: &Pricing, quantity: &str, prorate: bool) {
+        let change = QuantityChange {
+            pricing_ref: pricing.pricing_ref.clone(),
+            billing_start_date: None,
+            line_item_id: pricing.content.line_items[0].id.clone(),
+            quantity: fixtures::quantity(quantity),
+            from: None,
+            prorate,
+        };
+        let options = AmendmentOptions::default();
+        change_quantity(&self.bench.services, &self.bench.principal, contract, &change, options).expect("another quantity");
+    }
+
+    pub(crate) fn cancel(&self, contract: ContractRef, last_day: LastDay) -> String {
+        let options = AmendmentOptions::default();
+        let amended = cancel_contract(&self.bench.services, &self.bench.principal, contract, last_day, options);
+        state_of(amended.expect("a cancel"))
+    }
+
+    pub(crate) fn resume(&self, contract: ContractRef) -> UseCaseResult<String> {
+        let options = AmendmentOptions::default();
+        resume_contract(&self.bench.services, &self.bench.principal, contract, options).map(state_of)
+    }
+
+    /// The number of the newest version.
+    pub(crate) fn version(&self, contract: ContractRef) -> u32 {
+        get_contract(&self.bench.services, &self.bench.principal, contract).expect("a contract").contract.version
     }
 
     pub(crate) fn state(&self, contract: ContractRef) -> String {
@@ -240,8 +287,12 @@ fn one(document: &DocumentView) -> String {
     for product in &content.products {
         for line in &product.lines {
             let used = line.usage.as_ref().map_or(String::new(), |usage| format!(" × {}", usage.quantity.normalize()));
+            let steps =
+                line.quantities.iter().map(|step| format!("{} from {}", step.quantity.as_decimal().normalize(), step.from));
+            let steps = steps.collect::<Vec<_>>().join(", ");
+            let agreed = if steps.is_empty() { steps } else { format!(" ({steps})") };
             let amount = line.amount.to_decimal();
-            lines.push(format!("  {} {}{used}: {amount}", line.service_period, line.name.as_str()));
+            lines.push(format!("  {} {}{agreed}{used}: {amount}", line.service_period, line.name.as_str()));
         }
         if product.discount.minor() != 0 {
             lines.push(format!("  discount {} %: -{}", product.discount_rate.as_decimal(), product.discount.to_decimal()));
@@ -264,6 +315,13 @@ fn one(document: &DocumentView) -> String {
     lines.join("\n")
 }
 
+fn state_of(amended: Amended) -> String {
+    match amended {
+        Amended::Done(view) => format!("{:?}", view.state).to_uppercase(),
+        Amended::DryRun(_) => panic!("it is in effect"),
+    }
+}
+
 /// The code a refusal has in the interface.
 pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
     match refused.expect_err("a refusal") {
@@ -279,21 +337,10 @@ pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
 
 /// A product of an edit that keeps everything.
 pub(crate) fn same(pricing: &Pricing) -> ProductPatch {
-    ProductPatch {
-        pricing_ref: pricing.pricing_ref.clone(),
-        billing_start_date: None,
-        billing_end_date: None,
-        line_items: Patch::Keep,
-        entity_ref: Patch::Keep,
-        billing_cycle: Patch::Keep,
-        issue_day: Patch::Keep,
-        payment_time: Patch::Keep,
-        tax: Patch::Keep,
-        discount: Patch::Keep,
-        net_terms: Patch::Keep,
-        note: Patch::Keep,
-        bank_transfer: Patch::Keep,
-        online: Patch::Keep,
-        crypto: Patch::Keep,
-    }
+    ProductPatch::of(pricing.pricing_ref.clone())
+}
+
+/// A product of an edit that takes its pricing as it is now.
+pub(crate) fn repriced(pricing: &Pricing) -> ProductPatch {
+    ProductPatch { reprice: true, ..same(pricing) }
 }

@@ -1,8 +1,8 @@
 //! Sections 4 and 8.
 
-use billing_application::catalog::create_entity;
+use billing_application::catalog::{WantedEntity, create_entity, edit_entity};
 use billing_domain::catalog::UsagePrice;
-use billing_domain::party::NetTerms;
+use billing_domain::party::{EntityProfile, NetTerms, NumberPrefix};
 use billing_domain::usage::Validations;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested, usage_item};
 
@@ -54,7 +54,8 @@ pub(crate) fn example_8_1_numbers_have_no_gaps(page: &mut Page) {
     let books = Books::at("2026-01-10T12:00:00Z");
     let mut us = fixtures::entity("US");
     us.profile.net_terms = Some(NetTerms::Days(60));
-    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), us.profile).expect("an entity");
+    let wanted = WantedEntity { profile: us.profile, is_default: None };
+    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("an entity");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     let support = books.pricing("support", vec![fixed("fee", "20.00")]);
     let mut by_us = requested(&support, "2026-01-01", "2026-12-31");
@@ -68,4 +69,21 @@ pub(crate) fn example_8_1_numbers_have_no_gaps(page: &mut Page) {
     books.calls("2026-02-10T12:00:00Z", "100");
     books.bill("2026-03-01T02:00:00Z");
     page.shows(&books.documents());
+}
+
+pub(crate) fn example_8_2_a_prefix_changes_before_its_first_number(page: &mut Page) {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let prefixed = |prefix: &str| {
+        let edit = |present: &EntityProfile| {
+            let number_prefix = NumberPrefix::parse(prefix).expect("a prefix");
+            Ok(WantedEntity { profile: EntityProfile { number_prefix, ..present.clone() }, is_default: None })
+        };
+        edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit)
+    };
+    prefixed("ACME").expect("no number yet");
+    let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    books.calls("2026-01-10T12:00:00Z", "100");
+    page.shows(&books.documents());
+    page.says(&code(prefixed("UB")));
 }

@@ -5,7 +5,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::money::Money;
 use billing_testkit::fixtures;
 
-use crate::books::Books;
+use crate::books::{Books, code};
 use crate::page::Page;
 
 /// The periods, and what a fixed item of 100.00 costs in each.
@@ -52,4 +52,16 @@ pub(crate) fn example_1_5_the_first_invoice_waits_for_the_issue_day(page: &mut P
     books.bill("2026-02-20T02:00:00Z");
     books.bill("2026-03-15T02:00:00Z");
     page.shows(&books.documents());
+}
+
+pub(crate) fn example_1_6_more_than_24_documents_at_once_are_asked_for(page: &mut Page) {
+    let books = Books::at("2026-03-10T12:00:00Z");
+    let api = books.pricing("api", vec![fixtures::fixed("fee", "49.00")]);
+    let product = || fixtures::requested(&api, "2024-01-01", "2026-12-31");
+    page.says(&code(books.try_contract(vec![product()], false)));
+    books.bill("2026-03-10T12:01:00Z");
+    assert_eq!(books.documents(), "");
+    books.try_contract(vec![product()], true).expect("a contract");
+    books.bill("2026-03-10T12:02:00Z");
+    page.says(&format!("{} documents", books.bench.documents().len()));
 }

@@ -6,7 +6,7 @@ use billing_domain::money::{DayShare, Money};
 use billing_domain::ports::IdSource;
 use billing_domain::rating::{Minimum, rate};
 use billing_domain::refs::EventRef;
-use billing_domain::usage::UsageTotal;
+use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{fixed, graduated, once, package, per_unit, percentage, requested, volume, with_charge};
 
@@ -26,7 +26,13 @@ fn used(quantities: &[&str]) -> UsageTotal {
     let mut at = fixtures::at("2026-01-10T12:00:00Z");
     quantities.iter().fold(UsageTotal::ZERO, |total, quantity| {
         at = at.plus_seconds(3600);
-        total.plus(at, EventRef::from_uuid(ids.new_id()), fixtures::quantity(quantity)).expect("in range")
+        let event = CountedEvent {
+            event_ref: EventRef::from_uuid(ids.new_id()),
+            occurred_at: at,
+            service_date: fixtures::date("2026-01-10"),
+            quantity: fixtures::quantity(quantity),
+        };
+        total.plus(event).expect("in range")
     })
 }
 

@@ -1,11 +1,13 @@
 //! Sections 2 and 3.
 
+use billing_domain::contract::amendment::{ProductPatch, Since};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
+use billing_domain::patch::Patch;
 use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, volume, with_charge};
 
-use crate::books::{Books, THREE_TIERS, code};
+use crate::books::{Books, THREE_TIERS, code, same};
 use crate::page::Page;
 
 pub(crate) fn example_2_1_after_use_everything_is_on_one_invoice(page: &mut Page) {
@@ -134,6 +136,36 @@ pub(crate) fn example_2_9_an_issue_date_is_never_set_back(page: &mut Page) {
     page.shows(&books.documents());
 }
 
+pub(crate) fn example_2_10_usage_is_billed_at_the_rates_of_its_own_period(page: &mut Page) {
+    let books = Books::at("2026-01-01T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "49.00"), per_unit("calls", "0.01")]);
+    let mut product = requested(&api, "2026-01-01", "2026-12-31");
+    (product.payment_time, product.tax) = (Some(PaymentTime::DuringUse), Some(fixtures::percent("19")));
+    let contract = books.contract(vec![product]);
+    books.bill("2026-01-01T02:00:00Z");
+    books.clock("2026-01-10T12:00:00Z");
+    books.calls("2026-01-10T12:00:00Z", "1000");
+    let patch = ProductPatch { tax: Patch::Set(fixtures::percent("7")), ..same(&api) };
+    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    books.bill("2026-02-01T02:00:00Z");
+    page.shows(&books.only(&["UB-INV-2"]));
+}
+
+pub(crate) fn example_2_11_a_product_that_is_added_joins_the_draft(page: &mut Page) {
+    let books = Books::at("2026-02-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
+    let support = books.pricing("support", vec![fixed("support-fee", "20.00")]);
+    let contract = books.contract(vec![requested(&api, "2026-02-01", "2026-12-31")]);
+    books.calls("2026-02-10T12:00:00Z", "1000");
+    let added = ProductPatch {
+        billing_start_date: Some(fixtures::date("2026-02-01")),
+        billing_end_date: Some(fixtures::date("2026-12-31")),
+        ..same(&support)
+    };
+    books.edit(contract, vec![same(&api), added], Since::NextPeriod).expect("an edit");
+    page.shows(&books.documents());
+}
+
 pub(crate) fn example_3_1_each_event_is_an_invoice(page: &mut Page) {
     let books = Books::at("2026-01-05T12:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "49.00"), graduated("calls", THREE_TIERS)]);
@@ -159,4 +191,30 @@ pub(crate) fn example_3_2_an_event_that_lowers_the_price_is_a_credit(page: &mut 
     page.shows(&books.documents());
     books.bill("2026-02-01T02:00:00Z");
     page.shows(&books.only(&["UB-INV-1"]));
+}
+
+pub(crate) fn example_3_3_an_event_that_changes_nothing_has_no_document_of_its_own(page: &mut Page) {
+    let books = Books::at("2026-01-05T12:00:00Z");
+    let calls = with_charge(per_unit("calls", "0.10"), |charge| charge.included_quantity = fixtures::quantity("100"));
+    let api = books.pricing("api", vec![fixed("fee", "49.00"), calls]);
+    let mut product = requested(&api, "2026-01-01", "2026-01-31");
+    product.net_terms = Some(NetTerms::DueUponUsage);
+    books.contract(vec![product]);
+    let included = books.calls("2026-01-05T10:00:00Z", "60");
+    assert_eq!(books.numbers_of(included), "UB-INV-1");
+    books.calls("2026-01-05T11:00:00Z", "60");
+    page.shows(&books.documents());
+}
+
+pub(crate) fn example_3_4_before_use_children_leave_the_debit_nothing(page: &mut Page) {
+    let books = Books::at("2026-01-01T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "49.00"), per_unit("calls", "0.10")]);
+    let mut product = requested(&api, "2026-01-01", "2026-01-31");
+    (product.payment_time, product.net_terms) = (Some(PaymentTime::BeforeUse), Some(NetTerms::DueUponUsage));
+    books.contract(vec![product]);
+    books.bill("2026-01-01T02:00:00Z");
+    books.clock("2026-01-05T12:00:00Z");
+    books.calls("2026-01-05T10:00:00Z", "60");
+    books.bill("2026-02-01T02:00:00Z");
+    page.shows(&books.documents());
 }

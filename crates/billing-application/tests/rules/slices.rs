@@ -7,8 +7,8 @@ use billing_domain::catalog::UsageProductProfile;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
-use billing_domain::matching::MatchRefusal;
 use billing_domain::party::NetTerms;
+use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, graduated, per_unit, requested};
 

@@ -4,7 +4,7 @@ use billing_application::contracts::{ContractRequest, create_contract};
 use billing_application::error::UseCaseError;
 use billing_domain::catalog::LineItem;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
-use billing_domain::contract::terms::{PaymentTime, RequestedProduct};
+use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::{DocumentKind, Purpose};
 use billing_domain::party::NetTerms;
@@ -114,7 +114,12 @@ fn what_is_prepaid_comes_off_the_debit_and_is_never_given_back() {
 }
 
 fn refusal(books: &Books, product: RequestedProduct) -> String {
-    let request = ContractRequest { customer_ref: fixtures::customer_ref("acme"), po_number: None, products: vec![product] };
+    let request = ContractRequest {
+        customer_ref: fixtures::customer_ref("acme"),
+        po_number: None,
+        products: vec![product],
+        allow_backdated: false,
+    };
     code(create_contract(&books.bench.services, &books.bench.principal, &request))
 }
 
@@ -127,7 +132,7 @@ fn a_prepaid_quantity_needs_before_use() {
         assert_eq!(refusal(&books, product), "prepaid_needs_before_use");
     }
     // Only a selected line item asks for it.
-    let line_items = Some(vec![fixtures::line_item_id("fee")]);
+    let line_items = Some(vec![RequestedLineItem::plain(fixtures::line_item_id("fee"))]);
     books.contract(vec![RequestedProduct { line_items, ..requested(&api, "2026-01-01", "2026-02-28") }]);
 }
 

@@ -1,6 +1,7 @@
 //! Contracts: a chain of immutable versions, each in force from a date (billing rules 7).
 //! What they cost is [`rating`](crate::rating)'s and [`document`](crate::document)'s business.
 
+pub mod agreement;
 pub mod amendment;
 pub mod schedule;
 pub mod terms;
@@ -8,7 +9,7 @@ pub mod terms;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, TimeZone, Timestamp};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, ProductNo};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, ProductNo};
 use crate::text::Line;
 use crate::violation::Violations;
 use schedule::BillingPeriod;
@@ -45,7 +46,8 @@ pub struct Contract {
 pub struct ContractProduct {
     /// Kept for the contract's whole life.
     pub no: ProductNo,
-    /// Versions of its terms, oldest first. From its date on, a version takes the place of all before it.
+    /// Versions of its terms, oldest first, of one version by date. From its date on, a segment takes the place of all
+    /// before it.
     pub segments: Vec<Segment>,
 }
 
@@ -93,17 +95,55 @@ pub enum ContractState {
     Completed,
 }
 
-/// A billing period together with the terms in force in it.
+/// Days on which one set of terms holds: what a version's plan for a product is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clip<'c> {
+    /// The terms.
+    pub terms: &'c ProductTerms,
+    /// The days.
+    pub days: Period,
+    /// Why it ends before its terms do, where no other terms follow.
+    pub cut: Option<EndReason>,
+}
+
+/// A billing period together with the terms in force in it.
+#[derive(Clone, Copy, Debug)]
 pub struct ProductPeriod<'c> {
-    /// The product.
+    /// The product's number.
     pub product_no: ProductNo,
+    /// The product.
+    pub product: &'c ContractProduct,
     /// The terms in force.
     pub terms: &'c ProductTerms,
     /// The days.
     pub period: BillingPeriod,
-    /// Whether it is the product's first: where `ONCE` items are billed.
-    pub is_first: bool,
+}
+
+impl PartialEq for ProductPeriod<'_> {
+    /// Of one contract: a product's period with the same terms.
+    fn eq(&self, other: &Self) -> bool {
+        self.product_no == other.product_no && self.period == other.period && self.terms == other.terms
+    }
+}
+
+impl Eq for ProductPeriod<'_> {}
+
+impl ProductPeriod<'_> {
+    /// The days billed.
+    pub const fn days(&self) -> Period {
+        self.period.span()
+    }
+
+    /// The first day billed, which names the period within its product.
+    pub const fn start(&self) -> NaiveDate {
+        self.period.span().start()
+    }
+
+    /// Whether it is the first period in which the contract has a line item: where a `ONCE` item is billed.
+    pub fn is_first_with(&self, item: &LineItemId) -> bool {
+        let first = self.product.plan().into_iter().find(|clip| clip.terms.line_item(item).is_some());
+        first.is_some_and(|clip| clip.days.start() == self.start())
+    }
 }
 
 impl Contract {
@@ -117,8 +157,7 @@ impl Contract {
         let today = zone.service_date(now);
         let start = self.products.iter().filter_map(|product| product.billed().map(Period::start)).min();
         let over = match self.effective_end_date() {
-            // One that was cancelled at once is over on the day itself.
-            Some(last) => today > last || self.cancelled_at.is_some_and(|at| last <= zone.service_date(at)),
+            Some(last) => today > last,
             // Without a billed day a cancelled contract is over; one that never had products isn't.
             None => self.cancelled_at.is_some(),
         };
@@ -134,6 +173,12 @@ impl Contract {
     /// The latest last day of its products.
     pub fn effective_end_date(&self) -> Option<NaiveDate> {
         self.products.iter().filter_map(|product| product.billed().map(Period::last_day)).max()
+    }
+
+    /// The first day any of its products was ever to bill, in any version.
+    pub fn first_day(&self) -> Option<NaiveDate> {
+        let starts = self.products.iter().flat_map(|product| &product.segments).map(|segment| segment.in_force_from);
+        starts.min()
     }
 
     /// A product by its number.
@@ -164,6 +209,13 @@ impl ContractProduct {
         matches!(self.segments.last(), Some(Segment { agreed: Agreed::Ended(EndReason::Removed), .. }))
     }
 
+    /// The terms in force on a day; of a day without any, the next ones, or else the last.
+    pub fn terms_on(&self, date: NaiveDate) -> Option<&ProductTerms> {
+        let plan = self.plan();
+        let next = plan.iter().find(|clip| date < clip.days.end()).or(plan.last());
+        next.map(|clip| clip.terms).or_else(|| self.newest_terms())
+    }
+
     /// All terms, oldest first.
     pub fn terms(&self) -> impl Iterator<Item = &ProductTerms> {
         self.segments.iter().filter_map(|segment| match &segment.agreed {
@@ -174,17 +226,24 @@ impl ContractProduct {
 
     /// From the first day billed to the last; `None` when no day is.
     pub fn billed(&self) -> Option<Period> {
-        let first = self.clipped_terms().map(|(_, range)| range.start()).min()?;
-        let last = self.clipped_terms().map(|(_, range)| range.end()).max()?;
-        Period::new(first, last)
+        let plan = self.plan();
+        Period::new(plan.first()?.days.start(), plan.last()?.days.end())
     }
 
     /// The period a day is billed in.
     pub fn period_at(&self, date: NaiveDate) -> Option<ProductPeriod<'_>> {
-        let (terms, range) = self.clipped_terms().find(|(_, range)| range.contains(date))?;
-        let period = terms.schedule.period_at(date)?.clip(range)?;
-        let is_first = self.billed().is_some_and(|billed| billed.start() == period.span().start());
-        Some(ProductPeriod { product_no: self.no, terms, period, is_first })
+        self.period_in(&self.plan(), date)
+    }
+
+    /// The period that starts on a day.
+    pub fn period_from(&self, start: NaiveDate) -> Option<ProductPeriod<'_>> {
+        self.period_at(start).filter(|period| period.start() == start)
+    }
+
+    fn period_in<'c>(&'c self, plan: &[Clip<'c>], date: NaiveDate) -> Option<ProductPeriod<'c>> {
+        let clip = plan.iter().find(|clip| clip.days.contains(date))?;
+        let period = clip.terms.schedule.period_at(date)?.clip(clip.days)?;
+        Some(ProductPeriod { product_no: self.no, product: self, terms: clip.terms, period })
     }
 
     /// The first period.
@@ -192,56 +251,91 @@ impl ContractProduct {
         self.billed().and_then(|billed| self.period_at(billed.start()))
     }
 
-    /// The period that follows a day, over a gap between two versions where there is one.
+    /// The period that follows a day, over a gap where there is one.
     pub fn period_after(&self, end: NaiveDate) -> Option<ProductPeriod<'_>> {
-        let next = self.clipped_terms().find(|(_, range)| range.end() > end)?.1;
-        self.period_at(next.start().max(end))
+        self.period_after_in(&self.plan(), end)
+    }
+
+    fn period_after_in<'c>(&'c self, plan: &[Clip<'c>], end: NaiveDate) -> Option<ProductPeriod<'c>> {
+        let next = plan.iter().find(|clip| clip.days.end() > end)?;
+        self.period_in(plan, next.days.start().max(end))
     }
 
     /// The period that ends where a day begins or before it.
     pub fn period_before(&self, start: NaiveDate) -> Option<ProductPeriod<'_>> {
-        let last = self.clipped_terms().filter(|(_, range)| range.start() < start).last()?.1;
-        self.period_at(last.end().min(start).pred_opt()?)
+        let plan = self.plan();
+        let last = plan.iter().rfind(|clip| clip.days.start() < start)?;
+        self.period_in(&plan, last.days.end().min(start).pred_opt()?)
     }
 
-    /// All periods, first to last.
+    /// All periods, first to last, each worked out when it is asked for.
     pub fn periods(&self) -> impl Iterator<Item = ProductPeriod<'_>> {
-        std::iter::successors(self.first_period(), |period| self.period_after(period.period.span().end()))
+        let plan = self.plan();
+        let first = plan.first().and_then(|clip| self.period_in(&plan, clip.days.start()));
+        std::iter::successors(first, move |period| self.period_after_in(&plan, period.days().end()))
     }
 
-    /// Each version's terms with the days they bill: their own range within their time in force.
-    fn clipped_terms(&self) -> impl Iterator<Item = (&ProductTerms, Period)> {
-        self.segments.iter().enumerate().filter_map(|(i, segment)| {
-            let Agreed::Billed(terms) = &segment.agreed else { return None };
-            // A later version rules from its date on, also where it begins before an earlier one.
-            let until = self.segments[i + 1..].iter().map(|later| later.in_force_from).min().unwrap_or(NaiveDate::MAX);
-            let in_force = Period::new(segment.in_force_from, until)?;
-            Some((&**terms, terms.schedule.range().intersection(in_force)?))
-        })
+    /// What is billed when, as the newest version has it.
+    pub fn plan(&self) -> Vec<Clip<'_>> {
+        self.plan_of(u32::MAX)
+    }
+
+    /// What was to be billed when, as a version had it.
+    pub fn plan_of(&self, version: u32) -> Vec<Clip<'_>> {
+        let mut plan = Vec::new();
+        // From its date on, a segment takes the place of all before it, also where it begins before them.
+        let mut next: Option<&Segment> = None;
+        for segment in self.segments.iter().rev().filter(|segment| segment.version <= version) {
+            let until = next.map_or(NaiveDate::MAX, |next| next.in_force_from);
+            if segment.in_force_from < until {
+                if let Agreed::Billed(terms) = &segment.agreed
+                    && let Some(days) = Period::new(segment.in_force_from, until)
+                        .and_then(|in_force| terms.schedule.range().intersection(in_force))
+                {
+                    let cut = next.and_then(|next| match next.agreed {
+                        Agreed::Ended(reason)
+                            if days.end() == next.in_force_from && days.end() < terms.schedule.range().end() =>
+                        {
+                            Some(reason)
+                        }
+                        Agreed::Ended(_) | Agreed::Billed(_) => None,
+                    });
+                    plan.push(Clip { terms, days, cut });
+                }
+                next = Some(segment);
+            }
+        }
+        plan.reverse();
+        plan
     }
 }
 
-/// Checks what no single product shows: how many there are, and that no pricing comes twice over the same
-/// days (billing rules 7).
+/// Checks what no single product shows: how many bill, and that no pricing comes twice over the same days, billed or to
+/// be billed (billing rules 7). `named` tells a product's place in the request.
 ///
 /// # Errors
 /// Every violation found, with paths below the contract.
-pub fn check_products(products: &[ProductTerms]) -> Result<(), Violations> {
+pub fn check_products(products: &[ContractProduct], named: impl Fn(ProductNo) -> Option<usize>) -> Result<(), Violations> {
     let mut found = Violations::none();
-    if products.len() > MAX_PRODUCTS {
+    if products.iter().filter(|product| !product.is_removed()).count() > MAX_PRODUCTS {
         found.add(&["products"], "too_many", format!("must have at most {MAX_PRODUCTS} elements"));
     }
-    for (i, terms) in products.iter().enumerate() {
-        let twin = products[..i].iter().any(|other| {
-            other.pricing.pricing_ref == terms.pricing.pricing_ref
-                && other.schedule.range().intersection(terms.schedule.range()).is_some()
+    for (i, product) in products.iter().enumerate() {
+        let plan = product.plan();
+        let twin = products[..i].iter().find(|other| {
+            other.plan().iter().any(|theirs| {
+                plan.iter().any(|own| {
+                    theirs.terms.pricing.pricing_ref == own.terms.pricing.pricing_ref
+                        && theirs.days.intersection(own.days).is_some()
+                })
+            })
         });
-        if twin {
-            let index = i.to_string();
+        if let Some(twin) = twin {
+            let index = named(product.no).or_else(|| named(twin.no)).unwrap_or(i).to_string();
             found.add(
                 &["products", &index, "product_pricing_ref"],
                 "duplicate_product",
-                "must not be in the contract twice with overlapping dates",
+                "must not be in the contract twice over the same days, ended products included",
             );
         }
     }

@@ -1,14 +1,14 @@
 //! Which document bills what, and when it is issued (billing rules 2).
 //!
 //! A *slot* is the place of a regular document in a product's life: which period it belongs to and which of
-//! that period's documents it is. Everything here follows from the contract's chain of versions alone, so
-//! events, previews and the billing run can't disagree.
+//! that period's documents it is. Everything here follows from the contract's plan alone, so events, previews and the
+//! billing run can't disagree.
 
 use chrono::NaiveDate;
 
-use crate::calendar::{Period, Timestamp};
-use crate::contract::terms::{PaymentTime, ProductTerms, ResolvedTerms};
-use crate::contract::{Contract, ContractProduct, ProductPeriod};
+use crate::calendar::Timestamp;
+use crate::contract::terms::{PaymentTime, ProductTerms};
+use crate::contract::{ContractProduct, ProductPeriod};
 use crate::party::Entity;
 use crate::refs::ProductNo;
 
@@ -23,6 +23,17 @@ pub enum Slot {
     UsageDebit,
     /// With `DURING_USE`, the invoice of the last period's usage.
     Closing,
+}
+
+/// Where a regular document stands in a contract: what one document in force at most has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The product.
+    pub product_no: ProductNo,
+    /// The first day of the document's own period.
+    pub period_start: NaiveDate,
+    /// Which of that period's documents.
+    pub slot: Slot,
 }
 
 /// What one product bills on one of its regular documents.
@@ -49,14 +60,14 @@ impl Slot {
 }
 
 impl Share<'_> {
-    /// Whether it bills what is prepaid of the usage of [`fixed`](Self::fixed)'s period.
-    pub fn bills_prepaid(&self) -> bool {
-        self.slot == Slot::Period && self.own.terms.payment_time == PaymentTime::BeforeUse
+    /// Where its document stands.
+    pub const fn place(&self) -> Place {
+        Place { product_no: self.own.product_no, period_start: self.own.start(), slot: self.slot }
     }
 
     /// The first day it may be issued on: its natural day, or the terms' issue day if that is later.
     pub fn issue_day(&self) -> NaiveDate {
-        let span = self.own.period.span();
+        let span = self.own.days();
         let natural = match (self.slot, self.own.terms.payment_time) {
             (Slot::Period, PaymentTime::BeforeUse | PaymentTime::DuringUse) => span.start(),
             (Slot::Period, PaymentTime::AfterUse) | (Slot::UsageDebit | Slot::Closing, _) => span.end(),
@@ -71,30 +82,27 @@ impl Share<'_> {
     }
 }
 
-/// The share of a product that bills the usage of one of its periods.
-pub fn share_for_usage<'c>(product: &'c ContractProduct, period: ProductPeriod<'c>) -> Share<'c> {
-    let (own, slot) = match period.terms.payment_time {
-        PaymentTime::AfterUse => (period, Slot::Period),
-        PaymentTime::BeforeUse => (period, Slot::UsageDebit),
-        PaymentTime::DuringUse => match product.period_after(period.period.span().end()) {
-            Some(next) if carries_over(period.terms, next.terms) => (next, Slot::Period),
-            Some(_) | None => (period, Slot::Closing),
-        },
-    };
-    share(product, own, slot)
+/// The share of a product that bills the fixed items of one of its periods.
+pub fn share_for_fixed<'c>(period: ProductPeriod<'c>) -> Share<'c> {
+    share(period, Slot::Period)
 }
 
-/// The regular documents that bill a product's period, wherever they stand: its fixed items' and its usage's.
-pub fn shares_billing<'c>(product: &'c ContractProduct, period: ProductPeriod<'c>) -> Vec<Share<'c>> {
-    let of_fixed = share(product, period, Slot::Period);
-    let of_usage = share_for_usage(product, period);
-    if of_usage == of_fixed { vec![of_fixed] } else { vec![of_fixed, of_usage] }
+/// The share of a product that bills the usage of one of its periods.
+pub fn share_for_usage<'c>(period: ProductPeriod<'c>) -> Share<'c> {
+    match period.terms.payment_time {
+        PaymentTime::AfterUse => share(period, Slot::Period),
+        PaymentTime::BeforeUse => share(period, Slot::UsageDebit),
+        PaymentTime::DuringUse => match following(period.product, period) {
+            Some(next) => share(next, Slot::Period),
+            None => share(period, Slot::Closing),
+        },
+    }
 }
 
 /// The regular documents that belong to one of a product's periods, in the order they are issued.
-pub fn shares_of_period<'c>(product: &'c ContractProduct, own: ProductPeriod<'c>) -> Vec<Share<'c>> {
-    let mut shares = vec![share(product, own, Slot::Period)];
-    let of_usage = share_for_usage(product, own);
+pub fn shares_of_period<'c>(own: ProductPeriod<'c>) -> Vec<Share<'c>> {
+    let mut shares = vec![share(own, Slot::Period)];
+    let of_usage = share_for_usage(own);
     if of_usage.own == own && of_usage.slot != Slot::Period {
         shares.push(of_usage);
     }
@@ -102,18 +110,31 @@ pub fn shares_of_period<'c>(product: &'c ContractProduct, own: ProductPeriod<'c>
 }
 
 /// What a product bills in a slot of one of its periods.
-pub fn share<'c>(product: &'c ContractProduct, own: ProductPeriod<'c>, slot: Slot) -> Share<'c> {
-    let before = || {
-        let before = product.period_before(own.period.span().start())?;
-        carries_over(before.terms, own.terms).then_some(before)
-    };
+fn share(own: ProductPeriod<'_>, slot: Slot) -> Share<'_> {
     let (fixed, usage) = match (slot, own.terms.payment_time) {
         (Slot::Period, PaymentTime::AfterUse) => (Some(own), Some(own)),
-        (Slot::Period, PaymentTime::DuringUse) => (Some(own), before()),
+        (Slot::Period, PaymentTime::DuringUse) => (Some(own), carried_over(own)),
         (Slot::Period, PaymentTime::BeforeUse) => (Some(own), None),
         (Slot::UsageDebit | Slot::Closing, _) => (None, Some(own)),
     };
     Share { own, slot, fixed, usage }
+}
+
+/// The share that stands in a place, where the plan has one there.
+pub fn share_in(product: &ContractProduct, place: Place) -> Option<Share<'_>> {
+    let own = product.period_from(place.period_start)?;
+    shares_of_period(own).into_iter().find(|share| share.slot == place.slot)
+}
+
+/// The period before, whose usage goes on this one's invoice.
+fn carried_over<'c>(own: ProductPeriod<'c>) -> Option<ProductPeriod<'c>> {
+    let before = own.product.period_before(own.start())?;
+    (before.days().end() == own.start() && carries_over(before.terms, own.terms)).then_some(before)
+}
+
+/// The period after, on whose invoice this one's usage goes.
+fn following<'c>(product: &'c ContractProduct, period: ProductPeriod<'c>) -> Option<ProductPeriod<'c>> {
+    product.period_from(period.days().end()).filter(|next| carries_over(period.terms, next.terms))
 }
 
 /// Whether the usage of one period goes on the invoice of the next.
@@ -122,35 +143,4 @@ fn carries_over(terms: &ProductTerms, next: &ProductTerms) -> bool {
         && next.payment_time == PaymentTime::DuringUse
         && terms.entity_ref == next.entity_ref
         && terms.pricing.currency == next.pricing.currency
-}
-
-/// The products that share the document of one product's slot: the same period, and terms that agree in
-/// entity, currency, payment time, net terms and payment details (billing rules 2). In contract order,
-/// the product itself included.
-pub fn companions<'c>(
-    contract: &'c Contract,
-    share_of_one: &Share<'_>,
-    resolve: impl Fn(&ProductTerms) -> Option<ResolvedTerms>,
-) -> Vec<(Share<'c>, ResolvedTerms)> {
-    let Some(wanted) = resolve(share_of_one.own.terms) else { return Vec::new() };
-    let span = share_of_one.own.period.span();
-    let fits = |product: &'c ContractProduct| {
-        let own = product.period_at(span.start()).filter(|own| own.period.span() == span)?;
-        let terms = resolve(own.terms).filter(|terms| terms.shares_document_with(&wanted))?;
-        let shares = shares_of_period(product, own);
-        let share = shares.into_iter().find(|share| share.slot == share_of_one.slot)?;
-        Some((share, terms))
-    };
-    contract.products.iter().filter_map(fits).collect()
-}
-
-/// The shares of a stored regular document, from its parts and its own period. Parts whose product no
-/// longer has a period there are left out.
-pub fn shares_of_document<'c>(contract: &'c Contract, parts: &[ProductNo], own: Period, slot: Slot) -> Vec<Share<'c>> {
-    let share_of = |no: &ProductNo| {
-        let product = contract.product(*no)?;
-        let period = product.period_at(own.start())?;
-        Some(share(product, period, slot))
-    };
-    parts.iter().filter_map(share_of).collect()
 }

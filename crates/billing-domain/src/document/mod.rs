@@ -1,6 +1,6 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
-pub mod correction;
+pub mod lines;
 pub mod linking;
 pub mod numbering;
 pub mod totals;
@@ -65,8 +65,8 @@ pub struct DocumentHead {
     pub period: Period,
     /// Whether its period is shorter than a whole one.
     pub is_partial_period: bool,
-    /// The products it bills, with the rates they were opened with.
-    pub parts: Vec<DocumentPart>,
+    /// The products it bills, in contract order.
+    pub parts: Vec<ProductNo>,
     /// Copied when it was opened.
     pub net_terms: NetTerms,
     /// Copied when it was opened.
@@ -79,27 +79,67 @@ pub struct DocumentHead {
     pub created_at: Timestamp,
 }
 
-/// One product on a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocumentPart {
-    /// The product.
-    pub product_no: ProductNo,
-    /// Tax in percent, copied when the document was opened.
-    pub tax_rate: Percentage,
-    /// Discount in percent, copied when the document was opened.
-    pub discount_rate: Percentage,
-}
-
 /// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Known since it was opened.
     pub head: DocumentHead,
+    /// Its family: the invoice without a parent that its parents lead to; itself of such an invoice.
+    pub family: DocumentRef,
     /// How far it has come.
     pub lifecycle: Lifecycle,
     /// What payments and credits say about it.
     pub settlement: Settlement,
 }
+
+/// What a book knows of a document: not what it says, which follows from the book or was frozen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookDocument {
+    /// Known since it was opened.
+    pub head: DocumentHead,
+    /// Its family.
+    pub family: DocumentRef,
+    /// How far it has come.
+    pub standing: Standing,
+    /// The total, of one that was issued.
+    pub total: Option<Money>,
+    /// What payments and credits say about it.
+    pub settlement: Settlement,
+    /// The default tax of the family, of an invoice without a parent; `None` until the first of its family is issued.
+    pub default_tax: Option<DefaultTax>,
+}
+
+/// How far a document has come, without what that brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Open.
+    Draft,
+    /// Frozen.
+    Issued,
+    /// Frozen, and given up on.
+    Uncollectible,
+    /// Issued, and then put out of force.
+    Void,
+    /// A draft put out of force.
+    Discarded,
+}
+
+impl Standing {
+    /// Whether it was issued and is in force.
+    pub const fn is_issued(self) -> bool {
+        matches!(self, Self::Issued | Self::Uncollectible)
+    }
+
+    /// Whether it is out of force.
+    pub const fn is_void(self) -> bool {
+        matches!(self, Self::Void | Self::Discarded)
+    }
+}
+
+/// The customer's default tax when the first document of a family was issued: its later documents keep it
+/// (billing rules 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultTax(pub Option<Percentage>);
 
 /// A payment recorded on a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +165,10 @@ pub enum Lifecycle {
     Draft,
     /// Frozen.
     Issued(Box<IssuedDocument>),
-    /// Out of force; one that was issued keeps what it said.
-    Void(Option<Box<IssuedDocument>>),
+    /// Issued, and then put out of force; it keeps what it said.
+    Void(Box<IssuedDocument>),
+    /// A draft that nothing stood on, out of force as it was; what it said isn't known of old ones.
+    Discarded(Option<Box<DraftContent>>),
     /// Frozen, and given up on.
     Uncollectible(Box<IssuedDocument>),
 }
@@ -143,6 +185,19 @@ pub struct IssuedDocument {
     /// Who bills whom.
     pub parties: Parties,
     /// The contract's purchase order number at that instant.
+    pub po_number: Option<Line>,
+    /// The products' notes, joined by line breaks.
+    pub note: Option<Prose>,
+    /// Lines and totals.
+    pub content: DocumentContent,
+}
+
+/// What a draft says at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftContent {
+    /// Who bills whom.
+    pub parties: Parties,
+    /// The contract's purchase order number.
     pub po_number: Option<Line>,
     /// The products' notes, joined by line breaks.
     pub note: Option<Prose>,
@@ -256,7 +311,7 @@ impl Lifecycle {
     pub fn state(&self, settlement: &Settlement) -> Result<DocumentState, AmountOutOfRange> {
         Ok(match self {
             Self::Draft => DocumentState::Draft,
-            Self::Void(_) => DocumentState::Void,
+            Self::Void(_) | Self::Discarded(_) => DocumentState::Void,
             Self::Uncollectible(_) => DocumentState::Uncollectible,
             Self::Issued(issued) => {
                 let total = issued.content.total;
@@ -272,11 +327,16 @@ impl Lifecycle {
         })
     }
 
+    /// Whether it is out of force.
+    pub const fn is_void(&self) -> bool {
+        matches!(self, Self::Void(_) | Self::Discarded(_))
+    }
+
     /// What it says since it was issued, where it was.
     pub fn issued(&self) -> Option<&IssuedDocument> {
         match self {
-            Self::Issued(issued) | Self::Uncollectible(issued) | Self::Void(Some(issued)) => Some(issued),
-            Self::Draft | Self::Void(None) => None,
+            Self::Issued(issued) | Self::Uncollectible(issued) | Self::Void(issued) => Some(issued),
+            Self::Draft | Self::Discarded(_) => None,
         }
     }
 }

@@ -1,29 +1,27 @@
-//! Lines → totals (billing rules 6): what a document says, from its shares and the usage they bill.
+//! Lines → totals (billing rules 6): what a service period costs line by line, and what a document of lines adds up to.
 //!
-//! Preview, draft and issue all call [`bill`]; there is no second way to a total.
+//! [`lines_of_period`] is the one way from usage and agreed quantities to amounts, [`total_up`] the one way to totals.
 
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
 
-use super::correction::{LedgerLine, MINIMUM_FEE_NAME};
-use super::linking::Share;
-use crate::calendar::Period;
-use crate::catalog::Recurrence;
+use super::DocumentKind;
+use super::lines::{BillWith, DocumentLine, FamilySums, LedgerLine, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign};
 use crate::contract::ProductPeriod;
-use crate::contract::terms::{MeteredCharge, ProductTerms, SelectedCharge, SelectedLineItem};
+use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::decimal::exact_add;
 use crate::money::{AmountOutOfRange, Currency, DayShare, Money, Percentage, Price};
-use crate::rating::{Minimum, RatedTier, RatedUsage, rate, rate_prepaid};
-use crate::refs::{ContractRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
+use crate::quantity::Quantity;
+use crate::rating::{Minimum, RatedUsage, rate, rate_fixed, rate_prepaid};
+use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
 use crate::text::Line;
 use crate::usage::{UsageKey, UsageTotal};
 
 /// What a document says: lines and totals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentContent {
-    /// The products, in contract order.
+    /// The products, in contract order; one that is billed at several rates has an entry for each.
     pub products: Vec<BilledProduct>,
     /// One entry per tax rate, lowest first; rates of 0 included.
     pub taxes: Vec<Tax>,
@@ -37,7 +35,7 @@ pub struct DocumentContent {
     pub total: Money,
 }
 
-/// One product's lines.
+/// One product's lines at one pair of rates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BilledProduct {
     /// The product.
@@ -54,42 +52,12 @@ pub struct BilledProduct {
     pub sub_total: Money,
     /// Percent.
     pub discount_rate: Percentage,
-    /// `discount_rate` of `sub_total`, rounded.
+    /// What keeps the family's discounts at `discount_rate` of its lines, rounded (billing rules 5).
     pub discount: Money,
     /// `sub_total − discount`.
     pub net: Money,
     /// Percent.
     pub tax_rate: Percentage,
-}
-
-/// One line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentLine {
-    /// The line item; `None` for the true-up to the minimum fee.
-    pub line_item_id: Option<LineItemId>,
-    /// Shown.
-    pub name: Line,
-    /// The days it bills.
-    pub service_period: Period,
-    /// How the amount came about, of a usage line.
-    pub usage: Option<LineUsage>,
-    /// Rounded once.
-    pub amount: Money,
-}
-
-/// How a usage line's amount came about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineUsage {
-    /// What was used.
-    pub usage_product_ref: UsageProductRef,
-    /// Q.
-    pub quantity: Decimal,
-    /// What one is called.
-    pub unit: Option<Line>,
-    /// The price of one, where the model has a single one.
-    pub unit_price: Option<Price>,
-    /// The tiers reached.
-    pub tiers: Vec<RatedTier>,
 }
 
 /// One tax rate's part of a document.
@@ -99,11 +67,11 @@ pub struct Tax {
     pub rate: Percentage,
     /// Σ net of the products with that rate.
     pub base: Money,
-    /// Rounded once.
+    /// What keeps the family's tax at the rate of its net amounts, rounded (billing rules 5).
     pub amount: Money,
 }
 
-/// The running totals a bill is made of; a service period without usage need not be in it.
+/// The running totals that lines are made of; a service period without usage need not be in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageFacts(BTreeMap<UsageKey, UsageTotal>);
 
@@ -117,29 +85,16 @@ impl UsageFacts {
     pub fn get(&self, key: &UsageKey) -> UsageTotal {
         self.0.get(key).copied().unwrap_or(UsageTotal::ZERO)
     }
-}
 
-/// A share with the rates it is billed at.
-#[derive(Clone, Copy, Debug)]
-pub struct RatedShare<'c> {
-    /// What is billed.
-    pub share: Share<'c>,
-    /// Discount in percent.
-    pub discount_rate: Percentage,
-    /// Tax in percent.
-    pub tax_rate: Percentage,
-}
+    /// Puts a total in the place of another.
+    pub fn put(&mut self, key: UsageKey, total: UsageTotal) {
+        self.0.insert(key, total);
+    }
 
-/// The running totals that the shares of a document need.
-pub fn usage_keys(contract_ref: ContractRef, shares: &[Share<'_>]) -> Vec<UsageKey> {
-    let mut keys: Vec<UsageKey> = shares
-        .iter()
-        .filter_map(|share| share.usage)
-        .flat_map(|period| period.terms.metered_products().map(move |product| usage_key(contract_ref, &period, product)))
-        .collect();
-    keys.sort();
-    keys.dedup();
-    keys
+    /// All totals.
+    pub fn iter(&self) -> impl Iterator<Item = (&UsageKey, &UsageTotal)> {
+        self.0.iter()
+    }
 }
 
 /// Names the running total of a usage product in a period.
@@ -147,156 +102,83 @@ pub fn usage_key(contract_ref: ContractRef, period: &ProductPeriod<'_>, usage_pr
     UsageKey {
         contract_ref,
         product_no: period.product_no,
-        period_start: period.period.span().start(),
+        period_start: period.start(),
         usage_product_ref: usage_product_ref.clone(),
     }
 }
 
-/// Names what an amount is for: a line item of a product's service period, or its true-up (no line item).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LineKey {
+/// The running totals of a period's usage products.
+pub fn usage_keys(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Vec<UsageKey> {
+    let mut keys: Vec<UsageKey> =
+        period.terms.metered_products().map(|product| usage_key(contract_ref, period, product)).collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Lines that are billed at one pair of rates, with the terms that name them.
+#[derive(Clone, Debug)]
+pub struct RatedLines<'c> {
     /// The product.
     pub product_no: ProductNo,
-    /// The service period's first day.
-    pub period_start: NaiveDate,
-    /// The line item; `None` for the true-up to the minimum fee.
-    pub line_item_id: Option<LineItemId>,
+    /// The terms whose names are shown.
+    pub terms: &'c ProductTerms,
+    /// What they are billed at.
+    pub rates: Rates,
+    /// The lines.
+    pub lines: Vec<DocumentLine>,
 }
 
-/// What documents bill already: invoices and debits count, credits count against (billing rules 5).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documented(BTreeMap<LineKey, i64>);
-
-impl Documented {
-    /// Nothing.
-    pub const fn nothing() -> Self {
-        Self(BTreeMap::new())
-    }
-
-    /// Adds an amount in minor units, with its sign.
-    ///
-    /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn add(&mut self, key: LineKey, minor: i64) -> Result<(), AmountOutOfRange> {
-        let sum = self.0.entry(key).or_insert(0);
-        *sum = sum.checked_add(minor).ok_or(AmountOutOfRange)?;
-        Ok(())
-    }
-
-    /// Whether no document bills anything, not even amounts that make up for each other.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// What is billed for one thing.
-    pub fn minor(&self, key: &LineKey) -> i64 {
-        self.0.get(key).copied().unwrap_or(0)
-    }
-
-    /// Everything that is billed for a product.
-    pub fn of_product(&self, product_no: ProductNo) -> impl Iterator<Item = (&LineKey, i64)> {
-        self.0.iter().filter(move |(key, minor)| key.product_no == product_no && **minor != 0).map(|(key, minor)| (key, *minor))
-    }
-}
-
-/// Bills shares: the one way from usage to a document's content. `elsewhere` is what other documents bill of the
-/// same: the document carries the rest, also of what its usage costs nothing of any more.
+/// Adds lines up to a document of a kind; `before` are the sums of its family's documents before it (billing rules 5, 6).
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold an amount.
-pub fn bill(
-    contract_ref: ContractRef,
+/// [`AmountOutOfRange`] when an amount can't be held.
+pub fn total_up(
     currency: Currency,
-    shares: &[RatedShare<'_>],
-    usage: &UsageFacts,
-    elsewhere: &Documented,
+    kind: DocumentKind,
+    lines: Vec<RatedLines<'_>>,
+    before: &FamilySums,
 ) -> Result<DocumentContent, AmountOutOfRange> {
-    let products = shares.iter().map(|rated| {
-        let lines = lines_of_share(contract_ref, currency, &rated.share, usage)?;
-        let lines = rest(&rated.share, currency, lines, elsewhere)?;
-        billed_product(rated.share.own.terms, rated.share.own.product_no, rated.discount_rate, rated.tax_rate, currency, lines)
+    let products = lines.into_iter().map(|rated| {
+        let sub_total = Money::sum(currency, rated.lines.iter().map(|line| line.amount))?;
+        let key = SumKey::Discount(rated.product_no, rated.rates);
+        let discount = Money::from_minor(sign(kind) * before.step(key, sign(kind) * sub_total.minor(), currency)?, currency);
+        Ok(BilledProduct {
+            product_no: rated.product_no,
+            pricing_ref: rated.terms.pricing.pricing_ref.clone(),
+            name: rated.terms.pricing.name.clone(),
+            minimum_fee: rated.terms.pricing.minimum_fee,
+            lines: rated.lines,
+            sub_total,
+            discount_rate: rated.rates.discount,
+            discount,
+            net: sub_total.checked_sub(discount)?,
+            tax_rate: rated.rates.tax,
+        })
     });
-    total_up(currency, products.collect::<Result<Vec<_>, _>>()?)
-}
-
-/// Takes what is billed elsewhere off a document's lines.
-fn rest(
-    share: &Share<'_>,
-    currency: Currency,
-    mut lines: Vec<DocumentLine>,
-    elsewhere: &Documented,
-) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
-    let product_no = share.own.product_no;
-    if let Some(period) = share.usage {
-        let listed: Vec<LineKey> = lines.iter().map(|line| line.key(product_no)).collect();
-        for (key, _) in elsewhere.of_product(product_no) {
-            if key.period_start == period.period.span().start() && !listed.contains(key) {
-                let nothing = LedgerLine {
-                    product_no,
-                    line_item_id: key.line_item_id.clone(),
-                    service_period: period.period.span(),
-                    usage: None,
-                    amount: Money::zero(currency),
-                };
-                lines.push(nothing.shown(Some(&period)));
-            }
-        }
-    }
-    let take = |line: DocumentLine| {
-        let key = line.key(product_no);
-        let amount = line.amount.checked_sub(Money::from_minor(elsewhere.minor(&key), currency))?;
-        Ok(DocumentLine { amount, ..line })
-    };
-    lines.into_iter().map(take).collect()
-}
-
-/// A product's lines with their totals, before tax.
-///
-/// # Errors
-/// [`AmountOutOfRange`] when an amount can't be held.
-pub fn billed_product(
-    terms: &ProductTerms,
-    product_no: ProductNo,
-    discount_rate: Percentage,
-    tax_rate: Percentage,
-    currency: Currency,
-    lines: Vec<DocumentLine>,
-) -> Result<BilledProduct, AmountOutOfRange> {
-    let sub_total = Money::sum(currency, lines.iter().map(|line| line.amount))?;
-    let discount = sub_total.percent(discount_rate)?;
-    Ok(BilledProduct {
-        product_no,
-        pricing_ref: terms.pricing.pricing_ref.clone(),
-        name: terms.pricing.name.clone(),
-        minimum_fee: terms.pricing.minimum_fee,
-        lines,
-        sub_total,
-        discount_rate,
-        discount,
-        net: sub_total.checked_sub(discount)?,
-        tax_rate,
-    })
-}
-
-/// Adds products up to a document (billing rules 6).
-///
-/// # Errors
-/// [`AmountOutOfRange`] when an amount can't be held.
-pub fn total_up(currency: Currency, products: Vec<BilledProduct>) -> Result<DocumentContent, AmountOutOfRange> {
-    let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
-    let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
+    let products = products.collect::<Result<Vec<_>, _>>()?;
     let mut rates: Vec<Percentage> = products.iter().map(|product| product.tax_rate).collect();
     rates.sort();
     rates.dedup();
     let tax = |rate: Percentage| {
         let of_rate = products.iter().filter(|product| product.tax_rate == rate).map(|product| product.net);
         let base = Money::sum(currency, of_rate)?;
-        Ok(Tax { rate, base, amount: base.percent(rate)? })
+        let step = before.step(SumKey::Tax(rate), sign(kind) * base.minor(), currency)?;
+        Ok(Tax { rate, base, amount: Money::from_minor(sign(kind) * step, currency) })
     };
     let taxes = rates.into_iter().map(tax).collect::<Result<Vec<_>, _>>()?;
+    let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
+    let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
     let total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
     let total = sub_total.checked_sub(total_discount)?.checked_add(total_tax)?;
     Ok(DocumentContent { products, taxes, sub_total, total_discount, total_tax, total })
+}
+
+impl BilledProduct {
+    /// What it is billed at.
+    pub const fn rates(&self) -> Rates {
+        Rates { discount: self.discount_rate, tax: self.tax_rate }
+    }
 }
 
 impl DocumentContent {
@@ -304,52 +186,94 @@ impl DocumentContent {
     pub fn ledger_lines(&self) -> Vec<LedgerLine> {
         self.products
             .iter()
-            .flat_map(|product| product.lines.iter().map(|line| LedgerLine::of(product.product_no, line)))
+            .flat_map(|product| product.lines.iter().map(|line| LedgerLine::of(product.product_no, product.rates(), line)))
             .collect()
     }
 
-    /// Whether every total is the sum of what it totals (invariant M1).
+    /// What it adds to the sums of its family, `times` over: −1 takes it out again.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), AmountOutOfRange> {
+        let sign = sign(kind) * times;
+        for product in &self.products {
+            let key = SumKey::Discount(product.product_no, product.rates());
+            sums.add(key, sign * product.sub_total.minor(), sign * product.discount.minor())?;
+        }
+        for tax in &self.taxes {
+            sums.add(SumKey::Tax(tax.rate), sign * tax.base.minor(), sign * tax.amount.minor())?;
+        }
+        Ok(())
+    }
+
+    /// Whether any line has an amount.
+    pub fn has_amount(&self) -> bool {
+        self.products.iter().flat_map(|product| &product.lines).any(|line| line.amount.minor() != 0)
+    }
+
+    /// Whether every total is the sum of what it totals (invariant M1). What discount and tax have to be follows from
+    /// the family's other documents, and isn't asked here.
     pub fn adds_up(&self) -> bool {
         let currency = self.total.currency();
+        let sum = |amounts: &mut dyn Iterator<Item = Money>| Money::sum(currency, amounts);
         let products_add_up = self.products.iter().all(|product| {
-            Money::sum(currency, product.lines.iter().map(|line| line.amount)) == Ok(product.sub_total)
+            sum(&mut product.lines.iter().map(|line| line.amount)) == Ok(product.sub_total)
                 && product.sub_total.checked_sub(product.discount) == Ok(product.net)
         });
-        products_add_up && total_up(currency, self.products.clone()).as_ref() == Ok(self)
+        let taxes_add_up = self.taxes.iter().all(|tax| {
+            let of_rate = self.products.iter().filter(|product| product.tax_rate == tax.rate).map(|product| product.net);
+            Money::sum(currency, of_rate) == Ok(tax.base)
+        });
+        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.rate == product.tax_rate);
+        let net = self.sub_total.checked_sub(self.total_discount);
+        products_add_up
+            && taxes_add_up
+            && self.products.iter().all(is_taxed)
+            && sum(&mut self.products.iter().map(|product| product.sub_total)) == Ok(self.sub_total)
+            && sum(&mut self.products.iter().map(|product| product.discount)) == Ok(self.total_discount)
+            && sum(&mut self.taxes.iter().map(|tax| tax.amount)) == Ok(self.total_tax)
+            && net.and_then(|net| net.checked_add(self.total_tax)) == Ok(self.total)
     }
 }
 
-/// The lines a share's document carries when nothing is billed elsewhere.
+/// The lines of a service period's price, whatever document they are on: fixed items, what is prepaid, usage less that,
+/// and the true-up. With `bill_with` they fall to the period's documents.
 ///
 /// # Errors
 /// [`AmountOutOfRange`] when exact decimals can't hold an amount.
-pub fn lines_of_share(
+pub fn lines_of_period(
     contract_ref: ContractRef,
-    currency: Currency,
-    share: &Share<'_>,
+    period: &ProductPeriod<'_>,
     usage: &UsageFacts,
 ) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    let currency = period.terms.pricing.currency;
     let mut lines = Vec::new();
-    // Usage of a period under earlier terms has that version's own line items, after the fixed ones.
-    let one_version = share.usage.is_none_or(|period| std::ptr::eq(period.terms, share.own.terms));
-    for item in &share.own.terms.line_items {
-        if let Some(period) = share.fixed {
-            lines.extend(fixed_line(item, &period, currency)?);
-        }
-        if let Some(period) = share.fixed.filter(|_| share.bills_prepaid()) {
-            lines.extend(prepaid_line(item, &period, currency)?);
-        }
-        if let Some(period) = share.usage.filter(|_| one_version) {
-            lines.extend(usage_line(contract_ref, item, &period, currency, usage, Prepaid::Off)?);
+    let mut billed = Money::zero(currency);
+    for item in &period.terms.line_items {
+        let of_item = match &item.charge {
+            SelectedCharge::Fixed { .. } => fixed_line(item, period, currency)?.into_iter().collect(),
+            SelectedCharge::Usage(metered) => usage_lines(contract_ref, item, metered, period, currency, usage)?,
+        };
+        for line in of_item {
+            billed = billed.checked_add(line.amount)?;
+            lines.push(line);
         }
     }
-    if let Some(period) = share.usage.filter(|_| !one_version) {
-        for item in &period.terms.line_items {
-            lines.extend(usage_line(contract_ref, item, &period, currency, usage, Prepaid::Off)?);
+    if let Some(fee) = period.terms.pricing.minimum_fee {
+        let fee = Money::round_share(fee.as_decimal(), period.period.share(), currency)?;
+        let missing = fee.checked_sub(billed)?;
+        if missing.minor() > 0 {
+            lines.push(DocumentLine {
+                line_item_id: None,
+                name: Line::constant(MINIMUM_FEE_NAME),
+                period_start: period.start(),
+                service_period: period.days(),
+                bill_with: BillWith::Usage,
+                usage: None,
+                quantities: Vec::new(),
+                amount: missing,
+            });
         }
-    }
-    if let Some(period) = share.usage {
-        lines.extend(minimum_fee_line(contract_ref, &period, currency, usage)?);
     }
     Ok(lines)
 }
@@ -362,10 +286,10 @@ pub fn lines_of_share(
 pub fn lines_of_step(
     period: &ProductPeriod<'_>,
     usage_product_ref: &UsageProductRef,
-    currency: Currency,
     before: &UsageTotal,
     after: &UsageTotal,
 ) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    let currency = period.terms.pricing.currency;
     let items = period.terms.line_items.iter().filter_map(|item| Some((item, item.metered()?)));
     let step = |(item, metered): (&SelectedLineItem, &MeteredCharge)| {
         let share = period.period.share();
@@ -373,35 +297,25 @@ pub fn lines_of_step(
         let rated = rate(metered, after, Minimum::Waived, share, currency)?;
         let quantity = exact_add(rated.quantity, -before.quantity)?;
         let amount = rated.amount.checked_sub(before.amount)?;
-        Ok(usage_document_line(item, metered, period, RatedUsage { quantity, amount, tiers: Vec::new(), ..rated }))
+        let rated = RatedUsage { quantity, amount, tiers: Vec::new(), ..rated };
+        Ok(usage_line(item, metered, period, BillWith::Usage, rated))
     };
     items.filter(|(_, metered)| metered.charge.usage_product_ref == *usage_product_ref).map(step).collect()
 }
 
-impl DocumentLine {
-    /// What its amount is for.
-    pub fn key(&self, product_no: ProductNo) -> LineKey {
-        LineKey { product_no, period_start: self.service_period.start(), line_item_id: self.line_item_id.clone() }
-    }
-}
-
-/// Whether what is prepaid comes off a usage line, because the invoice in advance carries it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Prepaid {
-    Off,
-    Counts,
-}
-
-fn usage_document_line(
+fn usage_line(
     item: &SelectedLineItem,
     metered: &MeteredCharge,
     period: &ProductPeriod<'_>,
+    bill_with: BillWith,
     rated: RatedUsage,
 ) -> DocumentLine {
     DocumentLine {
         line_item_id: Some(item.id.clone()),
         name: item.name.clone(),
-        service_period: period.period.span(),
+        period_start: period.start(),
+        service_period: period.days(),
+        bill_with,
         usage: Some(LineUsage {
             usage_product_ref: metered.charge.usage_product_ref.clone(),
             quantity: rated.quantity,
@@ -409,18 +323,30 @@ fn usage_document_line(
             unit_price: rated.unit_price,
             tiers: rated.tiers,
         }),
+        quantities: Vec::new(),
         amount: rated.amount,
     }
 }
 
-fn prepaid_line(
+/// What is prepaid, where anything is, and A(max(Q, p)) less that.
+fn usage_lines(
+    contract_ref: ContractRef,
     item: &SelectedLineItem,
+    metered: &MeteredCharge,
     period: &ProductPeriod<'_>,
     currency: Currency,
-) -> Result<Option<DocumentLine>, AmountOutOfRange> {
-    let Some(metered) = item.metered() else { return Ok(None) };
-    let rated = rate_prepaid(metered, period.period.share(), currency)?;
-    Ok(rated.map(|rated| usage_document_line(item, metered, period, rated)))
+    usage: &UsageFacts,
+) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    let share = period.period.share();
+    let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
+    let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
+    let mut lines = Vec::new();
+    if let Some(in_advance) = rate_prepaid(metered, share, currency)? {
+        rated.amount = rated.amount.checked_sub(in_advance.amount)?;
+        lines.push(usage_line(item, metered, period, BillWith::Fixed, in_advance));
+    }
+    lines.push(usage_line(item, metered, period, BillWith::Usage, rated));
+    Ok(lines)
 }
 
 fn fixed_line(
@@ -428,65 +354,33 @@ fn fixed_line(
     period: &ProductPeriod<'_>,
     currency: Currency,
 ) -> Result<Option<DocumentLine>, AmountOutOfRange> {
-    let SelectedCharge::Fixed { amount, recurrence } = &item.charge else { return Ok(None) };
-    let share = match recurrence {
-        Recurrence::EachPeriod => period.period.share(),
-        Recurrence::Once if period.is_first => DayShare::WHOLE,
-        Recurrence::Once => return Ok(None),
+    let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { return Ok(None) };
+    let amount = if item.is_once() {
+        if !period.is_first_with(&item.id) {
+            return Ok(None);
+        }
+        rate_fixed(price, &[(quantities.on(period.start()), DayShare::WHOLE.days)], DayShare::WHOLE.of, currency)?
+    } else {
+        rate_fixed(price, &quantities.within(period.days()), period.period.share().of, currency)?
     };
     Ok(Some(DocumentLine {
         line_item_id: Some(item.id.clone()),
         name: item.name.clone(),
-        service_period: period.period.span(),
+        period_start: period.start(),
+        service_period: period.days(),
+        bill_with: BillWith::Fixed,
         usage: None,
-        amount: Money::round_share(amount.as_decimal(), share, currency)?,
+        quantities: shown_steps(quantities.on(period.start()), period, quantities.as_slice(), item.is_once()),
+        amount,
     }))
 }
 
-fn usage_line(
-    contract_ref: ContractRef,
-    item: &SelectedLineItem,
-    period: &ProductPeriod<'_>,
-    currency: Currency,
-    usage: &UsageFacts,
-    prepaid: Prepaid,
-) -> Result<Option<DocumentLine>, AmountOutOfRange> {
-    let Some(metered) = item.metered() else { return Ok(None) };
-    let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
-    let share = period.period.share();
-    let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
-    if let Some(in_advance) = rate_prepaid(metered, share, currency)?.filter(|_| prepaid == Prepaid::Off) {
-        rated.amount = rated.amount.checked_sub(in_advance.amount)?;
+/// The quantities of a period, each from its day; none where it is 1 throughout.
+fn shown_steps(first: Quantity, period: &ProductPeriod<'_>, steps: &[QuantityStep], first_only: bool) -> Vec<QuantityStep> {
+    let start: NaiveDate = period.start();
+    let mut shown = vec![QuantityStep { from: start, quantity: first }];
+    if !first_only {
+        shown.extend(steps.iter().filter(|step| step.from > start && step.from < period.days().end()));
     }
-    Ok(Some(usage_document_line(item, metered, period, rated)))
-}
-
-/// `max(0, fee − Σ lines of that service period)`, wherever those lines stand; `None` when nothing is missing.
-fn minimum_fee_line(
-    contract_ref: ContractRef,
-    period: &ProductPeriod<'_>,
-    currency: Currency,
-    usage: &UsageFacts,
-) -> Result<Option<DocumentLine>, AmountOutOfRange> {
-    let Some(fee) = period.terms.pricing.minimum_fee else { return Ok(None) };
-    let fee = Money::round_share(fee.as_decimal(), period.period.share(), currency)?;
-    let mut billed = Money::zero(currency);
-    for item in &period.terms.line_items {
-        let lines =
-            [fixed_line(item, period, currency)?, usage_line(contract_ref, item, period, currency, usage, Prepaid::Counts)?];
-        for line in lines.into_iter().flatten() {
-            billed = billed.checked_add(line.amount)?;
-        }
-    }
-    let missing = fee.checked_sub(billed)?;
-    if missing.minor() <= 0 {
-        return Ok(None);
-    }
-    Ok(Some(DocumentLine {
-        line_item_id: None,
-        name: Line::constant(MINIMUM_FEE_NAME),
-        service_period: period.period.span(),
-        usage: None,
-        amount: missing,
-    }))
+    if shown.iter().all(|step| step.quantity == Quantity::ONE) { Vec::new() } else { shown }
 }

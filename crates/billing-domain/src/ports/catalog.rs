@@ -10,12 +10,19 @@ use crate::text::Line;
 /// Supplier entities.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Entities {
-    /// Stores a new one. `Taken("entity_ref")` or `Taken("number_prefix")`, unique in the organization.
+    /// Stores a new one. `Taken("entity_ref")` or `Taken("number_prefix")`, unique in the organization: a prefix is another's
+    /// if it has it, or if its documents ever had numbers with it.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion>;
-    /// Replaces its profile.
+    /// Holds one that was read until the transaction ends, after contracts: no document is opened under its name meanwhile.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when it isn't what was
+    /// read any more.
+    fn hold_entity(&mut self, organization: OrganizationId, read: &Entity) -> StoreResult<()>;
+    /// Replaces its profile. `Taken("number_prefix")` as for a new one; a prefix it has already it may keep.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).

@@ -106,6 +106,12 @@ pub trait Contracts {
         contract_ref: ContractRef,
         at: Timestamp,
     ) -> StoreResult<()>;
+    /// As [`bring_due_forward`](Self::bring_due_forward), for every contract of which any version names an entity, and holds
+    /// them [`Lock::Exclusive`]. May bring forward others, too: looking at a contract in vain changes nothing.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
     /// Sets when a contract next has something to issue; `None` when it never has again.
     ///
     /// # Errors
@@ -132,6 +138,11 @@ pub trait NumberSeries {
         entity_ref: &EntityRef,
         kind: DocumentKind,
     ) -> StoreResult<u64>;
+    /// Whether an entity's documents ever had a number.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool>;
     /// The next contract number of an organization, from 1. Rolled back with its transaction.
     ///
     /// # Errors

@@ -2,13 +2,11 @@
 
 use chrono::NaiveDate;
 
-use super::{Lock, StoreResult};
-use crate::calendar::{Period, Timestamp};
-use crate::document::correction::LedgerLine;
-use crate::document::linking::Slot;
-use crate::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Payment, Settlement};
+use super::StoreResult;
+use crate::document::lines::LedgerLine;
+use crate::document::{Document, DocumentKind, DocumentState, Payment, Settlement};
 use crate::page::{Page, PageRequest};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId, ProductNo};
+use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
 
 /// What a list of documents is narrowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,28 +27,9 @@ pub struct DocumentFilter {
     pub to: Option<NaiveDate>,
 }
 
-/// A ledger line and the document it stands on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentedLine {
-    /// The document.
-    pub document_ref: DocumentRef,
-    /// What it does: the sign its amounts count with.
-    pub kind: DocumentKind,
-    /// Whether it is a period's own document, rather than a child or an adjustment.
-    pub is_regular: bool,
-    /// The line.
-    pub line: LedgerLine,
-}
-
-/// Documents.
+/// Documents, as they are shown.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Documents {
-    /// Stores a draft; its contract must be held [`Lock::Exclusive`].
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that isn't void has the same
-    /// product, period and slot.
-    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()>;
     /// By reference.
     ///
     /// # Errors
@@ -71,97 +50,6 @@ pub trait Documents {
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>>;
-    /// The document in a slot of a product's period that isn't void, by the period's first day. With a lock it
-    /// is held until the transaction ends.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    #[allow(clippy::too_many_arguments, reason = "the parts of one key")]
-    fn regular_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        period_start: NaiveDate,
-        slot: Slot,
-        lock: Option<Lock>,
-    ) -> StoreResult<Option<Document>>;
-    /// A contract's documents whose own period has a day in common with a period, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn documents_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        within: Period,
-    ) -> StoreResult<Vec<Document>>;
-    /// A contract's drafts, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn drafts_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<Document>>;
-    /// Freezes a draft that is held [`Lock::Exclusive`]; `false` when it is a draft no more. What it says is
-    /// kept to the byte, with a hash chained to the one issued before it in its series.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool>;
-    /// Replaces what an amendment of its contract changes of a draft: slot, period, products and their rates, net terms
-    /// and payment details; `false` when it is a draft no more.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
-    /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
-    /// The void document that was issued last in a slot of a product's period, by its number in the contract, because
-    /// clocks go back: what a new one replaces.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn last_void(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        period_start: NaiveDate,
-        slot: Slot,
-    ) -> StoreResult<Option<DocumentRef>>;
-    /// The open adjustment of a kind that names a document as its parent; the oldest, when there are several.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn open_adjustment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        parent: DocumentRef,
-        kind: DocumentKind,
-    ) -> StoreResult<Option<Document>>;
     /// The documents that name one as parent, by creation; void ones too.
     ///
     /// # Errors
@@ -182,28 +70,6 @@ pub trait Documents {
         customer_id: CustomerId,
         document_ref: DocumentRef,
     ) -> StoreResult<Vec<LedgerLine>>;
-    /// Replaces the ledger lines of a draft adjustment.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()>;
-    /// The ledger lines of service periods on all documents that aren't void, each with its document.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn documented(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        periods: &[(ProductNo, NaiveDate)],
-    ) -> StoreResult<Vec<DocumentedLine>>;
     /// Stores a payment of a document.
     ///
     /// # Errors
@@ -226,15 +92,4 @@ pub trait Documents {
         document_ref: DocumentRef,
         settlement: &Settlement,
     ) -> StoreResult<()>;
-    /// Puts a draft out of force; `false` when it is a draft no more.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
 }

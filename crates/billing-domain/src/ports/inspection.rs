@@ -53,7 +53,7 @@ pub trait Inspection {
         customer_id: CustomerId,
         document_ref: DocumentRef,
     ) -> StoreResult<i64>;
-    /// Every series of document numbers that isn't 1…n, in a sentence each.
+    /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).

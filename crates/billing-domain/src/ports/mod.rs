@@ -4,6 +4,7 @@
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
 mod access;
+mod books;
 mod catalog;
 mod contracts;
 mod documents;
@@ -16,9 +17,10 @@ mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
+pub use books::{BookEntries, Books, DocumentedLine, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use contracts::{Contracts, DueContract, NumberSeries};
-pub use documents::{DocumentFilter, DocumentedLine, Documents};
+pub use documents::{DocumentFilter, Documents};
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
@@ -31,6 +33,8 @@ pub use usage::{EventKeys, UsageEvents};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
+#[cfg(feature = "mocks")]
+pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]
 pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
 #[cfg(feature = "mocks")]

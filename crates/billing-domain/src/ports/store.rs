@@ -9,8 +9,8 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, Contracts, Customers, Documents, Entities, EventKeys, Inspection, NumberSeries, Organizations,
-    Pricings, ReplayLog, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, Entities, EventKeys, Inspection, NumberSeries,
+    Organizations, Pricings, ReplayLog, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -157,6 +157,8 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + Books
+    + BookEntries
     + NumberSeries
     + ReplayLog
     + Inspection
@@ -182,6 +184,8 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + Books
+        + BookEntries
         + NumberSeries
         + ReplayLog
         + Inspection

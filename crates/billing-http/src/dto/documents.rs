@@ -1,8 +1,10 @@
 //! Documents: invoices, credits and debits, stored or previewed.
 
 use billing_application::documents::{DocumentView, PaymentRequest, Related};
+use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::Parties;
-use billing_domain::document::totals::{BilledProduct, DocumentLine, Tax};
+use billing_domain::document::lines::DocumentLine;
+use billing_domain::document::totals::{BilledProduct, Tax};
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::RatedTier;
 use billing_domain::violation::Violations;
@@ -10,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::contract_lines::QuantityStepJson;
 use super::input::{self, Node};
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
@@ -215,8 +218,12 @@ pub(crate) struct DocumentLineJson {
     service_period_end: DateText,
     /// The usage product, of usage.
     usage_product_ref: Option<NamedRef>,
-    /// The period's quantity, of usage.
+    /// The period's quantity, of usage; the agreed quantity, of a fixed line item with one for all its days.
     quantity: Option<ExactNumber>,
+    /// The agreed quantities, each with its first day, of a fixed line item that has other ones than 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    quantities: Vec<QuantityStepJson>,
     /// What one of it is called.
     unit: Option<LineText>,
     /// The price of one, where there is a single one.
@@ -347,13 +354,20 @@ impl From<&DocumentLine> for DocumentLineJson {
             service_period_start: DateText::from(line.service_period.start()),
             service_period_end: DateText::from(line.service_period.last_day()),
             usage_product_ref: usage.map(|usage| NamedRef::from(&usage.usage_product_ref)),
-            quantity: usage.map(|usage| ExactNumber::from(usage.quantity)),
+            quantity: usage.map(|usage| ExactNumber::from(usage.quantity)).or_else(|| constant(&line.quantities)),
+            quantities: line.quantities.iter().map(QuantityStepJson::from).collect(),
             unit: usage.and_then(|usage| usage.unit.as_ref()).map(LineText::from),
             unit_price: usage.and_then(|usage| usage.unit_price).map(ExactNumber::from),
             tiers: usage.map(|usage| usage.tiers.iter().map(DocumentTierJson::from).collect()).unwrap_or_default(),
             amount: ExactNumber::from(line.amount),
         }
     }
+}
+
+/// The one quantity of all steps.
+fn constant(steps: &[QuantityStep]) -> Option<ExactNumber> {
+    let first = steps.first()?.quantity;
+    steps.iter().all(|step| step.quantity == first).then(|| ExactNumber::from(first))
 }
 
 impl From<&RatedTier> for DocumentTierJson {

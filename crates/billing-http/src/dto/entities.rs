@@ -1,7 +1,8 @@
 //! Supplier entities.
 
+use billing_application::catalog::{EntityView, WantedEntity};
 use billing_domain::calendar::TimeZone;
-use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, MAX_GRACE_HOURS, NumberPrefix};
+use billing_domain::party::{DEFAULT_GRACE_HOURS, EntityProfile, MAX_GRACE_HOURS, NumberPrefix};
 use billing_domain::refs::EntityRef;
 use billing_domain::violation::Violations;
 use serde::Serialize;
@@ -49,6 +50,9 @@ pub(crate) struct EntityBody {
     tax_id: Option<LineText>,
     /// Net terms of products that state none, nor their customer.
     net_terms: Option<NetTermsInput>,
+    /// Whether it bills where neither product nor customer names an entity. True moves that from another one to this; false or null is
+    /// refused on the one that is the default: name another one instead.
+    default: Option<bool>,
     /// Hours between a document's natural day and its issue; 2 when left out.
     #[schema(schema_with = wire::grace_hours_input)]
     grace_hours: Option<u16>,
@@ -70,10 +74,10 @@ impl EntityBody {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn read_new(body: &Value) -> Result<(Option<EntityRef>, EntityProfile), Violations> {
+    pub(crate) fn read_new(body: &Value) -> Result<(Option<EntityRef>, WantedEntity), Violations> {
         input::read(body, |fields| {
             let reference = fields.optional("entity_ref", |node| node.parsed(EntityRef::parse));
-            Some((reference, profile(fields, None)?))
+            Some((reference, wanted(fields, None)?))
         })
     }
 
@@ -81,12 +85,19 @@ impl EntityBody {
     ///
     /// # Errors
     /// Everything that is wrong with them.
-    pub(crate) fn read_edit(body: &Value, reference: &EntityRef, present: &EntityProfile) -> Result<EntityProfile, Violations> {
+    pub(crate) fn read_edit(body: &Value, reference: &EntityRef, present: &EntityProfile) -> Result<WantedEntity, Violations> {
         input::read(body, |fields| {
             fields.unchanged("entity_ref", reference.as_str());
-            profile(fields, Some(present))
+            wanted(fields, Some(present))
         })
     }
+}
+
+fn wanted(fields: Fields<'_>, present: Option<&EntityProfile>) -> Option<WantedEntity> {
+    // In a new entity null says nothing; in an edit it takes away what false takes away.
+    let cleared = present.map(|_| false);
+    let is_default = fields.defaulted("default", Some(&None), cleared, |node| node.boolean().map(Some));
+    Some(WantedEntity { profile: profile(fields, present)?, is_default })
 }
 
 fn profile(fields: Fields<'_>, present: Option<&EntityProfile>) -> Option<EntityProfile> {
@@ -138,6 +149,8 @@ pub(crate) struct EntityJson {
     tax_id: Option<LineText>,
     /// Net terms of products that state none, nor their customer.
     net_terms: Option<NetTermsValue>,
+    /// Whether it bills where neither product nor customer names an entity: one of the organization's does.
+    default: bool,
     /// Hours between a document's natural day and its issue.
     #[schema(minimum = 0, maximum = 720)]
     grace_hours: u16,
@@ -149,8 +162,8 @@ pub(crate) struct EntityJson {
     billing_crypto_details: Option<CryptoJson>,
 }
 
-impl From<&Entity> for EntityJson {
-    fn from(entity: &Entity) -> Self {
+impl From<&EntityView> for EntityJson {
+    fn from(EntityView { entity, is_default }: &EntityView) -> Self {
         let (profile, payment) = (&entity.profile, &entity.profile.payment);
         Self {
             entity_ref: NamedRef::from(&entity.entity_ref),
@@ -162,6 +175,7 @@ impl From<&Entity> for EntityJson {
             address: profile.address.as_ref().map(AddressJson::from),
             tax_id: profile.tax_id.as_ref().map(LineText::from),
             net_terms: profile.net_terms.map(NetTermsValue::from),
+            default: *is_default,
             grace_hours: profile.grace_hours,
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
@@ -179,8 +193,8 @@ pub(crate) struct EntityNameJson {
     name: LineText,
 }
 
-impl From<&Entity> for EntityNameJson {
-    fn from(entity: &Entity) -> Self {
+impl From<&EntityView> for EntityNameJson {
+    fn from(EntityView { entity, .. }: &EntityView) -> Self {
         Self { entity_ref: NamedRef::from(&entity.entity_ref), name: LineText::from(&entity.profile.name) }
     }
 }

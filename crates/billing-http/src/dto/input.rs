@@ -13,9 +13,11 @@ use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::text::{Line, Prose};
 use billing_domain::violation::{Violation, Violations};
+use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 use validator::{ValidateEmail, ValidateLength, ValidateRange};
 
+use super::nearest::nearest;
 use super::reasons::Reason;
 use super::words::Words;
 
@@ -205,10 +207,13 @@ impl<'a> Node<'a> {
     }
 
     /// As [`whole`](Self::whole), where the range isn't all that can be said.
-    pub(super) fn whole_or(self, range: RangeInclusive<u16>, detail: &str) -> Option<u16> {
+    pub(super) fn whole_or<T>(self, range: RangeInclusive<T>, detail: &str) -> Option<T>
+    where
+        T: TryFrom<Decimal> + ValidateRange<T> + Copy,
+    {
         let text = self.number_text()?;
         let number = match WHOLE.parse(text) {
-            Ok(number) => u16::try_from(number).ok(),
+            Ok(number) => T::try_from(number).ok(),
             Err(DecimalError::NotANumber) => return self.refuse("invalid_format", detail),
             Err(_) => None,
         };
@@ -373,8 +378,21 @@ impl<'a> Fields<'a> {
 
     /// Refuses every field but these: where a misspelling would bill wrongly.
     pub(super) fn only(&self, known: &[&str]) {
-        for name in self.object.keys().filter(|name| !known.contains(&name.as_str())) {
-            self.refuse::<()>(name, "unknown_field", format!("must be one of {}", known.join(", ")));
+        self.only_beside(known, &[]);
+    }
+
+    /// As [`only`](Self::only), where fields that our own answers add are taken back and ignored.
+    pub(super) fn only_beside(&self, known: &[&str], answered: &[&str]) {
+        let is_known = |name: &str| known.contains(&name) || answered.contains(&name);
+        for name in self.object.keys().filter(|name| !is_known(name)) {
+            if self.found.borrow().len() >= MAX_VIOLATIONS {
+                return;
+            }
+            let detail = match nearest(name, known) {
+                Some(nearest) => format!("is no field here; the nearest is {nearest}"),
+                None => format!("must be one of {}", known.join(", ")),
+            };
+            self.refuse::<()>(name, "unknown_field", detail);
         }
     }
 

@@ -6,6 +6,8 @@
 
 pub(crate) mod batch;
 pub(crate) mod billing;
+pub(crate) mod contract_changes;
+pub(crate) mod contract_view;
 pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;
@@ -19,7 +21,9 @@ pub(crate) mod pricings;
 pub(crate) mod summary;
 pub(crate) mod usage_products;
 
+mod contract_lines;
 mod input;
+mod nearest;
 mod party;
 mod prices;
 mod reasons;

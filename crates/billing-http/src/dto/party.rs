@@ -33,6 +33,7 @@ pub(crate) struct AddressJson {
 
 /// A bank account, by reference.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct BankTransferJson {
     /// Bank account identifier.
     billing_account_id: Option<LineText>,
@@ -40,6 +41,7 @@ pub(crate) struct BankTransferJson {
 
 /// Online payment, by reference.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct OnlinePaymentJson {
     /// Whether charging is automatic.
     auto_charge: Option<bool>,
@@ -51,6 +53,7 @@ pub(crate) struct OnlinePaymentJson {
 
 /// A crypto wallet.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CryptoJson {
     /// Wallet address.
     address: Option<LineText>,
@@ -146,11 +149,15 @@ pub(super) fn payment_patch(
 }
 
 fn bank_transfer(node: Node<'_>) -> Option<BankTransferDetails> {
-    node.object(|fields| Some(BankTransferDetails { billing_account_id: fields.optional("billing_account_id", Node::line) }))
+    node.object(|fields| {
+        fields.only(&["billing_account_id"]);
+        Some(BankTransferDetails { billing_account_id: fields.optional("billing_account_id", Node::line) })
+    })
 }
 
 fn online_payment(node: Node<'_>) -> Option<OnlinePaymentDetails> {
     node.object(|fields| {
+        fields.only(&["auto_charge", "payment_gateway_id", "payment_gateway_card_id"]);
         Some(OnlinePaymentDetails {
             auto_charge: fields.optional("auto_charge", Node::boolean),
             payment_gateway_id: fields.optional("payment_gateway_id", Node::line),
@@ -161,6 +168,7 @@ fn online_payment(node: Node<'_>) -> Option<OnlinePaymentDetails> {
 
 fn crypto_wallet(node: Node<'_>) -> Option<CryptoDetails> {
     node.object(|fields| {
+        fields.only(&["address", "tokens"]);
         Some(CryptoDetails {
             address: fields.optional("address", Node::line),
             tokens: fields.optional("tokens", |node| node.list(MAX_TOKENS, Node::line)).unwrap_or_default(),

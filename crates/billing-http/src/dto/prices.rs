@@ -1,6 +1,6 @@
 //! Price models: `{"model": …}` and its fields (billing rules 6), both ways. A misspelt field would bill wrongly and is refused.
 
-use billing_domain::catalog::{Charge, MAX_TIERS, Tier, Tiers, UsagePrice};
+use billing_domain::catalog::{Charge, FixedPrice, MAX_TIERS, PriceModel, Tier, Tiers, UsagePrice};
 use billing_domain::decimal::DecimalError;
 use billing_domain::money::{Percentage, Price};
 use billing_domain::quantity::Quantity;
@@ -33,9 +33,9 @@ impl ToSchema for PriceBody {
 #[derive(ToSchema)]
 #[serde(tag = "model", rename_all = "SCREAMING_SNAKE_CASE")]
 enum PriceModels {
-    /// A fixed amount; the price of a FIXED line item.
+    /// `amount × Q`; of FIXED line items alone.
     Flat {
-        /// The amount of a whole period.
+        /// The amount of a whole period, of one.
         amount: PriceInput,
     },
     /// `unit_price × Q`.
@@ -62,7 +62,7 @@ enum PriceModels {
         /// Price of a package, begun or full.
         package_price: PriceInput,
     },
-    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money.
+    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
     Percentage {
         /// Percent of the amount.
         rate: PercentageInput,
@@ -84,17 +84,8 @@ pub(crate) struct TierBody {
     flat_amount: Option<PriceInput>,
 }
 
-/// A price that was read, before it is known what kind of line item it is of.
-#[derive(Clone, Debug)]
-pub(super) enum Cost {
-    /// Model `FLAT`.
-    Flat(Price),
-    /// The other models.
-    Usage(UsagePrice),
-}
-
-/// Reads a price.
-pub(super) fn read(node: Node<'_>) -> Option<Cost> {
+/// Reads a price, of a line item of either kind.
+pub(super) fn read(node: Node<'_>) -> Option<PriceModel> {
     node.object(|fields| {
         let model = fields.required("model", |node| match node.as_text() {
             Some(text) => Some(text),
@@ -103,26 +94,26 @@ pub(super) fn read(node: Node<'_>) -> Option<Cost> {
         match model {
             "FLAT" => {
                 fields.only(&["model", "amount"]);
-                price(fields, "amount").map(Cost::Flat)
+                price(fields, "amount").map(|amount| PriceModel::Flat { amount })
             }
             "PER_UNIT" => {
                 fields.only(&["model", "unit_price"]);
                 let unit_price = price(fields, "unit_price")?;
-                Some(Cost::Usage(UsagePrice::PerUnit { unit_price }))
+                Some(PriceModel::Metered(UsagePrice::PerUnit { unit_price }))
             }
-            "GRADUATED" => tiers(fields).map(UsagePrice::Graduated).map(Cost::Usage),
-            "VOLUME" => tiers(fields).map(UsagePrice::Volume).map(Cost::Usage),
+            "GRADUATED" => tiers(fields).map(UsagePrice::Graduated).map(PriceModel::Metered),
+            "VOLUME" => tiers(fields).map(UsagePrice::Volume).map(PriceModel::Metered),
             "PACKAGE" => {
                 fields.only(&["model", "package_size", "package_price"]);
                 let package_size = fields.required("package_size", |node| node.decimal(above_zero));
                 let package_price = price(fields, "package_price");
-                Some(Cost::Usage(UsagePrice::Package { package_size: package_size?, package_price: package_price? }))
+                Some(PriceModel::Metered(UsagePrice::Package { package_size: package_size?, package_price: package_price? }))
             }
             "PERCENTAGE" => {
                 fields.only(&["model", "rate", "fixed_amount"]);
                 let rate = fields.required("rate", |node| node.decimal(Percentage::parse));
                 let fixed_amount = price_or_zero(fields, "fixed_amount");
-                Some(Cost::Usage(UsagePrice::Percentage { rate: rate?, fixed_amount }))
+                Some(PriceModel::Metered(UsagePrice::Percentage { rate: rate?, fixed_amount }))
             }
             _ => {
                 let detail = "must be one of FLAT, PER_UNIT, GRADUATED, VOLUME, PACKAGE, PERCENTAGE";
@@ -164,9 +155,9 @@ fn tier(fields: Fields<'_>) -> Option<Tier> {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "model", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum PriceJson {
-    /// A fixed amount; the price of a FIXED line item.
+    /// `amount × Q`; of FIXED line items alone.
     Flat {
-        /// The amount of a whole period.
+        /// The amount of a whole period, of one.
         amount: ExactNumber,
     },
     /// `unit_price × Q`.
@@ -191,7 +182,7 @@ pub(crate) enum PriceJson {
         /// Price of a package, begun or full.
         package_price: ExactNumber,
     },
-    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money.
+    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
     Percentage {
         /// Percent of the amount.
         rate: ExactNumber,
@@ -214,8 +205,17 @@ pub(crate) struct TierJson {
 impl From<&Charge> for PriceJson {
     fn from(charge: &Charge) -> Self {
         match charge {
-            Charge::Fixed { amount, .. } => Self::Flat { amount: ExactNumber::from(*amount) },
+            Charge::Fixed { price, .. } => Self::from(price),
             Charge::Usage(usage) => Self::from(&usage.price),
+        }
+    }
+}
+
+impl From<&FixedPrice> for PriceJson {
+    fn from(price: &FixedPrice) -> Self {
+        match price {
+            FixedPrice::Flat { amount } => Self::Flat { amount: ExactNumber::from(*amount) },
+            FixedPrice::Metered(price) => Self::from(price),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Pricings and their line items.
 
-use billing_domain::catalog::{Charge, LineItem, MAX_LINE_ITEMS, Pricing, PricingContent, Recurrence, UsageCharge};
+use billing_domain::catalog::{
+    Charge, FixedPrice, LineItem, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, UsageCharge,
+};
 use billing_domain::money::Price;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
@@ -11,7 +13,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::input::{self, Fields, Node};
-use super::prices::{self, Cost, PriceBody, PriceJson};
+use super::prices::{self, PriceBody, PriceJson};
 use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef, PriceInput, QuantityInput, edit_of};
 use super::words::{ChargeKind, ChargeKindWord, RecurrenceWord};
 
@@ -58,13 +60,13 @@ pub(crate) struct LineItemBody {
     line_item_id: NamedRef,
     /// Shown on documents; the identifier when left out.
     name: Option<LineText>,
-    /// FIXED: costs the same whatever is used. USAGE: priced by events.
+    /// FIXED: priced by the quantity that a contract agrees on, 1 unless it says otherwise. USAGE: priced by events.
     kind: ChargeKindWord,
     /// When a FIXED line item is charged; EACH_PERIOD when left out.
     recurrence: Option<RecurrenceWord>,
     /// The usage product whose events are priced; required for USAGE.
     usage_product_ref: Option<NamedRef>,
-    /// What it costs: FLAT for FIXED, any other model for USAGE.
+    /// What it costs: any model but PERCENTAGE for FIXED, any but FLAT for USAGE.
     price: PriceBody,
     /// Comes off a period's quantity first; USAGE only, 0 when left out.
     included_quantity: Option<QuantityInput>,
@@ -157,9 +159,12 @@ fn line_item(node: Node<'_>) -> Option<LineItem> {
 fn fixed(fields: Fields<'_>) -> Option<Charge> {
     fields.none_of(&OF_USAGE, "must be left out, because only a line item of kind USAGE has it");
     let recurrence = fields.defaulted("recurrence", None, Recurrence::default(), Node::word::<RecurrenceWord>);
-    match fields.required("price", prices::read)? {
-        Cost::Flat(amount) => Some(Charge::Fixed { amount, recurrence }),
-        Cost::Usage(_) => fields.refuse("price", "not_allowed", "must be of model FLAT, because the line item's kind is FIXED"),
+    match FixedPrice::of(fields.required("price", prices::read)?) {
+        Some(price) => Some(Charge::Fixed { price, recurrence }),
+        None => {
+            let detail = "must be of model FLAT, PER_UNIT, GRADUATED, VOLUME or PACKAGE, because the line item's kind is FIXED";
+            fields.refuse("price", "not_allowed", detail)
+        }
     }
 }
 
@@ -167,8 +172,8 @@ fn usage(fields: Fields<'_>) -> Option<Charge> {
     fields.none_of(&["recurrence"], "must be left out, because only a line item of kind FIXED has it");
     let usage_product_ref = fields.required("usage_product_ref", |node| node.parsed(UsageProductRef::parse));
     let price = match fields.required("price", prices::read) {
-        Some(Cost::Usage(price)) => Some(price),
-        Some(Cost::Flat(_)) => {
+        Some(PriceModel::Metered(price)) => Some(price),
+        Some(PriceModel::Flat { .. }) => {
             let detail =
                 "must be of model PER_UNIT, GRADUATED, VOLUME, PACKAGE or PERCENTAGE, because the line item's kind is USAGE";
             fields.refuse("price", "not_allowed", detail)
@@ -213,7 +218,7 @@ pub(crate) struct LineItemJson {
     line_item_id: NamedRef,
     /// Shown on documents.
     name: LineText,
-    /// FIXED: costs the same whatever is used. USAGE: priced by events.
+    /// FIXED: priced by the quantity that a contract agrees on. USAGE: priced by events.
     kind: ChargeKindWord,
     /// When a FIXED line item is charged; null for USAGE.
     recurrence: Option<RecurrenceWord>,

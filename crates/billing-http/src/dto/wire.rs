@@ -24,6 +24,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 /// A JSON number in a string.
 const NUMERIC: &str = r"^(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$";
+/// What a version is written with: nine digits.
+pub(super) const MAX_VERSION: u32 = 999_999_999;
 /// The longest numeric string that is looked at.
 const MAX_NUMERIC_CHARS: usize = 64;
 /// Any character but the control characters of C0, DEL and C1.
@@ -177,7 +179,7 @@ fn number_or_text(number: ObjectBuilder, description: &str) -> RefOr<Schema> {
     OneOfBuilder::new().item(number).item(numeric).description(Some(description)).into()
 }
 
-fn whole_or_null(low: u16, high: u16, description: &str) -> RefOr<Schema> {
+fn whole_or_null(low: u16, high: u32, description: &str) -> RefOr<Schema> {
     let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high));
     let numeric = text().pattern(Some("^[0-9]{1,9}$"));
     let null = ObjectBuilder::new().schema_type(Type::Null);
@@ -186,12 +188,17 @@ fn whole_or_null(low: u16, high: u16, description: &str) -> RefOr<Schema> {
 
 /// The number of units of a billing cycle, in a request.
 pub(super) fn cycle_input() -> RefOr<Schema> {
-    whole_or_null(1, MAX_CYCLE, "Number of units between invoices: a whole number, 1 when left out.")
+    whole_or_null(1, MAX_CYCLE.into(), "Number of units between invoices: a whole number, 1 when left out.")
 }
 
 /// The hours of grace of an entity, in a request.
 pub(super) fn grace_hours_input() -> RefOr<Schema> {
-    whole_or_null(0, MAX_GRACE_HOURS, "Hours between a document's natural day and its issue; 2 when left out.")
+    whole_or_null(0, MAX_GRACE_HOURS.into(), "Hours between a document's natural day and its issue; 2 when left out.")
+}
+
+/// The version that an edit starts from, in a request.
+pub(super) fn version_input() -> RefOr<Schema> {
+    whole_or_null(1, MAX_VERSION, "The version that the edit starts from: it changes only what differs from that.")
 }
 
 /// A password, in a request.

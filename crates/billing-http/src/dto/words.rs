@@ -142,7 +142,7 @@ readable_words! {
 /// Whether a line item depends on usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChargeKind {
-    /// Costs the same whatever is used.
+    /// Priced by the agreed quantity, whatever is used.
     Fixed,
     /// Priced by events.
     Usage,

@@ -7,21 +7,26 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
 use billing_application::error::{MappingOrigin, Thing, UseCaseError};
 use billing_domain::format::{FormatError, FormatTarget};
-use billing_domain::matching::MatchRefusal;
 use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
 /// Violations of business rules rather than of one field's form: alone, their code is the problem's.
-const RULES: [&str; 8] = [
+const RULES: [&str; 13] = [
     "ambiguous_name",
+    "conflicting_fields",
     "duplicate_product",
     "entity_required",
+    "not_a_period_start",
+    "not_retroactive",
     "prepaid_needs_before_use",
     "timestamp_in_future",
+    "too_many_documents",
     "unknown_format",
     "unknown_line_item",
+    "unknown_product",
     "unknown_usage_product",
 ];
 
@@ -274,6 +279,8 @@ mod tests {
             (UseCaseError::Unknown(Thing::Contract), 404, "contract_not_found"),
             (UseCaseError::Unknown(Thing::UsageProduct), 404, "usage_product_not_found"),
             (UseCaseError::Invalid(Violations::one(&["a"], "required", "must be given")), 422, "validation_failed"),
+            (UseCaseError::Invalid(Violations::one(&[], "too_many_documents", "fewer")), 422, "too_many_documents"),
+            (UseCaseError::Invalid(Violations::one(&["effective_from"], "not_retroactive", "later")), 422, "not_retroactive"),
             (UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }, 409, "already_exists"),
             (UseCaseError::NoMatch(MatchRefusal::NoMatchingContract), 422, "no_matching_contract"),
             (UseCaseError::AmountOutOfRange(AmountOutOfRange), 422, "amount_out_of_range"),

@@ -9,7 +9,9 @@ use billing_domain::refs::ContractRef;
 
 use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::{Body, OptionalBody};
-use crate::dto::contracts::{ContractBody, ContractCancelBody, ContractCreatedJson, ContractEditBody, ContractJson};
+use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
+use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::documents::DocumentJson;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -25,30 +27,60 @@ pub(crate) async fn create_contract(caller: Caller, Body(body): Body) -> OnceAns
     made.await
 }
 
-/// Changes a contract, from the current invoice or from the next.
+/// Changes a contract, from a day, the current period or the next.
 #[utoipa::path(post, path = "/api/contracts/edit/{contract_ref}", tag = "contracts", request_body = ContractEditBody,
     params(("contract_ref" = String, Path, description = "Its reference")),
-    responses((status = 200, description = "The contract's newest version", body = ContractJson)))]
+    responses((status = 200, description = "The contract's newest version; of a dry run the documents concerned",
+        body = AmendedContractJson)))]
 pub(crate) async fn edit_contract(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
     let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
-    let (customer_ref, edit) = ContractEditBody::read(&body)?;
-    let edited = caller.once(Some(&body)).answer::<ContractJson, _>(move |services, principal| {
-        contracts::edit_contract(services, principal, contract_ref, customer_ref.as_ref(), &edit)
+    let (customer_ref, edit, options) = ContractEditBody::read(&body)?;
+    let edited = caller.once(Some(&body)).answer::<AmendedContractJson, _>(move |services, principal| {
+        contracts::edit_contract(services, principal, contract_ref, customer_ref.as_ref(), &edit, options)
     });
     edited.await
 }
 
-/// Cancels a contract, at the end of its current period or today.
+/// Cancels a contract, at the end of its current period, today or on a day.
 #[utoipa::path(post, path = "/api/contracts/cancel/{contract_ref}", tag = "contracts", request_body = Option<ContractCancelBody>,
     params(("contract_ref" = String, Path, description = "Its reference")),
-    responses((status = 200, description = "The contract's newest version", body = ContractJson)))]
+    responses((status = 200, description = "The contract's newest version; of a dry run the documents concerned",
+        body = AmendedContractJson)))]
 pub(crate) async fn cancel_contract(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
     let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
-    let reach = ContractCancelBody::read(body.as_ref())?;
-    let cancelled = caller.once(body.as_ref()).answer::<ContractJson, _>(move |services, principal| {
-        contracts::cancel_contract(services, principal, contract_ref, reach)
+    let (last_day, options) = ContractCancelBody::read(body.as_ref())?;
+    let cancelled = caller.once(body.as_ref()).answer::<AmendedContractJson, _>(move |services, principal| {
+        contracts::cancel_contract(services, principal, contract_ref, last_day, options)
     });
     cancelled.await
+}
+
+/// Takes the cancel of a contract back, as long as its last day isn't over.
+#[utoipa::path(post, path = "/api/contracts/resume/{contract_ref}", tag = "contracts", request_body = Option<ContractResumeBody>,
+    params(("contract_ref" = String, Path, description = "Its reference")),
+    responses((status = 200, description = "The contract's newest version; of a dry run the documents concerned",
+        body = AmendedContractJson)))]
+pub(crate) async fn resume_contract(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
+    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let options = ContractResumeBody::read(body.as_ref())?;
+    let resumed = caller.once(body.as_ref()).answer::<AmendedContractJson, _>(move |services, principal| {
+        contracts::resume_contract(services, principal, contract_ref, options)
+    });
+    resumed.await
+}
+
+/// Agrees on a quantity of a fixed line item, from a day on.
+#[utoipa::path(post, path = "/api/contracts/quantities/{contract_ref}", tag = "contracts", request_body = ContractQuantityBody,
+    params(("contract_ref" = String, Path, description = "The contract's reference")),
+    responses((status = 200, description = "The contract's newest version; of a dry run the documents concerned",
+        body = AmendedContractJson)))]
+pub(crate) async fn change_quantity(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
+    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let (change, options) = ContractQuantityBody::read(&body)?;
+    let changed = caller.once(Some(&body)).answer::<AmendedContractJson, _>(move |services, principal| {
+        contracts::change_quantity(services, principal, contract_ref, &change, options)
+    });
+    changed.await
 }
 
 /// Reads a contract.

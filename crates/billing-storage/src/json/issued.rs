@@ -1,13 +1,15 @@
 //! What an issued document says, to the byte: fixed key order, exact numbers as text, no float.
 //! The bytes are hashed, so nothing here may change for documents already issued; a new shape gets a new
-//! [`FORMAT`].
+//! [`FORMAT`]. What documents issued before didn't know is left out where it says nothing.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
+use billing_domain::contract::terms::QuantityStep;
+use billing_domain::document::lines::{BillWith, DocumentLine, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::{BilledProduct, DocumentContent, DocumentLine, LineUsage, Tax};
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentPart, IssuedDocument, Parties, Purpose};
+use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
+use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
 use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::{NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::rating::RatedTier;
@@ -21,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::party::PaymentMirror;
 use super::pricing::TierMirror;
-use super::terms::period;
-use super::{list_of, option_of};
+use super::terms::{QuantityStepMirror, period};
+use super::{column, list_of, option_of};
 use crate::leaf;
 
 /// The shape of the content.
@@ -77,7 +79,7 @@ struct HeadMirror {
     period: Period,
     is_partial_period: bool,
     #[serde(with = "parts")]
-    parts: Vec<DocumentPart>,
+    parts: Vec<ProductNo>,
     #[serde(with = "leaf")]
     net_terms: NetTerms,
     #[serde(with = "PaymentMirror")]
@@ -112,17 +114,28 @@ enum PurposeMirror {
 #[serde(remote = "ProductNo")]
 struct ProductNoMirror(u16);
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "DocumentPart")]
-struct PartMirror {
-    #[serde(with = "ProductNoMirror")]
-    product_no: ProductNo,
-    #[serde(with = "leaf")]
-    tax_rate: Percentage,
-    #[serde(with = "leaf")]
-    discount_rate: Percentage,
+/// `{"product_no": 0}`. Documents issued before have rates beside it, which their products say, too.
+mod part {
+    use billing_domain::refs::ProductNo;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::ProductNoMirror;
+
+    #[derive(Serialize, Deserialize)]
+    struct Part {
+        #[serde(with = "ProductNoMirror")]
+        product_no: ProductNo,
+    }
+
+    pub(super) fn serialize<S: Serializer>(product_no: &ProductNo, serializer: S) -> Result<S::Ok, S::Error> {
+        Part { product_no: *product_no }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ProductNo, D::Error> {
+        Part::deserialize(deserializer).map(|part| part.product_no)
+    }
 }
-list_of!(parts: DocumentPart = "PartMirror");
+list_of!(parts: ProductNo = "part");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "IssuedDocument")]
@@ -142,6 +155,23 @@ struct IssuedMirror {
     #[serde(with = "ContentMirror")]
     content: DocumentContent,
 }
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DraftContent")]
+struct DraftMirror {
+    #[serde(with = "PartiesMirror")]
+    parties: Parties,
+    #[serde(with = "leaf::option")]
+    po_number: Option<Line>,
+    #[serde(with = "leaf::option")]
+    note: Option<Prose>,
+    #[serde(with = "ContentMirror")]
+    content: DocumentContent,
+}
+column!(
+    /// What a draft said when it was put out of force.
+    StoredDraftRef, StoredDraft: DraftContent = "DraftMirror"
+);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Parties")]
@@ -203,21 +233,70 @@ struct BilledProductMirror {
 }
 list_of!(products: BilledProduct = "BilledProductMirror");
 
+/// A line. What is an option here and none in the domain is left out where it follows from the rest.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "DocumentLine")]
-struct LineMirror {
+struct StoredLine {
     #[serde(with = "leaf::option")]
     line_item_id: Option<LineItemId>,
     #[serde(with = "leaf")]
     name: Line,
+    /// Where it isn't the first of the days shown.
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    period_start: Option<NaiveDate>,
     #[serde(with = "period")]
     service_period: Period,
+    /// Where it isn't [`usual_bill_with`].
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    bill_with: Option<BillWith>,
     #[serde(with = "line_usage")]
     usage: Option<LineUsage>,
+    #[serde(with = "quantities", default, skip_serializing_if = "Vec::is_empty")]
+    quantities: Vec<QuantityStep>,
     #[serde(with = "leaf")]
     amount: Money,
 }
-list_of!(lines: DocumentLine = "LineMirror");
+list_of!(quantities: QuantityStep = "QuantityStepMirror");
+
+/// A line item without usage is a fixed one; what is prepaid of usage says that it is billed like one.
+const fn usual_bill_with(line_item_id: Option<&LineItemId>, usage: Option<&LineUsage>) -> BillWith {
+    match (line_item_id, usage) {
+        (Some(_), None) => BillWith::Fixed,
+        (Some(_), Some(_)) | (None, _) => BillWith::Usage,
+    }
+}
+
+mod line {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{DocumentLine, StoredLine, usual_bill_with};
+
+    pub(super) fn serialize<S: Serializer>(line: &DocumentLine, serializer: S) -> Result<S::Ok, S::Error> {
+        let usual = usual_bill_with(line.line_item_id.as_ref(), line.usage.as_ref());
+        // Every field by name: one more doesn't compile.
+        let DocumentLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, amount } =
+            line.clone();
+        let period_start = (period_start != service_period.start()).then_some(period_start);
+        let bill_with = (bill_with != usual).then_some(bill_with);
+        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, amount }
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DocumentLine, D::Error> {
+        let line = StoredLine::deserialize(deserializer)?;
+        let usual = usual_bill_with(line.line_item_id.as_ref(), line.usage.as_ref());
+        Ok(DocumentLine {
+            line_item_id: line.line_item_id,
+            name: line.name,
+            period_start: line.period_start.unwrap_or(line.service_period.start()),
+            service_period: line.service_period,
+            bill_with: line.bill_with.unwrap_or(usual),
+            usage: line.usage,
+            quantities: line.quantities,
+            amount: line.amount,
+        })
+    }
+}
+list_of!(lines: DocumentLine = "line");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LineUsage")]

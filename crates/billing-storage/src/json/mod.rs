@@ -10,7 +10,7 @@ mod terms;
 mod usage;
 
 pub(crate) use format::{StoredMapping, StoredMappingRef};
-pub(crate) use issued::{Frozen, FrozenRef};
+pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
 pub(crate) use party::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
 pub(crate) use pricing::{StoredLineItems, StoredLineItemsRef};
 pub(crate) use terms::{StoredTerms, StoredTermsRef};

@@ -1,13 +1,13 @@
 //! Line items and prices.
 
-use billing_domain::catalog::{Charge, LineItem, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
+use billing_domain::catalog::{Charge, FixedPrice, LineItem, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
 use billing_domain::money::{Percentage, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, UsageProductRef};
 use billing_domain::text::Line;
 use serde::{Deserialize, Serialize};
 
-use super::list_of;
+use super::{list_of, option_of};
 use crate::leaf;
 
 /// A pricing's line items, to be written.
@@ -36,12 +36,48 @@ list_of!(line_items: LineItem = "LineItemMirror");
 #[serde(remote = "Charge", rename_all = "SCREAMING_SNAKE_CASE")]
 enum ChargeMirror {
     Fixed {
-        #[serde(with = "leaf")]
-        amount: Price,
+        #[serde(flatten, with = "fixed_price")]
+        price: FixedPrice,
         #[serde(with = "leaf")]
         recurrence: Recurrence,
     },
     Usage(#[serde(with = "UsageChargeMirror")] UsageCharge),
+}
+
+/// A fixed price among its charge's keys: `amount` of a flat one, `price` of every other.
+#[derive(Serialize, Deserialize)]
+struct StoredFixedPrice {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    amount: Option<Price>,
+    #[serde(with = "metered_price", default, skip_serializing_if = "Option::is_none")]
+    price: Option<UsagePrice>,
+}
+option_of!(metered_price: UsagePrice = "UsagePriceMirror");
+
+/// A fixed price is flat, or has a model that fixed line items may have.
+pub(super) mod fixed_price {
+    use billing_domain::catalog::{FixedPrice, PriceModel};
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::StoredFixedPrice;
+
+    pub(in super::super) fn serialize<S: Serializer>(price: &FixedPrice, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = match price {
+            FixedPrice::Flat { amount } => StoredFixedPrice { amount: Some(*amount), price: None },
+            FixedPrice::Metered(price) => StoredFixedPrice { amount: None, price: Some(price.clone()) },
+        };
+        stored.serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedPrice, D::Error> {
+        let model = match StoredFixedPrice::deserialize(deserializer)? {
+            StoredFixedPrice { amount: Some(amount), price: None } => PriceModel::Flat { amount },
+            StoredFixedPrice { amount: None, price: Some(price) } => PriceModel::Metered(price),
+            _ => return Err(D::Error::custom("either an amount or a price")),
+        };
+        FixedPrice::of(model).ok_or_else(|| D::Error::custom("not a price of a fixed line item"))
+    }
 }
 
 #[derive(Serialize, Deserialize)]

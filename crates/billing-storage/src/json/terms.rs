@@ -1,20 +1,21 @@
 //! A product's terms, frozen in a contract version.
 
 use billing_domain::calendar::Period;
-use billing_domain::catalog::{Aggregation, Recurrence, UsageCharge};
+use billing_domain::catalog::{Aggregation, FixedPrice, Recurrence, UsageCharge};
 use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
 use billing_domain::contract::terms::{
-    FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, SelectedCharge, SelectedLineItem,
+    FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge, SelectedLineItem,
 };
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::{NetTerms, PaymentDetails};
+use billing_domain::quantity::Quantity;
 use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
 use billing_domain::text::{Line, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use super::party::PaymentMirror;
-use super::pricing::UsageChargeMirror;
+use super::pricing::{UsageChargeMirror, fixed_price};
 use super::{column, list_of};
 use crate::leaf;
 
@@ -25,6 +26,9 @@ struct TermsMirror {
     pricing: FrozenPricing,
     #[serde(with = "selected")]
     line_items: Vec<SelectedLineItem>,
+    // Terms kept before this was known don't have it.
+    #[serde(default)]
+    all_line_items: bool,
     #[serde(with = "schedule")]
     schedule: BillingSchedule,
     #[serde(with = "leaf")]
@@ -78,12 +82,45 @@ list_of!(selected: SelectedLineItem = "SelectedLineItemMirror");
 #[serde(remote = "SelectedCharge", rename_all = "SCREAMING_SNAKE_CASE")]
 enum SelectedChargeMirror {
     Fixed {
-        #[serde(with = "leaf")]
-        amount: Price,
+        #[serde(flatten, with = "fixed_price")]
+        price: FixedPrice,
         #[serde(with = "leaf")]
         recurrence: Recurrence,
+        #[serde(with = "quantities", default, skip_serializing_if = "is_one_throughout")]
+        quantities: Quantities,
     },
     Usage(#[serde(with = "MeteredChargeMirror")] MeteredCharge),
+}
+
+fn is_one_throughout(quantities: &Quantities) -> bool {
+    quantities.as_slice().is_empty()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "QuantityStep")]
+pub(super) struct QuantityStepMirror {
+    #[serde(with = "leaf")]
+    from: NaiveDate,
+    #[serde(with = "leaf")]
+    quantity: Quantity,
+}
+list_of!(quantity_steps: QuantityStep = "QuantityStepMirror");
+
+/// Quantities keep their rule: rising dates.
+mod quantities {
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use super::{Quantities, quantity_steps};
+
+    pub(super) fn serialize<S: Serializer>(quantities: &Quantities, serializer: S) -> Result<S::Ok, S::Error> {
+        quantity_steps::serialize(quantities.as_slice(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Quantities, D::Error> {
+        Quantities::new(quantity_steps::deserialize(deserializer)?)
+            .map_err(|_| D::Error::custom("the quantities' dates don't rise"))
+    }
 }
 
 #[derive(Serialize, Deserialize)]

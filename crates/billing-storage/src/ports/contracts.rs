@@ -7,10 +7,12 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Contracts, DueContract, Lock, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::Line;
 use chrono::NaiveDate;
+use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
+use diesel::sql_types::{Bool, Text};
 use uuid::Uuid;
 
 use super::{MAX_BINDS, counted, limits, stored};
@@ -68,6 +70,14 @@ struct NewMetering<'a> {
 }
 const METERING_COLUMNS: usize = 4;
 
+/// The order in which segments are put together.
+pub(super) const IN_ORDER: (
+    contract_products::contract_id,
+    contract_products::product_no,
+    contract_products::version,
+    contract_products::in_force_from,
+) = (contract_products::contract_id, contract_products::product_no, contract_products::version, contract_products::in_force_from);
+
 /// A contract's own row and its customer's reference.
 pub(super) type Found = (ContractRow, String);
 
@@ -89,7 +99,7 @@ impl SegmentRow {
     }
 }
 
-/// Puts segments together to products, in the order they come: by product, then by version.
+/// Puts segments together to products, in the order they come: by product, version and date.
 fn products(rows: Vec<SegmentRow>) -> StoreResult<HashMap<Uuid, Vec<ContractProduct>>> {
     let mut products: HashMap<Uuid, Vec<ContractProduct>> = HashMap::new();
     for row in rows {
@@ -173,6 +183,14 @@ impl Transaction<'_> {
     }
 }
 
+/// Begins a character of a pattern that stands for itself; no reference has it.
+const ESCAPE: char = '!';
+
+/// A reference in a pattern: of what stands for others there, references have the underscore alone.
+fn escaped(reference: &str) -> String {
+    reference.replace('_', &format!("{ESCAPE}_"))
+}
+
 impl Contracts for Transaction<'_> {
     fn insert_contract(
         &mut self,
@@ -220,7 +238,7 @@ impl Contracts for Transaction<'_> {
         let Some(found) = found else { return Ok(None) };
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .order((contract_products::product_no, contract_products::version))
+            .order(IN_ORDER)
             .select(SegmentRow::as_select())
             .load(conn))?;
         Ok(assemble(vec![found], segments)?.pop())
@@ -256,7 +274,7 @@ impl Contracts for Transaction<'_> {
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::customer_id.eq(Bound(customer_id.as_uuid())))
             .filter(one_of_ids(contract_products::contract_id, ids))
-            .order((contract_products::contract_id, contract_products::product_no, contract_products::version))
+            .order(IN_ORDER)
             .select(SegmentRow::as_select())
             .load(conn))?;
         Ok(Page { items: assemble(found, segments)?, total: counted(total)? })
@@ -290,7 +308,7 @@ impl Contracts for Transaction<'_> {
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(contract_products::customer_id.eq(Bound(customer_id)))
             .filter(contract_products::contract_id.eq_any(metering()))
-            .order((contract_products::contract_id, contract_products::product_no, contract_products::version))
+            .order(IN_ORDER)
             .select(SegmentRow::as_select())
             .load(conn))?;
         assemble(found, segments)
@@ -378,6 +396,36 @@ impl Contracts for Transaction<'_> {
                 .set(contracts::next_due_at.eq(Bound(at)))
                 .execute(conn)
         })?;
+        Ok(())
+    }
+
+    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
+        let naming = sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
+            .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped(entity_ref.as_str())))
+            .sql(&format!(" ESCAPE '{ESCAPE}'"));
+        let of_contract = contract_products::table
+            .filter(contract_products::contract_id.eq(contracts::contract_id))
+            .filter(contract_products::customer_id.eq(contracts::customer_id))
+            .filter(naming);
+        // All of them: one that is due already may be put off by a billing run that isn't committed yet.
+        let held: Vec<Cell<Uuid>> = load_held!(
+            self,
+            "contracts",
+            Some(Lock::Exclusive),
+            contracts::table
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(exists(of_contract))
+                .order(contracts::contract_id)
+                .select(contracts::contract_id)
+        )?;
+        // Those that were held, by their identities alone: they are the organization's.
+        let row = Row::new("contracts", "");
+        let ids: Vec<Uuid> = held.into_iter().map(|id| row.cell("contract_id", id)).collect::<StoreResult<_>>()?;
+        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
+            .filter(one_of_ids(contracts::contract_id, ids))
+            .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
+            .set(contracts::next_due_at.eq(Bound(at)))
+            .execute(conn))?;
         Ok(())
     }
 

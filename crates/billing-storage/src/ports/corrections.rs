@@ -1,28 +1,23 @@
-//! What happens to documents after they were opened: amended drafts, voided ones, adjustments, payments.
+//! What happens to documents after they were opened: drafts that follow their contracts, voided documents, payments.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::linking::Slot;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, Payment, Settlement};
+use billing_domain::document::{Document, DocumentHead, DraftContent, Payment, Settlement};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use billing_domain::text::Line;
-use chrono::NaiveDate;
 use diesel::prelude::*;
-use uuid::Uuid;
 
-use super::document_rows::{ADJUSTMENT, DRAFT, DocumentRow, VOID, slot_of};
-use crate::json::StoredPaymentRef;
-use crate::leaf::Leaf as _;
-use crate::row::{Cell, Row, to_json};
+use super::document_rows::{DRAFT, DocumentRow, VOID, slot_of};
+use crate::json::StoredDraftRef;
+use crate::row::to_json;
 use crate::schema::{document_parts, documents, payments};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 impl Transaction<'_> {
-    /// Replaces what an amendment changes of a draft; `false` when it is a draft no more.
+    /// Replaces what a decision changes of a draft; `false` when it is a draft no more.
     pub(super) fn redraw(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
         let key = (Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()));
-        let payment = to_json(&StoredPaymentRef(&head.payment))?;
         let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
             .filter(documents::lifecycle.eq(DRAFT))
@@ -31,8 +26,6 @@ impl Transaction<'_> {
                 documents::period_start.eq(Bound(head.period.start())),
                 documents::period_end.eq(Bound(head.period.end())),
                 documents::is_partial_period.eq(head.is_partial_period),
-                documents::net_terms.eq(head.net_terms.show()),
-                documents::payment.eq(payment),
             ))
             .execute(conn))?;
         if changed == 0 {
@@ -46,20 +39,23 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Voids a document that is in one state, and leaves its places free; `false` when it isn't in it.
+    /// Voids a document that is in one state, and leaves its places free; `false` when it isn't in it. A draft leaves what it
+    /// said.
     pub(super) fn put_out_of_force(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         document_ref: DocumentRef,
         from: &'static str,
+        discarded: Option<&DraftContent>,
         at: Timestamp,
     ) -> StoreResult<bool> {
         let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+        let discarded = discarded.map(|content| to_json(&StoredDraftRef(content))).transpose()?;
         let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
             .filter(documents::lifecycle.eq(from))
-            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at))))
+            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at)), documents::discarded_content.eq(discarded),))
             .execute(conn))?;
         if voided == 0 {
             return Ok(false);
@@ -70,59 +66,6 @@ impl Transaction<'_> {
             .set(document_parts::active.eq(false))
             .execute(conn))?;
         Ok(true)
-    }
-
-    pub(super) fn last_void_in(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        period_start: NaiveDate,
-        slot: Slot,
-    ) -> StoreResult<Option<DocumentRef>> {
-        let found: Vec<(Cell<Uuid>, Cell<Timestamp>)> = with_conn!(self, "documents", |conn| document_parts::table
-            .inner_join(
-                documents::table.on(documents::document_id
-                    .eq(document_parts::document_id)
-                    .and(documents::customer_id.eq(document_parts::customer_id)))
-            )
-            .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(document_parts::product_no.eq(i32::from(product_no.0)))
-            .filter(document_parts::period_start.eq(Bound(period_start)))
-            .filter(document_parts::slot.eq(slot.show()))
-            // The bare column: an equality with a value hides the partial index from a prepared plan.
-            .filter(diesel::dsl::not(document_parts::active))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(documents::lifecycle.eq(VOID))
-            .filter(documents::issue_date.is_not_null())
-            .select((documents::document_id, documents::created_at))
-            .load(conn))?;
-        let row = Row::new("documents", "");
-        let read = |(id, created_at)| Ok((row.cell("created_at", created_at)?, row.cell("document_id", id)?));
-        let found: Vec<(Timestamp, Uuid)> = found.into_iter().map(read).collect::<StoreResult<_>>()?;
-        // A place has one document in force at a time: they were opened in the order in which they were issued.
-        Ok(found.into_iter().max().map(|(_, id)| DocumentRef::from_uuid(id)))
-    }
-
-    pub(super) fn draft_adjustment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        parent: DocumentRef,
-        kind: DocumentKind,
-    ) -> StoreResult<Option<Document>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::parent_document_id.eq(Bound(parent.as_uuid())))
-            .filter(documents::purpose.eq(ADJUSTMENT))
-            .filter(documents::kind.eq(kind.show()))
-            .filter(documents::lifecycle.eq(DRAFT))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(DocumentRow::as_select())
-            .load(conn))?;
-        Ok(self.by_creation(rows)?.into_iter().next())
     }
 
     pub(super) fn naming_parent(

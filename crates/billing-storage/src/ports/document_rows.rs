@@ -4,36 +4,40 @@ use std::collections::HashMap;
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentPart, Lifecycle, Purpose, Settlement};
+use billing_domain::document::{
+    BookDocument, DefaultTax, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, Purpose, Settlement, Standing,
+};
 use billing_domain::money::Money;
-use billing_domain::ports::StoreResult;
+use billing_domain::ports::{Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
-use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::stored;
-use crate::json::{Frozen, StoredPayment, StoredPaymentRef};
+use crate::failure::Failure;
+use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{document_parts, documents, issued_documents};
+use crate::schema::{document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Transaction, load_held, with_conn};
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
 pub(super) const VOID: &str = "VOID";
 pub(super) const UNCOLLECTIBLE: &str = "UNCOLLECTIBLE";
-pub(super) const REGULAR: &str = "REGULAR";
-const USAGE: &str = "USAGE";
-pub(super) const ADJUSTMENT: &str = "ADJUSTMENT";
+/// What a family keeps where its customer had no default tax.
+pub(super) const NO_DEFAULT_TAX: &str = "";
+const REGULAR: &str = "REGULAR";
+pub(super) const USAGE: &str = "USAGE";
+const ADJUSTMENT: &str = "ADJUSTMENT";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = documents)]
 pub(super) struct DocumentRow {
-    document_id: Cell<Uuid>,
+    pub(super) document_id: Cell<Uuid>,
     customer_id: Cell<Uuid>,
     contract_id: Cell<Uuid>,
     entity_ref: String,
@@ -51,11 +55,15 @@ pub(super) struct DocumentRow {
     payment: JsonText,
     parent_document_id: Option<Cell<Uuid>>,
     replaces_document_id: Option<Cell<Uuid>>,
+    family_document_id: Cell<Uuid>,
     created_at: Cell<Timestamp>,
     lifecycle: String,
+    issue_date: Option<Cell<NaiveDate>>,
+    total_minor: Option<i64>,
     paid_minor: i64,
     credits_minor: i64,
     paid_date: Option<Cell<NaiveDate>>,
+    default_tax: Option<String>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -63,28 +71,20 @@ pub(super) struct DocumentRow {
 struct PartRow {
     document_id: Cell<Uuid>,
     product_no: i32,
-    tax_rate: Cell<Decimal>,
-    discount_rate: Cell<Decimal>,
 }
 
 /// Parts by document.
-pub(super) type Parts = HashMap<Uuid, Vec<DocumentPart>>;
+pub(super) type Parts = HashMap<Uuid, Vec<ProductNo>>;
 /// What was issued, by document.
 type Issued = HashMap<Uuid, Frozen>;
+/// What was said by drafts put out of force, by document.
+type Discarded = HashMap<Uuid, DraftContent>;
 
 impl PartRow {
-    fn read(self) -> StoreResult<(Uuid, DocumentPart)> {
+    fn read(self) -> StoreResult<(Uuid, ProductNo)> {
         let row = Row::new("document_parts", format!("{}/{}", self.document_id, self.product_no));
-        let rate = |column, cell| {
-            let rate: Decimal = row.cell(column, cell)?;
-            row.leaf(column, &rate.to_string())
-        };
-        let part = DocumentPart {
-            product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
-            tax_rate: rate("tax_rate", self.tax_rate)?,
-            discount_rate: rate("discount_rate", self.discount_rate)?,
-        };
-        Ok((row.cell("document_id", self.document_id)?, part))
+        let product_no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
+        Ok((row.cell("document_id", self.document_id)?, product_no))
     }
 }
 
@@ -104,13 +104,19 @@ impl DocumentRow {
         self.lifecycle == DRAFT
     }
 
-    fn read(self, parts: &mut Parts, issued: &mut Issued) -> StoreResult<Document> {
+    /// Whether it is a draft that was put out of force.
+    fn is_discarded(&self) -> bool {
+        self.lifecycle == VOID && self.issue_date.is_none()
+    }
+
+    fn read(self, parts: &mut Parts, issued: &mut Issued, discarded: &mut Discarded) -> StoreResult<Document> {
         let id = self.id()?;
         let row = Row::new("documents", id);
         let (frozen_head, issued) = issued.remove(&id).map(|frozen| (frozen.document, Box::new(frozen.issued))).unzip();
         let lifecycle = match (self.lifecycle.as_str(), issued) {
             (DRAFT, None) => Lifecycle::Draft,
-            (VOID, issued) => Lifecycle::Void(issued),
+            (VOID, Some(issued)) => Lifecycle::Void(issued),
+            (VOID, None) if self.is_discarded() => Lifecycle::Discarded(discarded.remove(&id).map(Box::new)),
             (ISSUED, Some(issued)) => Lifecycle::Issued(issued),
             (UNCOLLECTIBLE, Some(issued)) => Lifecycle::Uncollectible(issued),
             (other, issued) => {
@@ -118,15 +124,51 @@ impl DocumentRow {
                 return Err(row.corrupt("lifecycle", format_args!("{other:?} {content} issued content")));
             }
         };
-        let (paid, credits) = (self.paid_minor, self.credits_minor);
-        let paid_date = row.optional("paid_date", self.paid_date.clone())?;
+        let (family, settlement) = (self.family()?, self.settlement()?);
         let head = self.head(parts)?;
         if frozen_head.is_some_and(|frozen| frozen != head) {
             return Err(row.corrupt("content", "it isn't what was issued"));
         }
-        let money = |minor| Money::from_minor(minor, head.currency);
-        let settlement = Settlement { paid: money(paid), credits: money(credits), paid_date };
-        Ok(Document { head, lifecycle, settlement })
+        Ok(Document { head, family, lifecycle, settlement })
+    }
+
+    /// What a book knows of it.
+    fn read_for_book(self, parts: &mut Parts) -> StoreResult<BookDocument> {
+        let row = Row::new("documents", self.id()?);
+        let standing = match self.lifecycle.as_str() {
+            DRAFT => Standing::Draft,
+            ISSUED => Standing::Issued,
+            UNCOLLECTIBLE => Standing::Uncollectible,
+            VOID if self.is_discarded() => Standing::Discarded,
+            VOID => Standing::Void,
+            other => return Err(row.corrupt("lifecycle", format_args!("{other:?} is no lifecycle"))),
+        };
+        let currency = row.leaf("currency", &self.currency)?;
+        let total = match (standing, self.total_minor) {
+            (Standing::Draft | Standing::Discarded, _) => None,
+            (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
+            (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
+        };
+        let default_tax = match self.default_tax.as_deref() {
+            None => None,
+            Some(NO_DEFAULT_TAX) => Some(DefaultTax(None)),
+            Some(rate) => Some(DefaultTax(Some(row.leaf("default_tax", rate)?))),
+        };
+        let (family, settlement) = (self.family()?, self.settlement()?);
+        Ok(BookDocument { head: self.head(parts)?, family, standing, total, settlement, default_tax })
+    }
+
+    fn family(&self) -> StoreResult<DocumentRef> {
+        let family = Row::new("documents", self.id()?).cell("family_document_id", self.family_document_id.clone())?;
+        Ok(DocumentRef::from_uuid(family))
+    }
+
+    fn settlement(&self) -> StoreResult<Settlement> {
+        let row = Row::new("documents", self.id()?);
+        let currency = row.leaf("currency", &self.currency)?;
+        let paid_date = row.optional("paid_date", self.paid_date.clone())?;
+        let money = |minor| Money::from_minor(minor, currency);
+        Ok(Settlement { paid: money(self.paid_minor), credits: money(self.credits_minor), paid_date })
     }
 
     /// What is known of a document since it was opened.
@@ -178,25 +220,21 @@ struct NewPart {
     contract_id: Bound<Uuid>,
     period_start: Bound<NaiveDate>,
     slot: Option<String>,
-    tax_rate: Bound<Decimal>,
-    discount_rate: Bound<Decimal>,
     active: bool,
 }
 
 impl NewPart {
     fn of(head: &DocumentHead) -> StoreResult<Vec<Self>> {
         let slot = slot_of(head.purpose);
-        let of = |(position, part): (usize, &DocumentPart)| {
+        let of = |(position, product_no): (usize, &ProductNo)| {
             Ok(Self {
                 document_id: Bound(head.document_ref.as_uuid()),
                 customer_id: Bound(head.customer_id.as_uuid()),
-                product_no: i32::from(part.product_no.0),
+                product_no: i32::from(product_no.0),
                 position: stored(position)?,
                 contract_id: Bound(head.contract_ref.as_uuid()),
                 period_start: Bound(head.period.start()),
                 slot: slot.clone(),
-                tax_rate: Bound(part.tax_rate.as_decimal()),
-                discount_rate: Bound(part.discount_rate.as_decimal()),
                 active: true,
             })
         };
@@ -219,8 +257,21 @@ impl Transaction<'_> {
         }
         let ids: Vec<Uuid> = rows.iter().map(DocumentRow::id).collect::<StoreResult<_>>()?;
         let mut parts = self.parts_of(&ids)?;
-        let mut issued = self.issued_of(rows.iter().zip(ids).filter(|(row, _)| !row.is_draft()).map(|(_, id)| id).collect())?;
-        rows.into_iter().map(|row| row.read(&mut parts, &mut issued)).collect()
+        let (discarded, kept): (Vec<_>, Vec<_>) =
+            rows.iter().zip(ids).filter(|(row, _)| !row.is_draft()).partition(|(row, _)| row.is_discarded());
+        let ids_of = |chosen: Vec<(&DocumentRow, Uuid)>| chosen.into_iter().map(|(_, id)| id).collect();
+        let (mut issued, mut discarded) = (self.issued_of(ids_of(kept))?, self.discarded_of(ids_of(discarded))?);
+        rows.into_iter().map(|row| row.read(&mut parts, &mut issued, &mut discarded)).collect()
+    }
+
+    /// Reads documents with their parts, but nothing of what they say.
+    pub(super) fn for_book(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<BookDocument>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = rows.iter().map(DocumentRow::id).collect::<StoreResult<_>>()?;
+        let mut parts = self.parts_of(&ids)?;
+        rows.into_iter().map(|row| row.read_for_book(&mut parts)).collect()
     }
 
     /// The products of documents, in their order.
@@ -254,6 +305,25 @@ impl Transaction<'_> {
         rows.into_iter().map(read).collect()
     }
 
+    fn discarded_of(&mut self, ids: Vec<Uuid>) -> StoreResult<Discarded> {
+        if ids.is_empty() {
+            return Ok(Discarded::new());
+        }
+        let rows: Vec<(Cell<Uuid>, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(one_of_ids(documents::document_id, ids))
+            .filter(documents::discarded_content.is_not_null())
+            .select((documents::document_id, documents::discarded_content))
+            .load(conn))?;
+        let mut discarded = Discarded::new();
+        for (id, content) in rows {
+            let row = Row::new("documents", id.clone());
+            if let Some(content) = content {
+                discarded.insert(row.cell("document_id", id)?, row.json::<StoredDraft>("discarded_content", &content)?.0);
+            }
+        }
+        Ok(discarded)
+    }
+
     /// Puts a document's products in their places. One that is taken is refused, without an error of the
     /// database's own, which would abort the transaction on PostgreSQL.
     pub(super) fn insert_parts(&mut self, head: &DocumentHead) -> StoreResult<()> {
@@ -274,7 +344,27 @@ impl Transaction<'_> {
         ))
     }
 
-    pub(super) fn insert_head(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()> {
+    /// Holds the prefix that a document's number begins with. Whoever changed it since it was read is seen by the next attempt;
+    /// whoever is about to waits, and then finds that a number was given.
+    pub(super) fn hold_prefix(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()> {
+        let prefixes: Vec<String> = load_held!(
+            self,
+            "entities",
+            Some(Lock::Shared),
+            entities::table.find((Bound(organization.as_uuid()), head.entity_ref.as_str())).select(entities::number_prefix)
+        )?;
+        if prefixes.iter().any(|prefix| prefix != head.number.prefix.as_str()) {
+            return Err(self.remember(Failure::Contended));
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert_head(
+        &mut self,
+        organization: OrganizationId,
+        head: &DocumentHead,
+        family: DocumentRef,
+    ) -> StoreResult<()> {
         let sequence: i64 = stored(head.number.sequence)?;
         let number_in_contract: i32 = stored(head.number_in_contract)?;
         let payment = to_json(&StoredPaymentRef(&head.payment))?;
@@ -304,6 +394,7 @@ impl Transaction<'_> {
                 documents::payment.eq(payment),
                 documents::parent_document_id.eq(head.parent.map(|parent| Bound(parent.as_uuid()))),
                 documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),
+                documents::family_document_id.eq(Bound(family.as_uuid())),
                 documents::created_at.eq(Bound(head.created_at)),
                 documents::lifecycle.eq(DRAFT),
                 documents::paid_minor.eq(0),

@@ -1,39 +1,24 @@
-//! Documents: opening, reading, listing. Issuing them is [`issue`](super::issue)'s; what happens to them afterwards is
-//! [`corrections`](super::corrections)' and [`ledger`](super::ledger)'s.
+//! Documents, as they are shown: reading, listing, paying. What is decided about them is
+//! [`book_entries`](super::book_entries)'.
 
-use billing_domain::calendar::{Period, Timestamp};
-use billing_domain::document::correction::LedgerLine;
-use billing_domain::document::linking::Slot;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, IssuedDocument, Payment, Settlement};
+use billing_domain::document::lines::LedgerLine;
+use billing_domain::document::{Document, DocumentState, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, DocumentedLine, Documents, Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
-use chrono::NaiveDate;
+use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
+use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use diesel::prelude::*;
+use uuid::Uuid;
 
 use super::document_rows::{DRAFT, DocumentRow, ISSUED, UNCOLLECTIBLE, VOID};
 use super::{counted, limits};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
-use crate::schema::{document_parts, documents};
+use crate::row::{Cell, Row};
+use crate::schema::documents;
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, load_held, with_conn};
-
-/// The first day that a period can start on.
-const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
-    Some(day) => day,
-    None => NaiveDate::MIN,
-};
+use crate::tx::{Transaction, with_conn};
 
 impl Documents for Transaction<'_> {
-    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()> {
-        if head.kind != head.number.kind {
-            return self.refuse(format!("documents {}: its number is of another kind", head.document_ref));
-        }
-        self.insert_head(organization, head)?;
-        self.insert_parts(head)
-    }
-
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
         let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
@@ -44,12 +29,19 @@ impl Documents for Transaction<'_> {
     }
 
     fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+        let found: Vec<(DocumentRow, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(DocumentRow::as_select())
+            .select((DocumentRow::as_select(), documents::organization_id))
             .load(conn))?;
-        self.with_content(rows)
+        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
+        let mut own = Vec::new();
+        for (document, owner) in found {
+            let row = Row::new("documents", document.document_id.clone());
+            if row.cell("organization_id", owner)? == organization.as_uuid() {
+                own.push(document);
+            }
+        }
+        self.with_content(own)
     }
 
     fn documents(
@@ -109,125 +101,6 @@ impl Documents for Transaction<'_> {
         Ok(Page { items: self.with_content(rows)?, total: counted(total)? })
     }
 
-    fn regular_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        period_start: NaiveDate,
-        slot: Slot,
-        lock: Option<Lock>,
-    ) -> StoreResult<Option<Document>> {
-        let in_slot = document_parts::table
-            .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(document_parts::product_no.eq(i32::from(product_no.0)))
-            .filter(document_parts::period_start.eq(Bound(period_start)))
-            .filter(document_parts::slot.eq(slot.show()))
-            // The bare column: an equality with a value hides the partial index from a prepared plan.
-            .filter(document_parts::active)
-            .select(document_parts::document_id)
-            .single_value();
-        // The state is tested again on the row that was waited for.
-        let rows: Vec<DocumentRow> = load_held!(
-            self,
-            "documents",
-            lock,
-            documents::table
-                .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(documents::document_id.nullable().eq(in_slot))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::lifecycle.ne(VOID))
-                .select(DocumentRow::as_select())
-        )?;
-        Ok(self.with_content(rows)?.pop())
-    }
-
-    fn documents_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        within: Period,
-    ) -> StoreResult<Vec<Document>> {
-        // PostgreSQL refuses a date before 4714 BC, even to look for.
-        let start = within.start().max(FIRST_DAY);
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(documents::period_start.lt(Bound(within.end())))
-            .filter(documents::period_end.gt(Bound(start)))
-            .order((documents::created_at, documents::document_id))
-            .select(DocumentRow::as_select())
-            .load(conn))?;
-        self.with_content(rows)
-    }
-
-    fn drafts_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<Document>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(documents::lifecycle.eq(DRAFT))
-            .order((documents::created_at, documents::document_id))
-            .select(DocumentRow::as_select())
-            .load(conn))?;
-        self.with_content(rows)
-    }
-
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
-        self.issue(organization, customer_id, document_ref, issued)
-    }
-
-    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
-        self.redraw(organization, head)
-    }
-
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, ISSUED, at)
-    }
-
-    fn last_void(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        period_start: NaiveDate,
-        slot: Slot,
-    ) -> StoreResult<Option<DocumentRef>> {
-        self.last_void_in(organization, customer_id, contract_ref, product_no, period_start, slot)
-    }
-
-    fn open_adjustment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        parent: DocumentRef,
-        kind: DocumentKind,
-    ) -> StoreResult<Option<Document>> {
-        self.draft_adjustment(organization, customer_id, parent, kind)
-    }
-
     fn documents_of_parent(
         &mut self,
         organization: OrganizationId,
@@ -244,26 +117,6 @@ impl Documents for Transaction<'_> {
         document_ref: DocumentRef,
     ) -> StoreResult<Vec<LedgerLine>> {
         self.lines_of(organization, customer_id, document_ref)
-    }
-
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
-        self.put_lines(organization, customer_id, document_ref, lines)
-    }
-
-    fn documented(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        periods: &[(ProductNo, NaiveDate)],
-    ) -> StoreResult<Vec<DocumentedLine>> {
-        self.lines_in_force(organization, customer_id, contract_ref, periods)
     }
 
     fn insert_payment(
@@ -285,14 +138,54 @@ impl Documents for Transaction<'_> {
     ) -> StoreResult<()> {
         self.settle(organization, customer_id, document_ref, settlement)
     }
+}
 
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, DRAFT, at)
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use billing_domain::ports::Documents as _;
+    use billing_domain::refs::{DocumentRef, OrganizationId};
+    use diesel::connection::{Connection as _, InstrumentationEvent};
+    use diesel::prelude::*;
+    use diesel::sql_types::Text;
+    use uuid::Uuid;
+
+    use crate::database::{Pools, take};
+    use crate::tx::{Connection, Transaction};
+    use crate::{Database, DatabaseOptions, DatabaseUrl};
+
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = Text)]
+        detail: String,
+    }
+
+    #[test]
+    fn documents_are_found_by_their_references_without_a_walk_through_the_organizations() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
+        let url = DatabaseUrl::parse(&url).expect("an address");
+        let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
+        database.migrate().expect("the tables are made");
+        let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
+        let mut link = take(writer).expect("a connection");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::StartQuery { query, .. } = event {
+                log.lock().expect("no thread has panicked").push(query.to_string());
+            }
+        });
+        let mut tx = Transaction::new(Connection::Sqlite(&mut link.connection));
+        let refs = [DocumentRef::from_uuid(Uuid::from_u128(1))];
+        let found = tx.documents_by_refs(OrganizationId::from_uuid(Uuid::from_u128(2)), &refs).expect("a look-up");
+        assert!(found.is_empty());
+        let query = asked.lock().expect("no thread has panicked").first().cloned().expect("a query");
+        let statement = query.split("-- binds").next().expect("the statement");
+        let plan: Vec<Step> =
+            diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
+        let plan: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
+        assert!(plan.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plan:?}");
     }
 }

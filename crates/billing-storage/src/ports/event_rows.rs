@@ -32,6 +32,7 @@ macro_rules! event_rows {
             service_end: Bound<NaiveDate>,
             document_id: Bound<Uuid>,
             occurred_at: Bound<Timestamp>,
+            service_date: Bound<NaiveDate>,
             quantity: Bound<Decimal>,
             report_data: Option<JsonText>,
             validations: Option<JsonText>,
@@ -57,6 +58,7 @@ macro_rules! event_rows {
                     service_end: Bound(event.placement.service_period.end()),
                     document_id: Bound(event.placement.document_ref.as_uuid()),
                     occurred_at: Bound(event.occurred_at),
+                    service_date: Bound(event.service_date),
                     quantity: Bound(event.quantity.as_decimal()),
                     report_data: event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose()?,
                     validations: event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose()?,
@@ -84,6 +86,7 @@ macro_rules! event_rows {
             service_end: Cell<NaiveDate>,
             document_id: Cell<Uuid>,
             occurred_at: Cell<Timestamp>,
+            service_date: Cell<NaiveDate>,
             quantity: Cell<Decimal>,
             report_data: Option<JsonText>,
             validations: Option<JsonText>,
@@ -118,6 +121,7 @@ macro_rules! event_rows {
                     customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
                     usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
                     occurred_at: row.cell("occurred_at", self.occurred_at)?,
+                    service_date: row.cell("service_date", self.service_date)?,
                     quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
                     report_data: report.map(|report| report.0),
                     validations: checks.map(|checks| checks.0),
@@ -140,7 +144,7 @@ macro_rules! event_rows {
 }
 
 /// Columns of either table.
-pub(super) const EVENT_COLUMNS: usize = 20;
+pub(super) const EVENT_COLUMNS: usize = 21;
 
 event_rows!(
     usage_events,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::contract::Contract;
+use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
@@ -88,6 +89,7 @@ impl Inspection for Transaction<'_> {
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let mut broken = self.broken_document_numbers(organization)?;
+        broken.extend(self.doubled_numbers(organization)?);
         broken.extend(self.broken_numbers_in_contracts(organization)?);
         Ok(broken)
     }
@@ -137,6 +139,23 @@ impl Transaction<'_> {
             }
         }
         Ok(broken)
+    }
+
+    /// Numbers that several documents have: from when an entity could still take the prefix of another.
+    fn doubled_numbers(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        let rows: Vec<(String, String, i64, i64)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .group_by((documents::number_prefix, documents::kind, documents::sequence))
+            .having(count_star().gt(1))
+            .order((documents::number_prefix, documents::kind, documents::sequence))
+            .select((documents::number_prefix, documents::kind, documents::sequence, count_star()))
+            .load(conn))?;
+        let row = Row::new("documents", "");
+        let named = |(prefix, kind, sequence, documents): (String, String, i64, i64)| {
+            let kind: DocumentKind = row.leaf("kind", &kind)?;
+            Ok(format!("the number {prefix}-{}-{sequence} is on {documents} documents", kind.abbreviation()))
+        };
+        rows.into_iter().map(named).collect()
     }
 
     fn broken_numbers_in_contracts(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use billing_domain::calendar::Period;
 use billing_domain::document::DocumentHead;
-use billing_domain::document::correction::{LedgerLine, LedgerUsage};
-use billing_domain::money::{Currency, Money};
+use billing_domain::document::lines::{LedgerLine, LedgerUsage, LineKey, Rates};
+use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::{DocumentedLine, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, LineItemId, OrganizationId, ProductNo};
 use chrono::NaiveDate;
@@ -13,8 +13,9 @@ use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::document_rows::{DRAFT, REGULAR, VOID};
+use super::document_rows::{DRAFT, VOID};
 use super::{MAX_BINDS, stored};
+use crate::leaf::Leaf as _;
 use crate::one_of::{one_of_days, one_of_ids, one_of_numbers};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
@@ -30,13 +31,17 @@ struct NewLine<'a> {
     contract_id: Bound<Uuid>,
     product_no: i32,
     line_item_id: Option<&'a str>,
+    bill_with: String,
+    billed_period_start: Bound<NaiveDate>,
+    discount_rate: Bound<Decimal>,
+    tax_rate: Bound<Decimal>,
     usage_product_ref: Option<&'a str>,
     service_period_start: Bound<NaiveDate>,
     service_period_end: Bound<NaiveDate>,
     quantity: Option<Bound<Decimal>>,
     amount_minor: i64,
 }
-const LINE_COLUMNS: usize = 11;
+const LINE_COLUMNS: usize = 15;
 
 impl<'a> NewLine<'a> {
     fn of(
@@ -52,8 +57,12 @@ impl<'a> NewLine<'a> {
             customer_id: Bound(customer_id.as_uuid()),
             ordinal: stored(ordinal)?,
             contract_id: Bound(contract_ref.as_uuid()),
-            product_no: i32::from(line.product_no.0),
-            line_item_id: line.line_item_id.as_ref().map(LineItemId::as_str),
+            product_no: i32::from(line.key.product_no.0),
+            line_item_id: line.key.line_item_id.as_ref().map(LineItemId::as_str),
+            bill_with: line.key.bill_with.show(),
+            billed_period_start: Bound(line.key.period_start),
+            discount_rate: Bound(line.rates.discount.as_decimal()),
+            tax_rate: Bound(line.rates.tax.as_decimal()),
             usage_product_ref: usage.map(|usage| usage.usage_product_ref.as_str()),
             service_period_start: Bound(line.service_period.start()),
             service_period_end: Bound(line.service_period.end()),
@@ -70,6 +79,10 @@ pub(super) struct LineRow {
     ordinal: i32,
     product_no: i32,
     line_item_id: Option<String>,
+    bill_with: String,
+    billed_period_start: Cell<NaiveDate>,
+    discount_rate: Cell<Decimal>,
+    tax_rate: Cell<Decimal>,
     usage_product_ref: Option<String>,
     service_period_start: Cell<NaiveDate>,
     service_period_end: Cell<NaiveDate>,
@@ -99,9 +112,18 @@ impl LineRow {
                 return Err(row.corrupt("quantity", "usage product and quantity don't come together"));
             }
         };
+        let rate = |column, cell| -> StoreResult<Percentage> {
+            let rate: Decimal = row.cell(column, cell)?;
+            row.leaf(column, &rate.to_string())
+        };
         let line = LedgerLine {
-            product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
-            line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
+            key: LineKey {
+                product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
+                period_start: row.cell("billed_period_start", self.billed_period_start)?,
+                line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
+                bill_with: row.leaf("bill_with", &self.bill_with)?,
+            },
+            rates: Rates { discount: rate("discount_rate", self.discount_rate)?, tax: rate("tax_rate", self.tax_rate)? },
             service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_period_end", "a period without a day"))?,
             usage,
             amount: Money::from_minor(self.amount_minor, currency),
@@ -190,34 +212,41 @@ impl Transaction<'_> {
         organization: OrganizationId,
         customer_id: CustomerId,
         contract_ref: ContractRef,
-        periods: &[(ProductNo, NaiveDate)],
+        periods: Option<&[(ProductNo, NaiveDate)]>,
     ) -> StoreResult<Vec<DocumentedLine>> {
-        type InForce = (LineRow, String, String, String);
-        let products: BTreeSet<i32> = periods.iter().map(|(product_no, _)| i32::from(product_no.0)).collect();
-        let days: BTreeSet<NaiveDate> = periods.iter().map(|(_, start)| *start).collect();
-        // Both databases find each product with each day by the index; pairs of them SQLite would look for among all
-        // lines of the contract. Mostly there is one day, so that few lines come that nobody asked for.
-        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
-            .inner_join(
-                documents::table.on(documents::document_id
-                    .eq(document_lines::document_id)
-                    .and(documents::customer_id.eq(document_lines::customer_id)))
-            )
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(one_of_numbers(document_lines::product_no, products))
-            .filter(one_of_days(document_lines::service_period_start, days))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(documents::lifecycle.ne(VOID))
-            .select((LineRow::as_select(), documents::currency, documents::kind, documents::purpose))
-            .load(conn))?;
-        let wanted: BTreeSet<(ProductNo, NaiveDate)> = periods.iter().copied().collect();
+        type InForce = (LineRow, String, String, Cell<Uuid>);
+        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| {
+            let mut query = document_lines::table
+                .inner_join(
+                    documents::table.on(documents::document_id
+                        .eq(document_lines::document_id)
+                        .and(documents::customer_id.eq(document_lines::customer_id))),
+                )
+                .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(documents::lifecycle.ne(VOID))
+                .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
+                .into_boxed::<Db>();
+            if let Some(periods) = periods {
+                // Both databases find each product with each day by the index; pairs of them SQLite would look for among
+                // all lines of the contract. Mostly there is one day, so that few lines come that nobody asked for.
+                let products: BTreeSet<i32> = periods.iter().map(|(product_no, _)| i32::from(product_no.0)).collect();
+                let days: BTreeSet<NaiveDate> = periods.iter().map(|(_, start)| *start).collect();
+                query = query
+                    .filter(one_of_numbers(document_lines::product_no, products))
+                    .filter(one_of_days(document_lines::billed_period_start, days));
+            }
+            query.load(conn)
+        })?;
+        let wanted: Option<BTreeSet<(ProductNo, NaiveDate)>> = periods.map(|periods| periods.iter().copied().collect());
         let mut found = Vec::new();
-        for (row, currency, kind, purpose) in rows {
-            let (document_ref, line) = row.read(currency_of(&currency)?)?;
-            let kind = Row::new("documents", document_ref).leaf("kind", &kind)?;
-            if wanted.contains(&(line.product_no, line.service_period.start())) {
-                found.push(DocumentedLine { document_ref, kind, is_regular: purpose == REGULAR, line });
+        for (line, currency, kind, family) in rows {
+            let (document_ref, line) = line.read(currency_of(&currency)?)?;
+            let row = Row::new("documents", document_ref);
+            if wanted.as_ref().is_none_or(|wanted| wanted.contains(&(line.key.product_no, line.key.period_start))) {
+                let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
+                found.push(DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line });
             }
         }
         Ok(found)

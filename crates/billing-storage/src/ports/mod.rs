@@ -1,6 +1,8 @@
 //! The ports, one file per group.
 
 mod access;
+mod book_entries;
+mod books;
 mod catalog;
 mod contracts;
 mod corrections;

@@ -45,6 +45,15 @@ impl NumberSeries for Transaction<'_> {
         self.next_in_series(organization, entity_ref.as_str(), &kind.show())
     }
 
+    fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool> {
+        with_conn!(self, "number_series", |conn| diesel::select(diesel::dsl::exists(
+            number_series::table
+                .filter(number_series::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(number_series::entity_ref.eq(entity_ref.as_str()))
+        ))
+        .get_result(conn))
+    }
+
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64> {
         self.next_in_series(organization, "", CONTRACT_KIND)
     }

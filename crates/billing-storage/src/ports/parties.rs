@@ -3,7 +3,7 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile};
-use billing_domain::ports::{Customers, Entities, Insertion, StoreResult, Update};
+use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use billing_domain::text::Line;
 use diesel::prelude::*;
@@ -16,9 +16,9 @@ use crate::json::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentR
 use crate::leaf::Leaf;
 use crate::one_of::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{customers, entities};
+use crate::schema::{customers, documents, entities};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Transaction, load_held, with_conn};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = entities)]
@@ -104,31 +104,61 @@ impl Transaction<'_> {
             .first(conn)
             .optional())
     }
+
+    /// Whether documents of another entity have numbers with a prefix.
+    fn is_in_numbers_of_another(&mut self, organization: OrganizationId, entity_ref: &str, prefix: &str) -> StoreResult<bool> {
+        with_conn!(self, "documents", |conn| diesel::select(diesel::dsl::exists(
+            documents::table
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(documents::number_prefix.eq(prefix))
+                .filter(documents::entity_ref.ne(entity_ref))
+        ))
+        .get_result(conn))
+    }
 }
 
 impl Entities for Transaction<'_> {
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion> {
         let columns = EntityColumns::of(&entity.profile)?;
-        let inserted = with_conn!(self, "entities", |conn| diesel::insert_into(entities::table)
-            .values((
-                entities::organization_id.eq(Bound(organization.as_uuid())),
-                entities::entity_ref.eq(entity.entity_ref.as_str()),
-                columns,
-                entities::created_at.eq(Bound(entity.created_at)),
-            ))
-            .on_conflict_do_nothing()
-            .execute(conn))?;
-        if inserted == 1 {
-            return Ok(Insertion::Done);
+        if !self.is_in_numbers_of_another(organization, entity.entity_ref.as_str(), &columns.number_prefix)? {
+            let inserted = with_conn!(self, "entities", |conn| diesel::insert_into(entities::table)
+                .values((
+                    entities::organization_id.eq(Bound(organization.as_uuid())),
+                    entities::entity_ref.eq(entity.entity_ref.as_str()),
+                    columns,
+                    entities::created_at.eq(Bound(entity.created_at)),
+                ))
+                .on_conflict_do_nothing()
+                .execute(conn))?;
+            if inserted == 1 {
+                return Ok(Insertion::Done);
+            }
         }
         let same_ref = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
         Ok(Insertion::Taken(if same_ref.is_empty() { "number_prefix" } else { "entity_ref" }))
     }
 
+    fn hold_entity(&mut self, organization: OrganizationId, read: &Entity) -> StoreResult<()> {
+        let mut rows: Vec<EntityRow> = load_held!(
+            self,
+            "entities",
+            Some(Lock::Exclusive),
+            entities::table.find((Bound(organization.as_uuid()), read.entity_ref.as_str())).select(EntityRow::as_select())
+        )?;
+        match rows.pop().map(EntityRow::read).transpose()? {
+            Some(present) if present == *read => Ok(()),
+            Some(_) | None => Err(self.remember(Failure::Contended)),
+        }
+    }
+
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update> {
         let columns = EntityColumns::of(&entity.profile)?;
-        let owner = self.entity_with_prefix(organization, &columns.number_prefix)?;
-        if owner.is_some_and(|owner| owner != entity.entity_ref.as_str()) {
+        let own = entity.entity_ref.as_str();
+        let taken = match self.entity_with_prefix(organization, &columns.number_prefix)? {
+            Some(owner) => owner != own,
+            None => self.is_in_numbers_of_another(organization, own, &columns.number_prefix)?,
+        };
+        if taken {
             let known = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
             return Ok(if known.is_empty() { Update::Unknown } else { Update::Taken("number_prefix") });
         }

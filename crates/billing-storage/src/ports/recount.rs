@@ -6,7 +6,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::ports::StoreResult;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, EventRef, OrganizationId, ProductNo};
-use billing_domain::usage::{UsageKey, UsageTotal};
+use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
@@ -26,6 +26,7 @@ struct CountedRow {
     service_start: Cell<NaiveDate>,
     usage_product_ref: String,
     occurred_at: Cell<Timestamp>,
+    service_date: Cell<NaiveDate>,
     quantity: Cell<Decimal>,
 }
 
@@ -44,10 +45,14 @@ impl CountedRow {
             period_start: row.cell("service_start", self.service_start)?,
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
         };
-        let occurred_at = row.cell("occurred_at", self.occurred_at)?;
-        let quantity = row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?;
+        let counted = CountedEvent {
+            event_ref,
+            occurred_at: row.cell("occurred_at", self.occurred_at)?,
+            service_date: row.cell("service_date", self.service_date)?,
+            quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+        };
         let total = totals.entry(key).or_insert(UsageTotal::ZERO);
-        *total = row.checked("quantity", total.plus(occurred_at, event_ref, quantity))?;
+        *total = row.checked("quantity", total.plus(counted))?;
         Ok(totals)
     }
 }

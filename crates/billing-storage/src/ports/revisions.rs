@@ -10,7 +10,7 @@ use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::stored;
 use crate::failure::Failure;
-use crate::on_document::{PeriodsOnDocument, Which};
+use crate::on_document::PeriodsOnDocument;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
@@ -84,18 +84,6 @@ impl Transaction<'_> {
         rows.into_iter().map(RevisionRow::read).collect()
     }
 
-    /// Whether any event that isn't deleted stands on a document.
-    pub(super) fn stands_on(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<bool> {
-        let query = PeriodsOnDocument::new(organization, customer_id, document_ref, Which::AnyLive);
-        let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
-        Ok(!periods.is_empty())
-    }
-
     /// Puts all events of a document on another, period by period.
     pub(super) fn move_all(
         &mut self,
@@ -104,7 +92,7 @@ impl Transaction<'_> {
         from: DocumentRef,
         to: DocumentRef,
     ) -> StoreResult<()> {
-        let query = PeriodsOnDocument::new(organization, customer_id, from, Which::All);
+        let query = PeriodsOnDocument::new(organization, customer_id, from);
         let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
         for (product_no, period_start) in periods {
             let period_start = Row::new("usage_events", from).cell("service_start", period_start)?;

@@ -2,10 +2,10 @@
 //! them again is [`recount`](super::recount)'s.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Lock, StoreResult, UsageEvents};
+use billing_domain::ports::{Books as _, Lock, StoreResult, UsageEvents};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
-use billing_domain::usage::{LatestUsage, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{CountedEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
@@ -59,6 +59,7 @@ pub(super) struct TotalRow {
     events: i64,
     max: Option<Cell<Decimal>>,
     latest_at: Option<Cell<Timestamp>>,
+    latest_service_date: Option<Cell<NaiveDate>>,
     latest_event_id: Option<Cell<Uuid>>,
     latest_quantity: Option<Cell<Decimal>>,
 }
@@ -73,14 +74,15 @@ impl TotalRow {
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
         };
         let quantity = |column, cell| row.checked(column, Quantity::new(row.cell(column, cell)?));
-        let latest = match (self.latest_at, self.latest_event_id, self.latest_quantity) {
-            (Some(at), Some(event), Some(latest)) => Some(LatestUsage {
-                occurred_at: row.cell("latest_at", at)?,
+        let latest = match (self.latest_at, self.latest_service_date, self.latest_event_id, self.latest_quantity) {
+            (Some(at), Some(date), Some(event), Some(latest)) => Some(CountedEvent {
                 event_ref: EventRef::from_uuid(row.cell("latest_event_id", event)?),
+                occurred_at: row.cell("latest_at", at)?,
+                service_date: row.cell("latest_service_date", date)?,
                 quantity: quantity("latest_quantity", latest)?,
             }),
-            (None, None, None) => None,
-            _ => return Err(row.corrupt("latest_at", "instant, event and quantity don't come together")),
+            (None, None, None, None) => None,
+            _ => return Err(row.corrupt("latest_at", "instant, date, event and quantity don't come together")),
         };
         let total = UsageTotal {
             sum: row.checked("sum", QuantitySum::new(row.cell("sum", self.sum)?))?,
@@ -226,7 +228,7 @@ impl UsageEvents for Transaction<'_> {
         customer_id: CustomerId,
         document_ref: DocumentRef,
     ) -> StoreResult<bool> {
-        self.stands_on(organization, customer_id, document_ref)
+        Ok(!self.documents_with_events(organization, customer_id, &[document_ref])?.is_empty())
     }
 
     fn lock_usage(

@@ -9,7 +9,7 @@ use billing_domain::text::Line;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::contracts::{ContractRow, Found, SegmentRow, assemble};
+use super::contracts::{ContractRow, Found, IN_ORDER, SegmentRow, assemble};
 use super::stored;
 use crate::one_of::one_of_ids;
 use crate::row::Row;
@@ -78,7 +78,7 @@ impl Transaction<'_> {
             .collect::<StoreResult<_>>()?;
         let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
             .filter(one_of_ids(contract_products::contract_id, ids))
-            .order((contract_products::contract_id, contract_products::product_no, contract_products::version))
+            .order(IN_ORDER)
             .select(SegmentRow::as_select())
             .load(conn))?;
         assemble(found, segments)

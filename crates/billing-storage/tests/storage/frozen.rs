@@ -53,9 +53,12 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
     let before = read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document");
-    let copy_of_a_line = "INSERT INTO document_lines SELECT document_id, customer_id, ordinal + 1, contract_id, product_no, \
-                          line_item_id, usage_product_ref, service_period_start, service_period_end, quantity, amount_minor \
-                          FROM document_lines";
+    let copy_of_a_line = "INSERT INTO document_lines (document_id, customer_id, ordinal, contract_id, product_no, line_item_id, \
+                          bill_with, billed_period_start, discount_rate, tax_rate, usage_product_ref, service_period_start, \
+                          service_period_end, quantity, amount_minor) \
+                          SELECT document_id, customer_id, ordinal + 1, contract_id, product_no, \
+                          line_item_id, bill_with, billed_period_start, discount_rate, tax_rate, usage_product_ref, \
+                          service_period_start, service_period_end, quantity, amount_minor FROM document_lines";
     let attempts = [
         "UPDATE issued_documents SET content = '{}'",
         "DELETE FROM issued_documents",

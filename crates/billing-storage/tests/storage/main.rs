@@ -1,5 +1,6 @@
 //! The store on real databases. `make test` names the PostgreSQL server they run on.
 
+mod backfill;
 mod contract;
 mod frozen;
 mod migrations;

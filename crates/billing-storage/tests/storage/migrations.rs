@@ -1,6 +1,12 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
-use crate::support::{TestDatabase, empty_postgres, empty_sqlite, open, read};
+use billing_domain::ports::Insertion;
+use billing_testkit::fixtures;
+
+use crate::rows::world;
+use crate::support::{TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
+
+on_both!(numbers_given_twice_stay_and_are_named, every_contract_is_looked_at_once_after_the_upgrade);
 
 fn names(folder: &str) -> Vec<String> {
     let folder = format!("{}/../../migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
@@ -57,4 +63,55 @@ fn servers_that_start_together_migrate_sqlite_once() {
 #[test]
 fn servers_that_start_together_migrate_postgres_once() {
     together(&empty_postgres());
+}
+
+/// Takes a migration away again, whose tables hold data.
+fn go_back_before(test: &TestDatabase, migration: &str) {
+    let folder = if test.is_sqlite() { "sqlite" } else { "postgres" };
+    let down = format!("{}/../../migrations/{folder}/{migration}/down.sql", env!("CARGO_MANIFEST_DIR"));
+    let down = std::fs::read_to_string(down).expect("a migration");
+    let version = migration.split('_').next().expect("a version");
+    let forgotten = format!("DELETE FROM __diesel_schema_migrations WHERE version = '{version}'");
+    test.beside().execute(&format!("{down}{forgotten}")).expect("down");
+}
+
+fn numbers_given_twice_stay_and_are_named(test: &TestDatabase) {
+    let w = world(test);
+    let heads = [1, 2, 3, 4].map(|month| w.open(test, month));
+    go_back_before(test, "00000000000007_numbers");
+    let mut beside = test.beside();
+    beside.execute("UPDATE documents SET number_prefix = 'TWICE', sequence = 1 WHERE sequence <= 3").expect("doubled");
+
+    assert_eq!(test.database.migrate().expect("up"), ["00000000000007"]);
+
+    let broken = read(test, |tx| tx.broken_series(w.organization)).expect("a look");
+    assert!(broken.contains(&"the number TWICE-INV-1 is on 3 documents".to_owned()), "{broken:?}");
+    assert!(!broken.iter().any(|sentence| sentence.contains("MAIN-INV-4")), "{broken:?}");
+    for head in &heads {
+        assert!(read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a look").is_some());
+    }
+    let fourth = "UPDATE documents SET number_prefix = 'TWICE', sequence = 1 WHERE sequence = 4";
+    assert!(beside.execute(fourth).is_err(), "no number is given again");
+    // The prefix is its first entity's.
+    let mut second = fixtures::entity("second");
+    second.profile.number_prefix = billing_domain::party::NumberPrefix::parse("TWICE").expect("a prefix");
+    assert_eq!(write(test, |tx| tx.insert_entity(w.organization, &second)), Insertion::Taken("number_prefix"));
+}
+
+fn every_contract_is_looked_at_once_after_the_upgrade(test: &TestDatabase) {
+    let worlds = [(); 3].map(|()| world(test));
+    let created_at = worlds[0].contract.created_at;
+    let due = [None, Some(created_at.plus_seconds(50)), Some(created_at.plus_seconds(-50))];
+    go_back_before(test, "00000000000007_numbers");
+    for (w, due) in worlds.iter().zip(due) {
+        write(test, |tx| tx.set_next_due(w.organization, w.customer.id, w.contract.contract_ref, due));
+    }
+
+    test.database.migrate().expect("up");
+
+    let expected = [created_at, created_at, created_at.plus_seconds(-50)];
+    for (w, expected) in worlds.iter().zip(expected) {
+        let found = read(test, |tx| tx.contracts_due(Some(w.organization), created_at, None, 10)).expect("a look");
+        assert_eq!(found.iter().map(|due| due.due_at).collect::<Vec<_>>(), [expected]);
+    }
 }

@@ -39,6 +39,21 @@ fn a_sqlite_address_makes_the_file_and_its_directory() {
 }
 
 #[test]
+fn a_closed_file_holds_everything_although_a_connection_stays_open() {
+    let test = sqlite();
+    let _beside = test.beside();
+    crate::rows::world(&test);
+    test.database.close().expect("closed");
+    let file = test.url.strip_prefix("sqlite://").expect("a file");
+    assert_eq!(std::fs::metadata(format!("{file}-wal")).expect("the log").len(), 0);
+    let directory = TempDir::new().expect("a directory");
+    let copy = directory.path().join("copy.sqlite3");
+    std::fs::copy(file, &copy).expect("a copy");
+    let copied = open(&format!("sqlite://{}", copy.display()));
+    assert_eq!(read(&copied, |tx| tx.count_organizations()).expect("a count"), 1);
+}
+
+#[test]
 fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let directory = TempDir::new().expect("a directory");
     let file = directory.path().join("notes.txt");

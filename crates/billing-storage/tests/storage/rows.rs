@@ -2,11 +2,12 @@
 
 use billing_domain::calendar::Period;
 use billing_domain::contract::Contract;
+use billing_domain::document::lines::{Rates, Sum, SumKey};
 use billing_domain::document::{DocumentHead, IssuedDocument};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{Insertion, Lock, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::OrganizationId;
+use billing_domain::ports::{FamilySum, Insertion, Lock, Store, StoreError, StoreResult, Tx};
+use billing_domain::refs::{OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey};
 use billing_testkit::{FreshIds, fixtures};
 
@@ -58,7 +59,7 @@ impl World {
         tx.lock_contract(self.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
         head.number.sequence = tx.next_document_number(self.organization, &head.entity_ref, head.kind)?;
         head.number_in_contract = tx.next_number_in_contract(self.organization, head.customer_id, head.contract_ref)?;
-        tx.open_document(self.organization, &head)?;
+        tx.open_document(self.organization, &head, head.document_ref)?;
         Ok(head)
     }
 
@@ -86,6 +87,12 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     write(test, |tx| {
         assert_eq!(tx.insert_format(w.organization, &format)?, Insertion::Done);
         tx.insert_events(w.organization, std::slice::from_ref(&event))?;
+        tx.lock_contract(w.organization, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.put_ledger_lines(w.organization, w.customer.id, head.document_ref, &w.frozen(&head, 1).content.ledger_lines())?;
+        let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("7") };
+        let key = SumKey::Discount(ProductNo(0), rates);
+        let sum = FamilySum { family: head.document_ref, key, sum: Sum { base: 1, amount: 1 } };
+        tx.add_family_sums(w.organization, w.customer.id, &[sum])?;
         tx.lock_usage(w.organization, w.customer.id, std::slice::from_ref(&w.key))
     });
     let customers: Reading = |tx, w, _| tx.customers(w.organization, all()).map(drop);
@@ -94,13 +101,16 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let formats: Reading = |tx, w, _| tx.formats(w.organization, 0, 10).map(drop);
     let contract: Reading = |tx, w, _| tx.contract(w.organization, w.contract.contract_ref).map(drop);
     let document: Reading = |tx, w, event| tx.document(w.organization, event.placement.document_ref).map(drop);
+    let lines: Reading = |tx, w, event| tx.ledger_lines(w.organization, w.customer.id, event.placement.document_ref).map(drop);
+    let book: Reading = |tx, w, _| tx.book_documents(w.organization, w.customer.id, w.contract.contract_ref).map(drop);
+    let sums: Reading = |tx, w, event| tx.family_sums(w.organization, w.customer.id, &[event.placement.document_ref]).map(drop);
     let the_event: Reading = |tx, w, event| tx.event(w.organization, event.event_ref).map(drop);
     let usage: Reading = |tx, w, _| tx.usage(w.organization, w.customer.id, std::slice::from_ref(&w.key)).map(drop);
     let customer = w.customer.id.to_string();
     let contract_ref = w.contract.contract_ref.to_string();
     let event_ref = event.event_ref.to_string();
     let document_ref = head.document_ref.to_string();
-    let rows: [(&str, &str, &str, Reading); 17] = [
+    let rows: [(&str, &str, &str, Reading); 20] = [
         ("customers SET name = ''", &customer, "name", customers),
         ("customers SET currency = 'XXX'", &customer, "currency", customers),
         ("customers SET net_terms = '0'", &customer, "net_terms", customers),
@@ -113,7 +123,10 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         ("usage_format_versions SET created_by = 'nobody'", "log/1", "created_by", formats),
         ("contracts SET version = -1", &contract_ref, "version", contract),
         ("contract_products SET terms = '{\"pricing\": 1}'", &contract_ref, "terms", contract),
-        ("document_parts SET tax_rate = '-1'", &document_ref, "tax_rate", document),
+        ("document_parts SET product_no = -1", &document_ref, "product_no", document),
+        ("document_lines SET tax_rate = '-1'", &document_ref, "tax_rate", lines),
+        ("documents SET default_tax = '101'", &document_ref, "default_tax", book),
+        ("family_sums SET discount_rate = 'ten' WHERE product_no = 0", &document_ref, "discount_rate", sums),
         ("documents SET number_prefix = 'u b'", &document_ref, "number_prefix", document),
         ("usage_events SET quantity = '-0.5'", &event_ref, "quantity", the_event),
         ("usage_events SET revised_by = 'nobody'", &event_ref, "revised_by", the_event),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
+use billing_domain::contract::terms::ProductTerms;
 use billing_domain::document::{DocumentKind, Lifecycle};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::page::{Page, PageRequest};
@@ -108,6 +109,16 @@ impl Contracts for MemoryTx {
         found.sort_by_key(order);
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(found)
+    }
+
+    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
+        let names = |terms: &ProductTerms| terms.entity_ref == *entity_ref;
+        let naming = |row: &&mut StoredContract| row.contract.products.iter().any(|product| product.terms().any(names));
+        for row in self.state.contracts.of_mut(organization).filter(naming) {
+            self.held.contract(organization, row.contract.contract_ref, Lock::Exclusive)?;
+            row.next_due_at = Some(row.next_due_at.map_or(at, |due_at| due_at.min(at)));
+        }
+        Ok(())
     }
 
     fn set_next_due(
@@ -260,8 +271,7 @@ impl UsageEvents for MemoryTx {
     ) -> StoreResult<UsageTotal> {
         let rows = self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted);
         let mut rows = rows.filter(|row| row.usage_key() == *key && Some(row.event_ref) != except);
-        rows.try_fold(UsageTotal::ZERO, |total, row| total.plus(row.occurred_at, row.event_ref, row.quantity))
-            .map_err(|reason| corrupt(reason.to_string()))
+        rows.try_fold(UsageTotal::ZERO, |total, row| total.plus(row.counted())).map_err(|reason| corrupt(reason.to_string()))
     }
 
     fn usage_since(
@@ -344,6 +354,10 @@ impl NumberSeries for MemoryTx {
         let last = self.state.document_numbers.entry((organization, entity_ref.clone(), kind)).or_default();
         *last += 1;
         Ok(*last)
+    }
+
+    fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool> {
+        Ok(self.state.document_numbers.keys().any(|(owner, of, _)| *owner == organization && of == entity_ref))
     }
 
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64> {

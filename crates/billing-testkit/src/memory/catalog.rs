@@ -3,7 +3,7 @@
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{Customers, Entities, Insertion, Pricings, StoreResult, Update, UsageProducts};
+use billing_domain::ports::{Customers, Entities, Insertion, Pricings, StoreError, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::text::Line;
 
@@ -12,22 +12,36 @@ use super::{MemoryTx, page, sorted};
 /// Enough to know whether a name says who is meant.
 const NAMESAKES: usize = 2;
 
+impl MemoryTx {
+    /// Whether another entity has its number prefix, or has documents with numbers that begin with it.
+    fn has_prefix_of_another(&self, organization: OrganizationId, entity: &Entity) -> bool {
+        let prefix = &entity.profile.number_prefix;
+        let others = self.state.entities.of(organization).filter(|row| row.entity_ref != entity.entity_ref);
+        let heads = self.state.documents.of(organization).map(|row| &row.head);
+        let mut of_others = heads.filter(|head| head.entity_ref != entity.entity_ref);
+        others.map(|row| &row.profile.number_prefix).any(|had| had == prefix)
+            || of_others.any(|head| head.number.prefix == *prefix)
+    }
+}
+
 impl Entities for MemoryTx {
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion> {
         if self.state.entities.of(organization).any(|row| row.entity_ref == entity.entity_ref) {
             return Ok(Insertion::Taken("entity_ref"));
         }
-        if self.state.entities.of(organization).any(|row| row.profile.number_prefix == entity.profile.number_prefix) {
+        if self.has_prefix_of_another(organization, entity) {
             return Ok(Insertion::Taken("number_prefix"));
         }
         self.state.entities.push(organization, entity.clone());
         Ok(Insertion::Done)
     }
 
+    fn hold_entity(&mut self, organization: OrganizationId, read: &Entity) -> StoreResult<()> {
+        if self.state.entities.of(organization).any(|row| row == read) { Ok(()) } else { Err(StoreError::Contended) }
+    }
+
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update> {
-        let others = |row: &&Entity| row.entity_ref != entity.entity_ref;
-        let prefix = &entity.profile.number_prefix;
-        let taken = self.state.entities.of(organization).filter(others).any(|row| row.profile.number_prefix == *prefix);
+        let taken = self.has_prefix_of_another(organization, entity);
         let Some(row) = self.state.entities.of_mut(organization).find(|row| row.entity_ref == entity.entity_ref) else {
             return Ok(Update::Unknown);
         };

@@ -50,8 +50,7 @@ impl Inspection for MemoryTx {
         for row in self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted) {
             if row.placement.contract_ref == contract_ref {
                 let total = totals.entry(row.usage_key()).or_insert(UsageTotal::ZERO);
-                *total =
-                    total.plus(row.occurred_at, row.event_ref, row.quantity).map_err(|reason| corrupt(reason.to_string()))?;
+                *total = total.plus(row.counted()).map_err(|reason| corrupt(reason.to_string()))?;
             }
         }
         Ok(totals.into_iter().collect())

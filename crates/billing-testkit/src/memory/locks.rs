@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::idempotency::RequestKey;
 use billing_domain::ports::{Access, Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::UsageKey;
 
 use super::corrupt;
 
-/// Keys of requests are held before contracts, contracts before documents, documents before totals and number series.
+/// Keys of requests are held before contracts, contracts before totals and number series. Documents are held with their
+/// contract.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     RequestKeys,
     Contracts,
-    Documents,
     TotalsAndNumbers,
 }
 
@@ -24,7 +24,6 @@ pub(super) struct Held {
     forgiving: bool,
     stage: Stage,
     contracts: BTreeMap<(OrganizationId, ContractRef), bool>,
-    documents: BTreeMap<(OrganizationId, DocumentRef), bool>,
     totals: BTreeSet<(OrganizationId, CustomerId, UsageKey)>,
     request_keys: BTreeSet<(OrganizationId, RequestKey)>,
 }
@@ -36,7 +35,6 @@ impl Held {
             forgiving,
             stage: Stage::RequestKeys,
             contracts: BTreeMap::new(),
-            documents: BTreeMap::new(),
             totals: BTreeSet::new(),
             request_keys: BTreeSet::new(),
         }
@@ -53,21 +51,6 @@ impl Held {
     /// A contract this transaction has made is nobody else's yet.
     pub(super) fn own_contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) {
         self.contracts.insert((organization, contract_ref), true);
-    }
-
-    /// Documents of a contract held exclusively are out of others' reach, whatever was held before them.
-    pub(super) fn document(
-        &mut self,
-        organization: OrganizationId,
-        contract_ref: ContractRef,
-        document_ref: DocumentRef,
-        lock: Lock,
-    ) -> StoreResult<()> {
-        let key = (organization, document_ref);
-        let known = self.documents.contains_key(&key) || self.has_contract(organization, contract_ref);
-        self.reach(Stage::Documents, known)?;
-        *self.documents.entry(key).or_default() |= lock == Lock::Exclusive;
-        Ok(())
     }
 
     pub(super) fn total(&mut self, organization: OrganizationId, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
@@ -104,21 +87,6 @@ impl Held {
         Err(corrupt(format!("{what} without holding {contract_ref:?} exclusively")))
     }
 
-    /// Refuses what needs a document that neither it nor its contract is held exclusively.
-    pub(super) fn need_document(
-        &self,
-        organization: OrganizationId,
-        contract_ref: ContractRef,
-        document_ref: DocumentRef,
-        what: &str,
-    ) -> StoreResult<()> {
-        let held = self.documents.get(&(organization, document_ref)) == Some(&true);
-        if self.forgiving || held || self.has_contract(organization, contract_ref) {
-            return Ok(());
-        }
-        Err(corrupt(format!("{what} without holding {document_ref:?} exclusively")))
-    }
-
     /// Refuses what needs a running total that isn't held.
     pub(super) fn need_total(&self, organization: OrganizationId, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
         if self.forgiving || self.totals.contains(&(organization, customer_id, key.clone())) {
@@ -138,8 +106,7 @@ impl Held {
         if stage < self.stage && !known && !self.forgiving {
             return Err(corrupt(match stage {
                 Stage::RequestKeys => "the key of a request must be held before everything else",
-                Stage::Contracts => "a contract must be held before documents, totals and number series",
-                Stage::Documents | Stage::TotalsAndNumbers => "a document must be held before totals and number series",
+                Stage::Contracts | Stage::TotalsAndNumbers => "a contract must be held before totals and number series",
             }));
         }
         self.stage = self.stage.max(stage);

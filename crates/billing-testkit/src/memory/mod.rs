@@ -7,6 +7,7 @@
 
 mod access;
 mod billing;
+mod books;
 mod catalog;
 mod documents;
 mod formats;
@@ -23,8 +24,8 @@ use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret}
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
-use billing_domain::document::correction::LedgerLine;
-use billing_domain::document::{Document, DocumentKind, Payment};
+use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
+use billing_domain::document::{DefaultTax, Document, DocumentKind, Payment};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::page::{Page, PageRequest};
@@ -141,6 +142,8 @@ struct State {
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
+    family_sums: Arc<BTreeMap<(OrganizationId, CustomerId, DocumentRef, SumKey), Sum>>,
+    default_taxes: BTreeMap<DocumentRef, DefaultTax>,
     payments: Arc<BTreeMap<DocumentRef, Vec<Payment>>>,
     document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
     contract_numbers: BTreeMap<OrganizationId, u64>,

@@ -1,6 +1,5 @@
 //! Usage as it is read.
 
-use billing_domain::document::Lifecycle;
 use billing_domain::document::numbering::DocumentNumbers;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Documents as _, EventFilter, EventScope, StoreResult, UsageReading, Visit};
@@ -52,7 +51,7 @@ impl MemoryTx {
                 && placement.product_no == event.placement.product_no
                 && placement.service_period.start() == event.placement.service_period.start();
             let document = self.document(organization, placement.document_ref)?;
-            changes.extend(document.filter(|document| same_period && !matches!(document.lifecycle, Lifecycle::Void(_))));
+            changes.extend(document.filter(|document| same_period && !document.lifecycle.is_void()));
         }
         changes.extend(self.document(organization, event.placement.document_ref)?);
         let document_numbers = DocumentNumbers::in_order_of_change(changes.into_iter().map(|document| document.head.number));

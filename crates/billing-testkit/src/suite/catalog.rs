@@ -1,13 +1,13 @@
 //! Entities, customers, usage products and pricings.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::{Aggregation, Charge, LineItem, Pricing, UsageProduct};
+use billing_domain::catalog::{Aggregation, Charge, FixedPrice, LineItem, Pricing, UsageProduct};
 use billing_domain::party::{
     BankTransferDetails, CryptoDetails, Customer, Entity, NetTerms, OnlinePaymentDetails, PaymentDetails,
 };
 use billing_domain::ports::{Insertion, Store, Update};
 
-use super::{all, done, later, page, read, updated, world, write};
+use super::{all, contended, done, later, page, read, updated, world, write};
 use crate::fixtures::{self, percent, price, quantity};
 use crate::{FreshIds, suite::World};
 
@@ -143,6 +143,8 @@ pub fn every_price_model_comes_back_with_its_own_digits(store: &dyn Store) {
         fixtures::package("package", "1000.000000001", "5.00"),
         fixtures::percentage("percentage", "1.400000", "0.250"),
         fixtures::percentage("hundred", "100", "0"),
+        fixtures::fixed_at("seats", fixtures::usage_price(&fixtures::graduated("calls", &rows))),
+        fixtures::fixed_at("packs", fixtures::usage_price(&fixtures::package("calls", "10.0", "5.00"))),
     ];
     let pricing = fixtures::pricing("models", items);
     let products = fixtures::products_of(&pricing);
@@ -160,8 +162,8 @@ pub fn every_price_model_comes_back_with_its_own_digits(store: &dyn Store) {
 
 fn shown_amount(item: &LineItem) -> Option<String> {
     match &item.charge {
-        Charge::Fixed { amount, .. } => Some(amount.as_decimal().to_string()),
-        Charge::Usage(_) => None,
+        Charge::Fixed { price: FixedPrice::Flat { amount }, .. } => Some(amount.as_decimal().to_string()),
+        Charge::Fixed { price: FixedPrice::Metered(_), .. } | Charge::Usage(_) => None,
     }
 }
 
@@ -211,6 +213,44 @@ pub fn a_number_prefix_is_taken_once_also_by_an_update(store: &dyn Store) {
         updated(tx.update_entity(w.org, &w.entity))
     });
     assert_eq!(read(store, |tx| tx.entities_by_refs(w.org, std::slice::from_ref(&second.entity_ref))), [second]);
+}
+
+pub fn a_number_prefix_belongs_to_the_entity_whose_documents_have_it(store: &dyn Store) {
+    let (w, elsewhere) = (world(store), world(store));
+    w.open(store, w.head(1));
+    let with_prefix_of = |entity: &Entity, other: &Entity| {
+        let mut made = entity.clone();
+        made.profile.number_prefix = other.profile.number_prefix.clone();
+        made
+    };
+    let renamed = with_prefix_of(&w.entity, &fixtures::entity("renamed"));
+    let second = with_prefix_of(&fixtures::entity("second"), &w.entity);
+    write(store, |tx| {
+        updated(tx.update_entity(w.org, &renamed))?;
+        assert_eq!(tx.insert_entity(w.org, &second)?, Insertion::Taken("number_prefix"));
+        done(tx.insert_entity(w.org, &fixtures::entity("second")))?;
+        assert_eq!(tx.update_entity(w.org, &second)?, Update::Taken("number_prefix"));
+        // Its own entity may have it again.
+        updated(tx.update_entity(w.org, &w.entity))
+    });
+    // Before its first number it is free, and in every other organization.
+    let renamed = with_prefix_of(&elsewhere.entity, &fixtures::entity("renamed"));
+    write(store, |tx| {
+        updated(tx.update_entity(elsewhere.org, &renamed))?;
+        done(tx.insert_entity(elsewhere.org, &second))
+    });
+}
+
+pub fn an_entity_is_held_as_it_was_read_or_not_at_all(store: &dyn Store) {
+    let w = world(store);
+    let full = Entity { profile: full_entity().profile, ..w.entity.clone() };
+    write(store, |tx| {
+        tx.hold_entity(w.org, &w.entity)?;
+        updated(tx.update_entity(w.org, &full))
+    });
+    write(store, |tx| tx.hold_entity(w.org, &full));
+    contended(store, |tx| tx.hold_entity(w.org, &w.entity));
+    contended(store, |tx| tx.hold_entity(w.org, &fixtures::entity("nobody")));
 }
 
 pub fn updates_replace_the_profile_and_nothing_else(store: &dyn Store) {

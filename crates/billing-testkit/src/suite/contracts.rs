@@ -2,7 +2,7 @@
 
 use billing_domain::access::Actor;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
-use billing_domain::contract::terms::{PaymentTime, ProductTerms};
+use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{Contracts, DueContract, Lock, Store, StoreError, StoreResult};
@@ -29,6 +29,7 @@ fn full_terms() -> ProductTerms {
         fixtures::volume("volume", &rows),
         fixtures::package("package", "1000.000000001", "5.00"),
         fixtures::percentage("percentage", "1.400000", "0.250"),
+        fixtures::fixed_at("seats", fixtures::usage_price(&fixtures::volume("volume", &rows))),
     ];
     let mut pricing = fixtures::pricing("full", items);
     pricing.content.minimum_fee = Some(price("12.50"));
@@ -45,9 +46,17 @@ fn full_terms() -> ProductTerms {
     });
     for (i, item) in terms.line_items.iter_mut().enumerate() {
         use billing_domain::catalog::Aggregation::{Count, Latest, Max, Sum};
-        if let billing_domain::contract::terms::SelectedCharge::Usage(metered) = &mut item.charge {
-            metered.aggregation = [Sum, Count, Max, Latest][i % 4];
-            metered.unit = (i % 2 == 0).then(|| fixtures::line("GB"));
+        match &mut item.charge {
+            SelectedCharge::Usage(metered) => {
+                metered.aggregation = [Sum, Count, Max, Latest][i % 4];
+                metered.unit = (i % 2 == 0).then(|| fixtures::line("GB"));
+            }
+            SelectedCharge::Fixed { quantities, .. } if i != 0 => {
+                let step = |from, text| QuantityStep { from: date(from), quantity: quantity(text) };
+                let steps = vec![step("2024-01-01", "3.50"), step("2025-06-15", "0")];
+                *quantities = Quantities::new(steps).expect("rising dates");
+            }
+            SelectedCharge::Fixed { .. } => {}
         }
     }
     terms
@@ -69,9 +78,13 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     let mut changed = full_terms();
     changed.line_items.truncate(2);
     changed.payment_time = PaymentTime::DuringUse;
+    changed.all_line_items = false;
     let segments = vec![
         Segment { version: 1, in_force_from: date("2024-02-29"), agreed: billed(full_terms()) },
-        Segment { version: 2, in_force_from: date("2025-01-01"), agreed: billed(changed) },
+        Segment { version: 2, in_force_from: date("2025-01-01"), agreed: billed(changed.clone()) },
+        // One version from several dates, and the next from an earlier one.
+        Segment { version: 2, in_force_from: date("2025-07-01"), agreed: billed(full_terms()) },
+        Segment { version: 2, in_force_from: date("2026-03-01"), agreed: billed(changed) },
         Segment { version: 4, in_force_from: date("2026-01-01"), agreed: Agreed::Ended(EndReason::Removed) },
     ];
     let ended = Segment { version: 5, in_force_from: date("2026-07-01"), agreed: Agreed::Ended(EndReason::Cancelled) };
@@ -244,6 +257,39 @@ pub fn the_next_due_instant_is_brought_forward_but_never_put_off(store: &dyn Sto
         let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
         assert_eq!(due, [due_contract(&w, contract_ref, expected)], "{at}");
     }
+}
+
+pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store) {
+    let (w, elsewhere) = (world(store), world(store));
+    let of = |entity: &str| {
+        agreed_with(&w.pricing, "2026-01-01", "2026-12-31", |request| request.entity_ref = Some(fixtures::entity_ref(entity)))
+    };
+    let mut contracts: Vec<Contract> = (2..)
+        .zip([of("main"), of("main"), of("a_b"), of("a_b")])
+        .map(|(number, terms)| Contract { number, ..fixtures::contract(&FreshIds, &w.customer, vec![terms]) })
+        .collect();
+    // Named by an earlier version, or by a later product, is named.
+    let changed = Segment { version: 2, in_force_from: date("2026-06-01"), agreed: Agreed::Billed(Box::new(of("a_b"))) };
+    contracts[0].products[0].segments.push(changed.clone());
+    contracts[0].version = 2;
+    contracts[2].products.push(ContractProduct::new(ProductNo(1), of("main")));
+    let due = [Some(later(50)), None, Some(later(10)), Some(later(50))];
+    write(store, |tx| {
+        contracts.iter().zip(due).try_for_each(|(contract, due)| tx.insert_contract(w.org, contract, due))?;
+        tx.set_next_due(elsewhere.org, elsewhere.customer.id, elsewhere.contract.contract_ref, Some(later(50)))?;
+        tx.look_again(w.org, &w.entity.entity_ref, later(20))
+    });
+    let seen = |w: &World| {
+        let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
+        due.into_iter().map(|due| (due.contract_ref, due.due_at)).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let named =
+        |expected: &[(&Contract, i64)]| expected.iter().map(|(contract, at)| (contract.contract_ref, later(*at))).collect();
+    let [changed, never, other, without] = &contracts[..] else { unreachable!("four were made") };
+    assert_eq!(seen(&w), named(&[(&w.contract, 20), (changed, 20), (never, 20), (other, 10), (without, 50)]));
+    assert_eq!(seen(&elsewhere), named(&[(&elsewhere.contract, 50)]));
+    write(store, |tx| tx.look_again(w.org, &fixtures::entity_ref("a_b"), later(5)));
+    assert_eq!(seen(&w), named(&[(&w.contract, 20), (changed, 5), (never, 20), (other, 5), (without, 5)]));
 }
 
 pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {

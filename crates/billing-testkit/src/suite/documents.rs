@@ -1,16 +1,18 @@
 //! Documents.
 
+use billing_domain::contract::terms::QuantityStep;
+use billing_domain::document::lines::{BillWith, DocumentLine, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::{BilledProduct, DocumentContent, DocumentLine, LineUsage, total_up};
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentPart, IssuedDocument, Lifecycle, Purpose};
+use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
+use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, Lock, RollBack, Store, StoreError};
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::ProductNo;
 use rust_decimal::Decimal;
 
-use super::{World, all, done, later, month, read, refs_of, updated, world, write};
+use super::{World, all, contended, done, later, read, updated, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, agreed, cents, date, percent, price};
 
@@ -41,15 +43,13 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
     let parent = two.open(store, two.head(1));
     let replaced = two.open(store, two.head(2));
     two.void(store, &replaced);
-    let part =
-        |no, tax, discount| DocumentPart { product_no: ProductNo(no), tax_rate: percent(tax), discount_rate: percent(discount) };
     let full = DocumentHead {
         purpose: Purpose::Regular(Slot::UsageDebit),
         kind: DocumentKind::Debit,
         number: DocumentNumber { kind: DocumentKind::Debit, ..parent.number.clone() },
         currency: fixtures::currency("KWD"),
         is_partial_period: true,
-        parts: vec![part(0, "19.000", "0"), part(1, "7", "10.123456")],
+        parts: vec![ProductNo(1), ProductNo(0)],
         net_terms: NetTerms::Days(30),
         payment: fixtures::full_payment(),
         parent: Some(parent.document_ref),
@@ -74,80 +74,22 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
     write(store, |tx| updated(tx.update_entity(w.org, &renamed)));
     for head in &opened {
         let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-        assert_eq!(stored.lifecycle, Lifecycle::Draft);
+        assert_eq!((stored.lifecycle, stored.family), (Lifecycle::Draft, head.parent.unwrap_or(head.document_ref)));
         assert_eq!(format!("{:?}", stored.head), format!("{head:?}"));
         assert_eq!(&stored.head, head);
     }
     assert_eq!(read(store, |tx| tx.document(w.org, two.head(9).document_ref)), None);
 }
 
-pub fn a_regular_document_is_found_by_product_period_and_slot(store: &dyn Store) {
-    let w = world(store);
-    let w = two_products(store, &w);
-    let one_part = |head: DocumentHead, no: usize| DocumentHead { parts: vec![head.parts[no]], ..head };
-    let shared = w.open(store, w.head(1));
-    let of_first = w.open(store, one_part(w.head(2), 0));
-    let of_second = w.open(store, one_part(w.head(2), 1));
-    let debit = w.open(store, fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), Slot::UsageDebit));
-    let closing = w.open(store, fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), Slot::Closing));
-    // Neither children nor adjustments are regular.
-    w.open(store, DocumentHead { purpose: Purpose::Usage, parent: Some(shared.document_ref), ..w.head(3) });
-    w.open(store, DocumentHead { purpose: Purpose::Adjustment, parent: Some(shared.document_ref), ..w.head(3) });
-    let rows = [
-        (0, "2026-01-01", Slot::Period, Some(&shared)),
-        (1, "2026-01-01", Slot::Period, Some(&shared)),
-        (2, "2026-01-01", Slot::Period, None),
-        (0, "2026-02-01", Slot::Period, Some(&of_first)),
-        (1, "2026-02-01", Slot::Period, Some(&of_second)),
-        (0, "2026-01-01", Slot::UsageDebit, Some(&debit)),
-        (1, "2026-01-01", Slot::Closing, Some(&closing)),
-        (0, "2026-02-01", Slot::Closing, None),
-        (0, "2026-01-02", Slot::Period, None),
-        (0, "2026-03-01", Slot::Period, None),
-    ];
-    for (no, start, slot, expected) in rows {
-        for lock in [None, Some(Lock::Shared), Some(Lock::Exclusive)] {
-            // A row can only be held by who may write.
-            let found = write(store, |tx| {
-                tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared)?;
-                tx.regular_document(w.org, w.customer.id, w.contract.contract_ref, ProductNo(no), date(start), slot, lock)
-            });
-            assert_eq!(found.map(|document| document.head).as_ref(), expected, "{no} {start} {slot:?} {lock:?}");
-        }
-    }
-    // Issued documents are found, too.
-    let issued = w.frozen(&shared, cents(1000));
-    write(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        tx.issue_document(w.org, w.customer.id, shared.document_ref, &issued)
-    });
-    let found = read(store, |tx| {
-        tx.regular_document(w.org, w.customer.id, w.contract.contract_ref, ProductNo(0), date("2026-01-01"), Slot::Period, None)
-    });
-    assert_eq!(found.map(|document| document.lifecycle), Some(Lifecycle::Issued(Box::new(issued))));
-}
-
 pub fn a_void_document_leaves_its_slot(store: &dyn Store) {
     let w = world(store);
-    let find = || {
-        read(store, |tx| {
-            tx.regular_document(
-                w.org,
-                w.customer.id,
-                w.contract.contract_ref,
-                ProductNo(0),
-                date("2026-01-01"),
-                Slot::Period,
-                None,
-            )
-        })
-    };
+    let find = || w.in_place(store, 0, "2026-01-01", Slot::Period);
     let first = w.open(store, w.head(1));
-    assert_eq!(find().map(|document| document.head).as_ref(), Some(&first));
+    assert_eq!(find(), [first.document_ref]);
     w.void(store, &first);
-    assert_eq!(find(), None);
+    assert_eq!(find(), []);
     let second = w.open(store, DocumentHead { replaces: Some(first.document_ref), ..w.head(1) });
-    assert_eq!(find().map(|document| document.head), Some(second));
+    assert_eq!(find(), [second.document_ref]);
 }
 
 pub fn a_second_regular_document_of_a_slot_is_corrupt(store: &dyn Store) {
@@ -175,8 +117,36 @@ pub fn a_second_regular_document_of_a_slot_is_corrupt(store: &dyn Store) {
     }
 }
 
+pub fn a_second_document_with_a_number_is_corrupt(store: &dyn Store) {
+    let w = world(store);
+    let elsewhere = two_products(store, &w);
+    let head = w.open(store, w.head(1));
+    let twin = DocumentHead { number: head.number.clone(), ..elsewhere.head(1) };
+    let mut answer = None;
+    let undone = store.run(Access::Write, &mut |tx| {
+        tx.lock_contract(w.org, twin.customer_id, twin.contract_ref, Lock::Exclusive).expect("a contract");
+        answer = Some(tx.open_document(w.org, &twin, twin.document_ref));
+        Err(RollBack)
+    });
+    undone.expect("a roll-back is no error");
+    assert!(matches!(answer, Some(Err(StoreError::Corrupt(_)))), "{answer:?}");
+    // Void or not, a number is given once; another organization has its own.
+    let another = world(store);
+    assert_eq!(another.open(store, another.head(1)).number, head.number);
+}
+
+pub fn a_document_is_opened_under_its_entitys_present_prefix(store: &dyn Store) {
+    let w = world(store);
+    let mut renamed = w.entity.clone();
+    renamed.profile.number_prefix = fixtures::entity("renamed").profile.number_prefix;
+    write(store, |tx| updated(tx.update_entity(w.org, &renamed)));
+    contended(store, |tx| w.open_in(tx, w.head(1)));
+    let number = DocumentNumber { prefix: renamed.profile.number_prefix.clone(), ..w.head(1).number };
+    w.open(store, DocumentHead { number, ..w.head(1) });
+}
+
 /// Lines of every shape, two products, two tax rates.
-fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
+pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
     let tier = |up_to: Option<&str>, quantity: &str, amount: &str| RatedTier {
         tier: billing_domain::catalog::Tier { up_to: up_to.map(price), unit_price: price("0.10"), flat_amount: price("5.00") },
         quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
@@ -185,8 +155,11 @@ fn full_content(w: &World, period: billing_domain::calendar::Period) -> Document
     let line = |id: Option<&str>, usage: Option<LineUsage>, minor: i64| DocumentLine {
         line_item_id: id.map(fixtures::line_item_id),
         name: fixtures::line("Line ✓"),
+        period_start: period.start(),
         service_period: period,
+        bill_with: if id.is_some() && usage.is_none() { BillWith::Fixed } else { BillWith::Usage },
         usage,
+        quantities: Vec::new(),
         amount: cents(minor),
     };
     let used = |quantity: &str, unit: Option<&str>, unit_price: Option<&str>, tiers: Vec<RatedTier>| LineUsage {
@@ -202,6 +175,18 @@ fn full_content(w: &World, period: billing_domain::calendar::Period) -> Document
         line(Some("calls"), Some(used("12345.60", Some("call"), Some("0.0025"), vec![])), 3086),
         line(Some("tiered"), Some(used("0", None, None, tiers)), -5),
         line(None, None, 7),
+        // What follows from nothing else: days given back, usage that is prepaid, agreed quantities.
+        DocumentLine {
+            period_start: date("2025-12-15"),
+            quantities: vec![
+                QuantityStep { from: date("2025-12-15"), quantity: fixtures::quantity("3.50") },
+                QuantityStep { from: date("2026-01-10"), quantity: fixtures::quantity("0") },
+            ],
+            ..line(Some("seats"), None, -40)
+        },
+        DocumentLine { bill_with: BillWith::Fixed, ..line(Some("prepaid"), Some(used("100", None, None, vec![])), 50) },
+        DocumentLine { bill_with: BillWith::Usage, ..line(Some("odd"), None, 1) },
+        DocumentLine { bill_with: BillWith::Fixed, ..line(None, None, 1) },
     ];
     let product = |no: u16, lines: Vec<DocumentLine>, discount: i64, discount_rate: &str, tax_rate: &str| {
         let sub_total: i64 = lines.iter().map(|line| line.amount.minor()).sum();
@@ -218,8 +203,28 @@ fn full_content(w: &World, period: billing_domain::calendar::Period) -> Document
             tax_rate: percent(tax_rate),
         }
     };
-    let products = vec![product(0, lines, 409, "10.0", "19.000"), product(1, vec![line(Some("base"), None, 1000)], 0, "0", "7")];
-    total_up(fixtures::eur(), products).expect("small amounts")
+    let products = vec![
+        product(0, lines, 409, "10.0", "19.000"),
+        product(1, vec![line(Some("base"), None, 1000)], 0, "0", "7"),
+        // One product at two pairs of rates.
+        product(1, vec![line(Some("base"), None, 500)], 1, "0.2", "7.0"),
+    ];
+    let tax = |rate: &str, minor: i64| {
+        let rate = percent(rate);
+        let base = products.iter().filter(|product| product.tax_rate == rate).map(|product| product.net.minor()).sum();
+        Tax { rate, base: cents(base), amount: cents(minor) }
+    };
+    let taxes = vec![tax("7", 105), tax("19.000", 700)];
+    let sum = |of: &dyn Fn(&BilledProduct) -> i64| products.iter().map(of).sum::<i64>();
+    let (sub_total, discount) = (sum(&|product| product.sub_total.minor()), sum(&|product| product.discount.minor()));
+    DocumentContent {
+        taxes,
+        sub_total: cents(sub_total),
+        total_discount: cents(discount),
+        total_tax: cents(805),
+        total: cents(sub_total - discount + 805),
+        products,
+    }
 }
 
 pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
@@ -239,10 +244,7 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     full.parties.entity_legal_name = Some(fixtures::line("Main GmbH"));
     let issue = |issued: &IssuedDocument| {
         write(store, |tx| {
-            tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared)?;
-            let (contract, start) = (w.contract.contract_ref, date("2026-01-01"));
-            let lock = Some(Lock::Exclusive);
-            tx.regular_document(w.org, w.customer.id, contract, ProductNo(0), start, Slot::Period, lock)?;
+            w.hold(tx)?;
             tx.issue_document(w.org, w.customer.id, head.document_ref, issued)
         })
     };
@@ -257,7 +259,11 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     let Lifecycle::Issued(said) = stored.lifecycle else { panic!("not issued: {:?}", stored.lifecycle) };
     assert_eq!(format!("{said:?}"), format!("{:?}", Box::new(full.clone())));
     assert_eq!(*said, full);
-    assert!(!write(store, |tx| tx.void_draft(w.org, w.customer.id, head.document_ref, later(1))), "it is a draft no more");
+    let discarded = write(store, |tx| {
+        w.hold(tx)?;
+        tx.void_draft(w.org, w.customer.id, head.document_ref, &w.said(&head), later(1))
+    });
+    assert!(!discarded, "it is a draft no more");
 }
 
 pub fn a_draft_is_voided_once_and_never_issued_then(store: &dyn Store) {
@@ -266,51 +272,13 @@ pub fn a_draft_is_voided_once_and_never_issued_then(store: &dyn Store) {
     w.void(store, &head);
     write(store, |tx| {
         tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        assert!(!tx.void_draft(w.org, w.customer.id, head.document_ref, later(1))?);
+        assert!(!tx.void_draft(w.org, w.customer.id, head.document_ref, &w.said(&head), later(1))?);
         assert!(!tx.issue_document(w.org, w.customer.id, head.document_ref, &w.frozen(&head, cents(1)))?);
         let unknown = w.head(2);
-        assert!(!tx.void_draft(w.org, w.customer.id, unknown.document_ref, later(1))?);
+        assert!(!tx.void_draft(w.org, w.customer.id, unknown.document_ref, &w.said(&unknown), later(1))?);
         assert!(!tx.issue_document(w.org, w.customer.id, unknown.document_ref, &w.frozen(&unknown, cents(1)))?);
         Ok(())
     });
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-    assert_eq!((stored.head, stored.lifecycle), (head, Lifecycle::Void(None)));
-}
-
-pub fn a_contracts_documents_are_those_with_a_day_in_common(store: &dyn Store) {
-    let w = world(store);
-    let other = two_products(store, &w);
-    other.open(store, other.head(2));
-    // Opened in another order than created.
-    let march = w.open(store, DocumentHead { created_at: later(1), ..w.head(3) });
-    let february = w.open(store, DocumentHead { created_at: later(2), ..w.head(2) });
-    let january = w.open(store, DocumentHead { created_at: later(0), ..w.head(1) });
-    let rows: [(&str, &str, &[&DocumentHead]); 6] = [
-        ("2026-01-01", "2026-03-31", &[&january, &march, &february]),
-        ("2026-01-31", "2026-02-01", &[&january, &february]),
-        ("2026-02-01", "2026-02-28", &[&february]),
-        ("2026-02-14", "2026-02-14", &[&february]),
-        ("2025-01-01", "2025-12-31", &[]),
-        ("2026-04-01", "2026-12-31", &[]),
-    ];
-    for (first, last, expected) in rows {
-        let within = fixtures::period(first, last);
-        let found = read(store, |tx| tx.documents_of_contract(w.org, w.customer.id, w.contract.contract_ref, within));
-        let expected: Vec<_> = expected.iter().map(|head| head.document_ref).collect();
-        assert_eq!(refs_of(&found), expected, "{within}");
-    }
-}
-
-pub fn drafts_are_neither_issued_nor_void(store: &dyn Store) {
-    let w = world(store);
-    let other = two_products(store, &w);
-    other.open(store, other.head(1));
-    let later_draft = w.open(store, DocumentHead { created_at: later(2), ..w.head(1) });
-    let earlier_draft = w.open(store, DocumentHead { created_at: later(1), ..w.head(2) });
-    w.issue(store, w.head(3), cents(100));
-    let void = w.open(store, w.head(4));
-    w.void(store, &void);
-    let found = read(store, |tx| tx.drafts_of_contract(w.org, w.customer.id, w.contract.contract_ref));
-    assert_eq!(refs_of(&found), [earlier_draft.document_ref, later_draft.document_ref]);
-    assert!(found.iter().all(|document| document.lifecycle == Lifecycle::Draft));
+    assert_eq!((stored.head, stored.lifecycle), (head.clone(), Lifecycle::Discarded(Some(Box::new(w.said(&head))))));
 }

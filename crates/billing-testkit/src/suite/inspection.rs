@@ -40,7 +40,7 @@ pub fn contracts_come_by_reference_after_the_last_one(store: &dyn Store) {
 }
 
 fn plus(total: UsageTotal, event: &UsageEvent) -> UsageTotal {
-    total.plus(event.occurred_at, event.event_ref, event.quantity).expect("in range")
+    total.plus(event.counted()).expect("in range")
 }
 
 /// Events of several totals, one total of deleted events alone, and another contract's.

@@ -3,10 +3,11 @@
 
 use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
-use billing_domain::document::linking::Slot;
-use billing_domain::document::{DocumentKind, Lifecycle, Settlement};
+use billing_domain::document::lines::{Sum, SumKey};
+use billing_domain::document::linking::{Place, Slot};
+use billing_domain::document::{DefaultTax, DocumentKind, Lifecycle, Settlement};
 use billing_domain::page::Page;
-use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError, Update};
+use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
 use billing_domain::refs::ProductNo;
 use billing_domain::usage::{UsageEvent, UsageTotal};
 
@@ -147,6 +148,11 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     });
 }
 
+/// Where the first product's invoice of January stands.
+fn january() -> Place {
+    Place { product_no: ProductNo(0), period_start: month(1).start(), slot: Slot::Period }
+}
+
 pub fn another_organization_sees_no_documents(store: &dyn Store) {
     let (w, stranger) = two(store);
     let head = w.open(store, w.head(1));
@@ -156,17 +162,14 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
         assert_eq!(tx.documents(stranger, &DocumentFilter::default(), all())?, Page::empty());
         let filter = DocumentFilter { customer_id: Some(customer), contract_ref: Some(contract), ..DocumentFilter::default() };
         assert_eq!(tx.documents(stranger, &filter, all())?, Page::empty());
-        for lock in [None, Some(Lock::Exclusive)] {
-            let found = tx.regular_document(stranger, customer, contract, ProductNo(0), month(1).start(), Slot::Period, lock)?;
-            assert_eq!(found, None);
-        }
-        assert_eq!(tx.documents_of_contract(stranger, customer, contract, month(1))?, []);
-        assert_eq!(tx.drafts_of_contract(stranger, customer, contract)?, []);
+        assert_eq!(tx.documents_in_places(stranger, customer, contract, &[january()])?, []);
+        assert_eq!(tx.book_documents(stranger, customer, contract)?, []);
+        assert_eq!(tx.book_documents_by_refs(stranger, customer, &[head.document_ref])?, []);
         assert!(!tx.issue_document(stranger, customer, head.document_ref, &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(stranger, customer, head.document_ref, later(1))?);
+        assert!(!tx.void_draft(stranger, customer, head.document_ref, &w.said(&head), later(1))?);
         Ok(())
     });
-    let drafts = read(store, |tx| tx.drafts_of_contract(w.org, customer, contract));
+    let drafts = read(store, |tx| tx.book_documents(w.org, customer, contract));
     assert_eq!(drafts.into_iter().map(|document| document.head).collect::<Vec<_>>(), [head]);
 }
 
@@ -181,7 +184,7 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
         tx.insert_events(w.org, std::slice::from_ref(&first))?;
         tx.revise_event(w.org, &first, &second)?;
         let (key, zero) = tx.lock_usage(w.org, customer, std::slice::from_ref(&key))?.remove(0);
-        let total = zero.plus(first.occurred_at, first.event_ref, first.quantity).expect("in range");
+        let total = zero.plus(first.counted()).expect("in range");
         tx.put_usage(w.org, customer, &[(key, total)])
     });
     let third = UsageEvent { revision: 3, ..first.clone() };
@@ -205,23 +208,30 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     assert!(void_issued(store, &w, &void));
     let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
     let (customer, contract) = (w.customer.id, w.contract.contract_ref);
-    write(store, |tx| tx.put_ledger_lines(w.org, customer, debit.document_ref, &lines));
-    let (january, february) = (month(1).start(), month(2).start());
+    let sum =
+        FamilySum { family: invoice.document_ref, key: SumKey::Tax(fixtures::percent("19")), sum: Sum { base: 100, amount: 19 } };
+    write(store, |tx| {
+        w.hold(tx)?;
+        tx.add_family_sums(w.org, customer, &[sum])?;
+        tx.put_ledger_lines(w.org, customer, debit.document_ref, &lines)
+    });
+    let january = month(1).start();
     write(store, |tx| {
         tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
         assert!(!tx.update_draft(stranger, &debit)?);
         assert!(!tx.void_issued(stranger, customer, invoice.document_ref, later(1))?);
-        assert_eq!(tx.last_void(stranger, customer, contract, ProductNo(0), february, Slot::Period)?, None);
-        assert_eq!(tx.open_adjustment(stranger, customer, invoice.document_ref, DocumentKind::Debit)?, None);
+        assert_eq!(tx.family_sums(stranger, customer, &[invoice.document_ref])?, []);
         assert_eq!(tx.documents_of_parent(stranger, customer, invoice.document_ref)?, []);
         assert_eq!(tx.ledger_lines(stranger, customer, debit.document_ref)?, []);
-        assert_eq!(tx.documented(stranger, customer, contract, &[(ProductNo(0), january)])?, []);
+        assert_eq!(tx.documented(stranger, customer, contract, Some(&[(ProductNo(0), january)]))?, []);
+        assert_eq!(tx.documented(stranger, customer, contract, None)?, []);
         Ok(())
     });
     let settlement = Settlement::none(fixtures::eur());
     let next = Contract { version: 2, ..w.contract.clone() };
     let refused = [
         transact_answer(store, |tx| tx.put_ledger_lines(stranger, customer, debit.document_ref, &[])),
+        transact_answer(store, |tx| tx.keep_default_tax(stranger, customer, invoice.document_ref, DefaultTax(None))),
         transact_answer(store, |tx| tx.settle_document(stranger, customer, invoice.document_ref, &settlement)),
         transact_answer(store, |tx| {
             tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
@@ -269,19 +279,20 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
     let event = fixtures::event(&FreshIds, &from, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
     let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
     write(store, |tx| {
+        w.hold(tx)?;
         tx.put_ledger_lines(w.org, w.customer.id, debit.document_ref, &lines)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         tx.lock_usage(w.org, w.customer.id, &[event.usage_key()])
     });
     let contract = w.contract.contract_ref;
-    let (january, march) = (month(1).start(), month(3).start());
+    let january = month(1).start();
     write(store, |tx| {
         assert!(!tx.void_issued(w.org, other.id, from.document_ref, later(1))?);
-        assert_eq!(tx.last_void(w.org, other.id, contract, ProductNo(0), march, Slot::Period)?, None);
-        assert_eq!(tx.open_adjustment(w.org, other.id, from.document_ref, DocumentKind::Debit)?, None);
         assert_eq!(tx.documents_of_parent(w.org, other.id, from.document_ref)?, []);
         assert_eq!(tx.ledger_lines(w.org, other.id, debit.document_ref)?, []);
-        assert_eq!(tx.documented(w.org, other.id, contract, &[(ProductNo(0), january)])?, []);
+        assert_eq!(tx.documented(w.org, other.id, contract, Some(&[(ProductNo(0), january)]))?, []);
+        assert_eq!(tx.documented(w.org, other.id, contract, None)?, []);
+        assert_eq!(tx.documents_with_events(w.org, other.id, &[from.document_ref])?, []);
         assert_eq!(tx.recount_usage(w.org, other.id, &event.usage_key(), None)?, UsageTotal::ZERO);
         assert_eq!(tx.recount_contract(w.org, other.id, contract)?, []);
         assert_eq!(tx.usage_of_contract(w.org, other.id, contract)?, []);
@@ -323,12 +334,11 @@ pub fn another_customer_reaches_neither_contract_nor_document(store: &dyn Store)
         tx.bring_due_forward(w.org, other.id, contract, later(0))?;
         tx.set_next_due(w.org, other.id, contract, None)?;
         assert!(!tx.has_events(w.org, other.id, head.document_ref)?);
-        let found = tx.regular_document(w.org, other.id, contract, ProductNo(0), month(1).start(), Slot::Period, None)?;
-        assert_eq!(found, None);
-        assert_eq!(tx.documents_of_contract(w.org, other.id, contract, month(1))?, []);
-        assert_eq!(tx.drafts_of_contract(w.org, other.id, contract)?, []);
+        assert_eq!(tx.documents_in_places(w.org, other.id, contract, &[january()])?, []);
+        assert_eq!(tx.book_documents(w.org, other.id, contract)?, []);
+        assert_eq!(tx.book_documents_by_refs(w.org, other.id, &[head.document_ref])?, []);
         assert!(!tx.issue_document(w.org, other.id, head.document_ref, &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(w.org, other.id, head.document_ref, later(1))?);
+        assert!(!tx.void_draft(w.org, other.id, head.document_ref, &w.said(&head), later(1))?);
         Ok(())
     });
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));

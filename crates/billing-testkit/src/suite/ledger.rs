@@ -1,6 +1,6 @@
 //! Ledger lines: of draft adjustments and of issued documents.
 
-use billing_domain::document::correction::{LedgerLine, LedgerUsage};
+use billing_domain::document::lines::{BillWith, LedgerLine, LedgerUsage, LineKey, Rates};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::money::Money;
@@ -16,9 +16,14 @@ use crate::fixtures::{self, cents, date};
 
 fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Money) -> LedgerLine {
     LedgerLine {
-        product_no: ProductNo(no),
-        line_item_id: item.map(fixtures::line_item_id),
+        key: LineKey {
+            product_no: ProductNo(no),
+            period_start: month(n).start(),
+            line_item_id: item.map(fixtures::line_item_id),
+            bill_with: if item.is_some() && quantity.is_none() { BillWith::Fixed } else { BillWith::Usage },
+        },
         service_period: month(n),
+        rates: Rates { discount: fixtures::percent("0"), tax: fixtures::percent("0") },
         usage: quantity.map(|quantity| LedgerUsage {
             usage_product_ref: fixtures::usage_product_ref("calls"),
             quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
@@ -34,12 +39,24 @@ fn every_shape() -> Vec<LedgerLine> {
         line(0, Some("base"), 1, None, cents(i64::MAX)),
         line(0, None, 1, None, cents(i64::MIN)),
         line(0, Some("calls"), 1, Some("0"), cents(0)),
-        line(0, Some("calls"), 3, Some("1.50"), cents(7)),
+        LedgerLine {
+            rates: Rates { discount: fixtures::percent("10.123456"), tax: fixtures::percent("19.00") },
+            ..line(0, Some("calls"), 3, Some("1.50"), cents(7))
+        },
+        // Days of February that are part of January's price, and usage that is prepaid.
+        LedgerLine { service_period: month(2), ..line(0, Some("seats"), 1, None, cents(-4)) },
+        LedgerLine {
+            key: LineKey { bill_with: BillWith::Fixed, ..line(1, Some("calls"), 5, None, cents(0)).key },
+            ..line(1, Some("calls"), 5, Some("100"), cents(9))
+        },
     ]
 }
 
 fn put(store: &dyn Store, w: &World, head: &DocumentHead, lines: &[LedgerLine]) {
-    write(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines));
+    write(store, |tx| {
+        w.hold(tx)?;
+        tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines)
+    });
 }
 
 fn lines_of(store: &dyn Store, w: &World, document_ref: DocumentRef) -> Vec<LedgerLine> {
@@ -65,7 +82,10 @@ pub fn the_lines_of_a_draft_adjustment_are_replaced(store: &dyn Store) {
         assert_eq!(format!("{stored:?}"), format!("{lines:?}"));
         assert_eq!(stored, *lines);
     }
-    undo(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, &[]));
+    undo(store, |tx| {
+        w.hold(tx)?;
+        tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, &[])
+    });
     assert_eq!(lines_of(store, &w, head.document_ref), full);
     put(store, &w, &head, &[]);
     assert_eq!(lines_of(store, &w, head.document_ref), []);
@@ -118,7 +138,10 @@ pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
     for head in [&invoice, &issued, &void, &w.head(9)] {
         let before = lines_of(store, &w, head.document_ref);
         for lines in [&every_shape()[..1], &[]] {
-            let answer = transact_answer(store, |tx| tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines));
+            let answer = transact_answer(store, |tx| {
+                w.hold(tx)?;
+                tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines)
+            });
             assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
         }
         assert_eq!(lines_of(store, &w, head.document_ref), before);
@@ -128,23 +151,22 @@ pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
 /// What is documented for some periods, in any order.
 fn documented(store: &dyn Store, w: &World, periods: &[(u16, &str)]) -> Vec<DocumentedLine> {
     let periods: Vec<_> = periods.iter().map(|(no, start)| (ProductNo(*no), date(start))).collect();
-    let found = read(store, |tx| tx.documented(w.org, w.customer.id, w.contract.contract_ref, &periods));
-    let mut found: Vec<DocumentedLine> = found;
-    found.sort_by_key(|documented| (documented.document_ref, documented.line.key(), documented.line.amount.minor()));
-    found
+    let found = read(store, |tx| tx.documented(w.org, w.customer.id, w.contract.contract_ref, Some(&periods)));
+    sorted(found)
 }
 
 fn sorted(mut lines: Vec<DocumentedLine>) -> Vec<DocumentedLine> {
-    lines.sort_by_key(|documented| (documented.document_ref, documented.line.key(), documented.line.amount.minor()));
+    lines.sort_by_key(|documented| (documented.document_ref, documented.line.key.clone(), documented.line.amount.minor()));
     lines
 }
 
 pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store) {
     let w = world(store);
+    let invoice_of = |head: &DocumentHead| head.parent.unwrap_or(head.document_ref);
     let on = |head: &DocumentHead, line: &LedgerLine| DocumentedLine {
         document_ref: head.document_ref,
+        family: invoice_of(head),
         kind: head.kind,
-        is_regular: matches!(head.purpose, Purpose::Regular(_)),
         line: line.clone(),
     };
     let invoice = w.issue(store, w.head(1), cents(100));
@@ -164,7 +186,7 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
     assert_eq!(documented(store, &w, &[(0, "2026-01-02"), (2, "2026-01-01"), (0, "2026-12-01")]), []);
     let january = || {
         let mut lines = vec![on(&invoice, &billed[0])];
-        lines.extend(corrected[1..4].iter().map(|line| on(&credit, line)));
+        lines.extend(corrected[1..4].iter().chain([&corrected[5]]).map(|line| on(&credit, line)));
         lines
     };
     assert_eq!(documented(store, &w, &[(0, "2026-01-01")]), sorted(january()));
@@ -173,6 +195,10 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
     assert_eq!(documented(store, &w, &periods), sorted(both.collect()), "each line once");
     let many: Vec<(u16, &str)> = (0..50).map(|no| (no, "2026-03-01")).collect();
     assert_eq!(documented(store, &w, &many), [on(&credit, &corrected[4])]);
+    let all = read(store, |tx| tx.documented(w.org, w.customer.id, w.contract.contract_ref, None));
+    let of_credit = corrected.iter().map(|line| on(&credit, line));
+    let expected = of_credit.chain([on(&invoice, &billed[0]), on(&child, &of_child[0])]);
+    assert_eq!(sorted(all), sorted(expected.collect()), "of all periods");
 }
 
 pub fn void_documents_document_nothing(store: &dyn Store) {

@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
-use billing_domain::document::linking::Slot;
+use billing_domain::document::linking::{Place, Slot};
 use billing_domain::ports::{DocumentFilter, Lock, Store, Tx};
 use billing_domain::refs::{EventRef, ProductNo};
-use billing_domain::usage::UsageKey;
+use billing_domain::usage::{CountedEvent, UsageKey};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{all, later, month, read, world, write, write_contended};
-use crate::fixtures::{self, cents, date, quantity};
+use crate::fixtures::{self, cents, quantity};
 
 const THREADS: u32 = 4;
 const ROUNDS: u32 = 10;
@@ -29,10 +29,8 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
                         let contract = w.contract.contract_ref;
                         let version = tx.lock_contract(w.org, w.customer.id, contract, Lock::Exclusive)?;
                         assert_eq!(version, Some(1));
-                        let (first_day, lock) = (month(n).start(), Some(Lock::Exclusive));
-                        let found =
-                            tx.regular_document(w.org, w.customer.id, contract, ProductNo(0), first_day, Slot::Period, lock)?;
-                        if found.is_none() {
+                        let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
+                        if tx.documents_in_places(w.org, w.customer.id, contract, &[place])?.is_empty() {
                             w.open_in(tx, w.head(n))?;
                         }
                         Ok(())
@@ -51,7 +49,7 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
 
 pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn Store) {
     let w = world(store);
-    let drafts = |tx: &mut dyn Tx| tx.drafts_of_contract(w.org, w.customer.id, w.contract.contract_ref);
+    let drafts = |tx: &mut dyn Tx| tx.book_documents(w.org, w.customer.id, w.contract.contract_ref);
     std::thread::scope(|threads| {
         let mut other = None;
         let (sender, receiver) = mpsc::channel();
@@ -87,10 +85,7 @@ pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {
             threads.spawn(|| {
                 start.wait();
                 let mine = write_contended(store, |tx| {
-                    let (contract, first_day) = (w.contract.contract_ref, date("2026-01-01"));
-                    tx.lock_contract(w.org, w.customer.id, contract, Lock::Shared)?;
-                    let lock = Some(Lock::Exclusive);
-                    tx.regular_document(w.org, w.customer.id, contract, ProductNo(0), first_day, Slot::Period, lock)?;
+                    w.hold(tx)?;
                     tx.issue_document(w.org, w.customer.id, head.document_ref, &issued)
                 });
                 won.fetch_add(u32::from(mine), Ordering::Relaxed);
@@ -105,7 +100,8 @@ fn add_one(tx: &mut dyn Tx, w: &super::World, keys: &[UsageKey]) -> billing_doma
     let held = tx.lock_usage(w.org, w.customer.id, keys)?;
     let event_ref = EventRef::from_uuid(Uuid::now_v7());
     let plus = |(key, total): (UsageKey, billing_domain::usage::UsageTotal)| {
-        (key, total.plus(later(0), event_ref, quantity("0.5")).expect("in range"))
+        let event = CountedEvent { event_ref, occurred_at: later(0), service_date: month(1).start(), quantity: quantity("0.5") };
+        (key, total.plus(event).expect("in range"))
     };
     let totals: Vec<_> = held.into_iter().map(plus).collect();
     tx.put_usage(w.org, w.customer.id, &totals)

@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError};
+use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, Tx};
 
-use super::{done, world, write, write_contended};
+use super::{done, read, undo, updated, world, write, write_contended};
 use crate::fixtures;
 
 const THREADS: u64 = 4;
@@ -72,6 +72,54 @@ fn take_number(store: &dyn Store, w: &super::World, undo: bool) -> u64 {
             Err(StoreError::Contended) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+pub fn an_entity_has_given_numbers_from_its_first_on(store: &dyn Store) {
+    let (w, elsewhere) = (world(store), world(store));
+    let second = fixtures::entity("second");
+    write(store, |tx| done(tx.insert_entity(w.org, &second)));
+    let given = || {
+        let asked = [(w.org, &w.entity), (w.org, &second), (elsewhere.org, &elsewhere.entity)];
+        read(store, |tx| {
+            asked.iter().map(|(org, entity)| tx.has_given_numbers(*org, &entity.entity_ref)).collect::<Result<Vec<_>, _>>()
+        })
+    };
+    assert_eq!(given(), [false; 3]);
+    undo(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Credit));
+    assert_eq!(given(), [false; 3]);
+    write(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Credit));
+    assert_eq!(given(), [true, false, false]);
+}
+
+pub fn a_prefix_and_its_first_number_never_pass_each_other(store: &dyn Store) {
+    for _ in 0..8 {
+        let w = world(store);
+        let present = |tx: &mut dyn Tx| {
+            let found = tx.entities_by_refs(w.org, std::slice::from_ref(&w.entity.entity_ref))?;
+            Ok(found.into_iter().next().expect("an entity"))
+        };
+        let number = std::thread::scope(|threads| {
+            let opened = threads.spawn(|| {
+                let opened = write_contended(store, |tx| {
+                    let mut head = w.head(1);
+                    head.number.prefix = present(tx)?.profile.number_prefix;
+                    w.open_in(tx, head)
+                });
+                opened.number
+            });
+            write_contended(store, |tx| {
+                let mut entity = present(tx)?;
+                tx.hold_entity(w.org, &entity)?;
+                if !tx.has_given_numbers(w.org, &entity.entity_ref)? {
+                    entity.profile.number_prefix = fixtures::entity("renamed").profile.number_prefix;
+                    updated(tx.update_entity(w.org, &entity))?;
+                }
+                Ok(())
+            });
+            opened.join().expect("no thread has panicked")
+        });
+        assert_eq!(read(store, present).profile.number_prefix, number.prefix);
     }
 }
 

@@ -359,15 +359,6 @@ pub fn a_document_bills_events_as_they_were_when_it_was_issued(store: &dyn Store
     let issued = w.frozen(&january, cents(600));
     assert!(write(store, |tx| {
         tx.lock_contract(w.org, january.customer_id, january.contract_ref, billing_domain::ports::Lock::Exclusive)?;
-        tx.regular_document(
-            w.org,
-            january.customer_id,
-            january.contract_ref,
-            january.parts[0].product_no,
-            january.period.start(),
-            billing_domain::document::linking::Slot::Period,
-            Some(billing_domain::ports::Lock::Exclusive),
-        )?;
         tx.issue_document(w.org, january.customer_id, january.document_ref, &issued)
     }));
     let debit = adjustment(store, &w, &january, DocumentKind::Debit);

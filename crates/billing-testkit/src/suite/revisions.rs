@@ -49,6 +49,7 @@ pub fn a_revision_takes_the_events_place_and_the_one_before_is_kept(store: &dyn 
     };
     let second = UsageEvent {
         occurred_at: later(40 * 86_400),
+        service_date: date("2026-02-09"),
         quantity: quantity("2.5"),
         report_data: None,
         validations: None,
@@ -182,7 +183,7 @@ pub fn a_document_has_events_in_any_of_its_contracts_periods(store: &dyn Store) 
 }
 
 fn total_of(events: &[UsageEvent]) -> UsageTotal {
-    let plus = |total: UsageTotal, event: &UsageEvent| total.plus(event.occurred_at, event.event_ref, event.quantity);
+    let plus = |total: UsageTotal, event: &UsageEvent| total.plus(event.counted());
     events.iter().try_fold(UsageTotal::ZERO, plus).expect("in range")
 }
 

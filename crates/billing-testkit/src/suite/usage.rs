@@ -6,7 +6,7 @@ use billing_domain::ports::{Access, RollBack, Store};
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{AdminRef, ApiKeyRef, EventRef, FormatRef};
 use billing_domain::usage::{
-    FormattedSource, LatestUsage, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
+    CountedEvent, FormattedSource, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
 };
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -56,6 +56,7 @@ pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
         recorded_at: later(2),
         revised_at: later(3),
         revised_by: Actor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7())),
+        service_date: fixtures::date("2026-01-31"),
         ..event(&w, &head, -1, "12345678901234.000001")
     };
     let one_check = UsageEvent {
@@ -188,8 +189,14 @@ pub fn totals_are_answered_in_the_order_of_their_keys(store: &dyn Store) {
 pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
     let (w, keys) = world_with_keys(store);
     let event_ref = EventRef::from_uuid(Uuid::now_v7());
-    let one = UsageTotal::ZERO.plus(later(1), event_ref, quantity("2.50")).expect("in range");
-    let two = one.plus(later(2), event_ref, quantity("0.1")).expect("in range");
+    let counted = |seconds, text: &str| CountedEvent {
+        event_ref,
+        occurred_at: later(seconds),
+        service_date: fixtures::date("2026-01-31"),
+        quantity: quantity(text),
+    };
+    let one = UsageTotal::ZERO.plus(counted(1, "2.50")).expect("in range");
+    let two = one.plus(counted(2, "0.1")).expect("in range");
     for total in [one, two, UsageTotal::ZERO] {
         write(store, |tx| {
             tx.lock_usage(w.org, w.customer.id, &keys[..2])?;
@@ -205,9 +212,10 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
 pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
     let (w, keys) = world_with_keys(store);
     let largest = Decimal::from_str_exact("9999999999999999999.999999999").expect("a decimal");
-    let latest = LatestUsage {
-        occurred_at: later(5).plus_seconds(-1),
+    let latest = CountedEvent {
         event_ref: EventRef::from_uuid(Uuid::now_v7()),
+        occurred_at: later(5).plus_seconds(-1),
+        service_date: fixtures::date("2025-12-31"),
         quantity: quantity("1.500"),
     };
     let rows = [

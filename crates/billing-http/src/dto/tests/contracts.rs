@@ -1,16 +1,16 @@
-//! Contracts.
+//! Contracts to make and to edit.
 
-use billing_application::contracts::{ContractRequest, ContractView};
+use billing_domain::contract::amendment::{ProductPatch, Since};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
-use billing_domain::contract::terms::PaymentTime;
-use billing_domain::contract::{Agreed, Contract, ContractState, EndReason, Segment};
+use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::party::NetTerms;
-use billing_testkit::{CountingIds, fixtures};
-use insta::assert_snapshot;
+use billing_domain::patch::Patch;
+use billing_domain::violation::Violations;
+use billing_testkit::fixtures;
 use serde_json::Value;
 
-use super::super::contracts::{ContractBody, ContractCreatedJson, ContractJson};
-use super::{check, json, posted_back, presented, refusals, shown};
+use super::super::contracts::{ContractBody, ContractEditBody};
+use super::{check, json, refusals};
 
 const PRODUCT: &str = r#"{"product_pricing_ref":"api","billing_start_date":"2026-01-01","billing_end_date":"2026-12-31"}"#;
 
@@ -38,7 +38,8 @@ fn a_product_left_to_its_defaults_states_nothing() {
 
 #[test]
 fn line_items_left_out_empty_and_listed_differ() {
-    let rows = [("null", None), ("[]", Some(vec![])), (r#"[{"line_item_id":"a"}]"#, Some(vec![fixtures::line_item_id("a")]))];
+    let plain = RequestedLineItem::plain(fixtures::line_item_id("a"));
+    let rows = [("null", None), ("[]", Some(vec![])), (r#"[{"line_item_id":"a"}]"#, Some(vec![plain]))];
     for (given, expected) in rows {
         let request = ContractBody::read(&of_product("line_items", given)).expect(given);
         assert_eq!(request.products[0].line_items, expected, "{given}");
@@ -142,7 +143,11 @@ fn each_field_of_a_product_is_held_against_its_limits() {
             &["billing_online_payment_details/auto_charge wrong_type"],
         ),
         ("billing_crypto_details", r#"{"tokens":["USDC",1]}"#, &["billing_crypto_details/tokens/1 wrong_type"]),
-        ("misspelt", "1", &[]),
+        ("minimum_fee", "-1", &["minimum_fee out_of_range"]),
+        ("reprice", "true", &["reprice unknown_field"]),
+        ("misspelt", "1", &["misspelt unknown_field"]),
+        ("effective_from", r#""what an answer adds is ignored""#, &[]),
+        ("in_force", r#"{"what":"ever"}"#, &[]),
     ];
     for (field, value, expected) in rows {
         let expected: Vec<String> = expected.iter().map(|row| format!("/products/0/{row}")).collect();
@@ -170,155 +175,106 @@ fn everything_wrong_with_a_contract_is_said_at_once() {
                 ],
             ),
             (&too_many, &["/products too_many"]),
+            (
+                r#"{"customer_ref":"acme","customer":"acme","include_current_invoice":true,"allow_backdated":1}"#,
+                &["/customer unknown_field", "/include_current_invoice unknown_field", "/allow_backdated wrong_type"],
+            ),
         ],
     );
 }
 
-fn view(contract: Contract, state: ContractState) -> ContractView {
-    ContractView { contract, state, today: fixtures::date("2026-01-20") }
-}
-
-/// Makes the contract that a request asks for, as the use case would.
-fn made(request: ContractRequest) -> ContractView {
-    let ids = CountingIds::new();
-    let customer = fixtures::customer(&ids, request.customer_ref.as_str());
-    let items = vec![fixtures::fixed("base", "20.00"), fixtures::per_unit("calls", "0.0025")];
-    let pricing = fixtures::pricing("api", items);
-    let terms = request.products.into_iter().map(|product| fixtures::terms_from(product, &pricing)).collect();
-    let mut contract = fixtures::contract(&ids, &customer, terms);
-    contract.po_number = request.po_number;
-    view(contract, ContractState::Active)
-}
-
-const FULL: &str = r#"{"customer_ref":"acme","po_number":"PO 17","products":[
-    {"product_pricing_ref":"api","billing_start_date":"2026-01-01","billing_end_date":"2026-03-31"},
-    {"product_pricing_ref":"api","billing_start_date":"2026-04-15","billing_end_date":"2026-12-31",
-     "line_items":[{"line_item_id":"calls"}],"entity_ref":"emea","billing_cycle":{"unit":"QUARTERLY","cycle":2},
-     "issue_day":"2026-05-01","payment_time":"BEFORE_PERIOD","tax":"19.00","discount":2.5,"net_terms":"30","note":"Thank\nyou",
-     "billing_bank_transfer_details":{"billing_account_id":"account-1"},
-     "billing_online_payment_details":{"auto_charge":false,"payment_gateway_id":"g","payment_gateway_card_id":"c"},
-     "billing_crypto_details":{"address":"0xabc","tokens":["USDC","BTC"]}}]}"#;
-
 #[test]
-fn a_contract_is_shown_with_what_was_agreed() {
-    let view = made(ContractBody::read(&json(FULL)).expect("a contract"));
-    assert_snapshot!(presented(&ContractJson::from(&view)), @r#"
-    {
-      "contract_ref": "019b76da-a802-7000-8000-000000000002",
-      "customer_ref": "acme",
-      "po_number": "PO 17",
-      "products": [
-        {
-          "product_pricing_ref": "api",
-          "billing_start_date": "2026-01-01",
-          "billing_end_date": "2026-03-31",
-          "line_items": [
-            {
-              "line_item_id": "base"
-            },
-            {
-              "line_item_id": "calls"
-            }
-          ],
-          "entity_ref": null,
-          "billing_cycle": {
-            "unit": "MONTHLY",
-            "cycle": 1
-          },
-          "issue_day": null,
-          "payment_time": "AFTER_USE",
-          "tax": null,
-          "discount": null,
-          "net_terms": null,
-          "note": null,
-          "billing_bank_transfer_details": null,
-          "billing_online_payment_details": null,
-          "billing_crypto_details": null
-        },
-        {
-          "product_pricing_ref": "api",
-          "billing_start_date": "2026-04-15",
-          "billing_end_date": "2026-12-31",
-          "line_items": [
-            {
-              "line_item_id": "calls"
-            }
-          ],
-          "entity_ref": "emea",
-          "billing_cycle": {
-            "unit": "QUARTERLY",
-            "cycle": 2
-          },
-          "issue_day": "2026-05-01",
-          "payment_time": "BEFORE_USE",
-          "tax": 19.00,
-          "discount": 2.5,
-          "net_terms": 30,
-          "note": "Thank\nyou",
-          "billing_bank_transfer_details": {
-            "billing_account_id": "account-1"
-          },
-          "billing_online_payment_details": {
-            "auto_charge": false,
-            "payment_gateway_id": "g",
-            "payment_gateway_card_id": "c"
-          },
-          "billing_crypto_details": {
-            "address": "0xabc",
-            "tokens": [
-              "USDC",
-              "BTC"
-            ]
-          }
-        }
-      ],
-      "state": "ACTIVE",
-      "version": 1,
-      "contract_number": "C-1",
-      "effective_end_date": "2026-12-31",
-      "cancelled_at": null
-    }
-    "#);
-    assert_snapshot!(presented(&ContractCreatedJson::from(&view)), @r#"
-    {
-      "contract_ref": "019b76da-a802-7000-8000-000000000002"
-    }
-    "#);
+fn a_misspelt_field_is_told_what_it_is_like() {
+    let details = |violations: Violations| -> Vec<String> { violations.iter().map(|found| found.detail.clone()).collect() };
+    let body = of_product("discout", "10");
+    assert_eq!(details(ContractBody::read(&body).expect_err("a misspelling")), ["is no field here; the nearest is discount"]);
+    let items = of_product("line_items", r#"[{"line_item_id":"a","quantites":[],"price":{"model":"FLAT","ammount":1}}]"#);
+    let expected = ["is no field here; the nearest is quantities", "is no field here; the nearest is amount", "must be given"];
+    assert_eq!(details(ContractBody::read(&items).expect_err("misspellings")), expected);
+    let edit = json(r#"{"efective_from":"2026-01-01","colour":"red"}"#);
+    let known = "customer_ref, po_number, products, effective_from, include_current_invoice, version, dry_run, allow_backdated";
+    let expected = ["is no field here; the nearest is effective_from".to_owned(), format!("must be one of {known}")];
+    assert_eq!(details(ContractEditBody::read(&edit).expect_err("misspellings")), expected);
 }
 
 #[test]
-fn what_is_read_can_be_posted_back() {
-    let asked = ContractBody::read(&json(FULL)).expect("a contract");
-    let answered = ContractJson::from(&made(asked.clone()));
-    let again = ContractBody::read(&posted_back(&answered)).expect("what was answered");
-    // Only what the first request left open is stated now.
-    let mut resolved = asked;
-    resolved.products[0].line_items = Some(vec![fixtures::line_item_id("base"), fixtures::line_item_id("calls")]);
-    resolved.products[0].billing_cycle = Some(BillingCycle::default());
-    resolved.products[0].payment_time = Some(PaymentTime::AfterUse);
-    assert_eq!(again.customer_ref, resolved.customer_ref);
-    assert_eq!(again.po_number, resolved.po_number);
-    assert_eq!(again.products, resolved.products);
-    assert_eq!(shown(&ContractJson::from(&made(again))), shown(&answered));
-}
-
-#[test]
-fn a_product_that_an_edit_removed_is_not_shown_but_one_that_was_cancelled_is() {
-    for (reason, count) in [(EndReason::Removed, 1), (EndReason::Cancelled, 2)] {
-        let mut view = made(ContractBody::read(&json(FULL)).expect("a contract"));
-        let end = Segment { version: 2, in_force_from: fixtures::date("2026-02-01"), agreed: Agreed::Ended(reason) };
-        view.contract.products[0].segments.push(end);
-        let shown = posted_back(&ContractJson::from(&view));
-        assert_eq!(shown["products"].as_array().map(Vec::len), Some(count), "{reason:?}");
+fn many_documents_at_once_are_allowed_by_name() {
+    for (given, expected) in [("{}", false), (r#"{"allow_backdated":null}"#, false), (r#"{"allow_backdated":true}"#, true)] {
+        let mut body = json(given);
+        body["customer_ref"] = "acme".into();
+        assert_eq!(ContractBody::read(&body).expect(given).allow_backdated, expected, "{given}");
+        assert_eq!(ContractEditBody::read(&body).expect(given).2.allow_backdated, expected, "{given}");
     }
 }
 
 #[test]
-fn a_cancelled_contract_says_since_when() {
-    let ids = CountingIds::new();
-    let mut contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
-    contract.cancelled_at = Some(fixtures::at("2026-01-20T10:00:00+02:00"));
-    let shown = posted_back(&ContractJson::from(&view(contract, ContractState::Cancelled)));
-    assert_eq!((&shown["state"], &shown["cancelled_at"]), (&Value::from("CANCELLED"), &Value::from("2026-01-20T08:00:00Z")));
-    assert_eq!(shown["effective_end_date"], Value::Null);
+fn an_edit_holds_from_a_day_the_current_period_or_the_next() {
+    let day = Since::Day(fixtures::date("2026-02-01"));
+    let rows = [
+        ("{}", Since::NextPeriod),
+        (r#"{"effective_from":null,"include_current_invoice":null}"#, Since::NextPeriod),
+        (r#"{"include_current_invoice":false}"#, Since::NextPeriod),
+        (r#"{"include_current_invoice":true}"#, Since::CurrentPeriod),
+        (r#"{"effective_from":"2026-02-01"}"#, day),
+        (r#"{"effective_from":"2026-02-01","include_current_invoice":false}"#, day),
+        (r#"{"effective_from":null,"include_current_invoice":true}"#, Since::CurrentPeriod),
+    ];
+    for (body, expected) in rows {
+        let (_, edit, _) = ContractEditBody::read(&json(body)).expect(body);
+        assert_eq!(edit.since, expected, "{body}");
+    }
+}
+
+#[test]
+fn each_field_of_an_edit_is_held_against_its_limits() {
+    check(
+        ContractEditBody::read,
+        &[
+            (
+                r#"{"effective_from":"2026-02-01","include_current_invoice":true}"#,
+                &["/include_current_invoice conflicting_fields"],
+            ),
+            (
+                r#"{"effective_from":"soon","include_current_invoice":1}"#,
+                &["/effective_from invalid_format", "/include_current_invoice wrong_type"],
+            ),
+            (r#"{"version":0}"#, &["/version out_of_range"]),
+            (r#"{"version":1.5}"#, &["/version out_of_range"]),
+            (r#"{"version":"first"}"#, &["/version invalid_format"]),
+            (r#"{"version":"70000","dry_run":true}"#, &[]),
+            (r#"{"dry_run":"yes"}"#, &["/dry_run wrong_type"]),
+            (r#"{"customer_ref":null}"#, &["/customer_ref required"]),
+            (r#"{"products":null}"#, &["/products required"]),
+            (r#"{"products":[]}"#, &[]),
+            (
+                r#"{"products":[{"product_pricing_ref":"api","reprice":1,"minimum_fee":"x","billing_end_date":null}]}"#,
+                &[
+                    "/products/0/reprice wrong_type",
+                    "/products/0/minimum_fee invalid_format",
+                    "/products/0/billing_end_date required",
+                ],
+            ),
+            (r#"{"last_day":"2026-02-01"}"#, &["/last_day unknown_field"]),
+        ],
+    );
+    let refused = ContractEditBody::read(&json(r#"{"products":null}"#)).expect_err("no products");
+    let detail = "must not be null: to end all products, cancel the contract; to keep them, leave it out";
+    assert_eq!(refused.iter().map(|found| found.detail.as_str()).collect::<Vec<_>>(), [detail]);
+}
+
+#[test]
+fn an_edit_keeps_what_it_leaves_out_and_clears_what_is_null() {
+    let read = |product: &str| {
+        let body = json(&format!(r#"{{"version":3,"products":[{product}]}}"#));
+        let (_, edit, _) = ContractEditBody::read(&body).expect(product);
+        assert_eq!(edit.version, Some(3));
+        edit.products.and_then(|products| products.into_iter().next()).expect("a product")
+    };
+    let plain = ProductPatch::of(fixtures::pricing_ref("api"));
+    assert_eq!(read(r#"{"product_pricing_ref":"api"}"#), plain);
+    let cleared = read(r#"{"product_pricing_ref":"api","minimum_fee":null,"line_items":null,"tax":null,"reprice":null}"#);
+    let expected = ProductPatch { minimum_fee: Patch::Clear, line_items: Patch::Clear, tax: Patch::Clear, ..plain.clone() };
+    assert_eq!(cleared, expected);
+    let set = read(r#"{"product_pricing_ref":"api","minimum_fee":"25.50","reprice":true}"#);
+    assert_eq!(set, ProductPatch { minimum_fee: Patch::Set(fixtures::price("25.50")), reprice: true, ..plain });
 }

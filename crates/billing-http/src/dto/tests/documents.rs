@@ -4,20 +4,44 @@ use billing_application::billing_run::{BilledDocument, BillingReport, FailedCont
 use billing_application::documents::{DocumentView, IssueDates, Opened, Related};
 use billing_application::error::UseCaseError;
 use billing_domain::contract::Contract;
-use billing_domain::document::linking::{Slot, share_for_usage};
-use billing_domain::document::totals::{DocumentContent, Documented, RatedShare, UsageFacts, bill, usage_key};
+use billing_domain::document::lines::{FamilySums, Rates};
+use billing_domain::document::linking::Slot;
+use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_key};
 use billing_domain::document::{DocumentKind, DocumentState, Parties, Purpose, Settlement};
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
 use billing_domain::refs::{DocumentRef, EventRef};
-use billing_domain::usage::UsageTotal;
+use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use super::super::billing::{BillingReportJson, BillingRunBody};
 use super::super::documents::DocumentJson;
-use super::{check, json, posted_back, presented};
+use super::schemas::assert_fits;
+use super::{check, json, posted_back, presented, steps};
+
+/// The lines of a fixed item on a document, as it was agreed in these quantities.
+fn fixed_line(quantities: &[(&str, &str)]) -> Value {
+    let mut view = preview(fixtures::eur());
+    let line = &mut view.content.products[0].lines[0];
+    line.quantities = steps(quantities);
+    let shown = posted_back(&DocumentJson::from(&view));
+    assert_fits(&DocumentJson::from(&view));
+    shown["products"][0]["line_items"][0].clone()
+}
+
+#[test]
+fn a_fixed_line_shows_the_quantities_it_was_agreed_in() {
+    let none = fixed_line(&[]);
+    assert_eq!((&none["quantity"], none.get("quantities")), (&Value::Null, None));
+    let one = fixed_line(&[("2026-01-01", "12.5")]);
+    assert_eq!((&one["quantity"], &one["quantities"]), (&json("12.5"), &json(r#"[{"from":"2026-01-01","quantity":12.5}]"#)));
+    let two = fixed_line(&[("2026-01-01", "10"), ("2026-01-15", "12")]);
+    let steps = r#"[{"from":"2026-01-01","quantity":10},{"from":"2026-01-15","quantity":12}]"#;
+    assert_eq!((&two["quantity"], &two["quantities"]), (&Value::Null, &json(steps)));
+}
 
 /// January of a contract with a fixed, a metered and a tiered line item and a minimum fee, 1500.5 of each used.
 fn january(currency: Currency) -> (Contract, DocumentContent) {
@@ -31,21 +55,23 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), vec![terms]);
     let product = contract.products.first().expect("a product");
     let period = product.period_at(fixtures::date("2026-01-20")).expect("January");
-    let used = UsageTotal::ZERO
-        .plus(fixtures::at("2026-01-20T00:00:00Z"), EventRef::from_uuid(ids.new_id()), fixtures::quantity("1500.5"))
-        .expect("a small sum");
+    let event = CountedEvent {
+        event_ref: EventRef::from_uuid(ids.new_id()),
+        occurred_at: fixtures::at("2026-01-20T00:00:00Z"),
+        service_date: fixtures::date("2026-01-20"),
+        quantity: fixtures::quantity("1500.5"),
+    };
+    let used = UsageTotal::ZERO.plus(event).expect("a small sum");
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
     let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
-    let share = RatedShare {
-        share: share_for_usage(product, period),
-        discount_rate: fixtures::percent("10"),
-        tax_rate: fixtures::percent("19.00"),
-    };
-    let content = bill(contract.contract_ref, currency, &[share], &usage, &Documented::nothing()).expect("a small amount");
+    let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("19.00") };
+    let lines = lines_of_period(contract.contract_ref, &period, &usage).expect("small amounts");
+    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
+    let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
     (contract, content)
 }
 
-fn preview(currency: Currency) -> DocumentView {
+pub(super) fn preview(currency: Currency) -> DocumentView {
     let (contract, content) = january(currency);
     let customer = fixtures::customer(&CountingIds::new(), "acme");
     DocumentView {

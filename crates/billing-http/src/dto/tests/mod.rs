@@ -1,6 +1,9 @@
 //! Bodies in: what is refused, by pointer and code. Bodies out: what is presented, as text.
 
 mod access;
+mod contract_changes;
+mod contract_lines;
+mod contract_view;
 mod contracts;
 mod documents;
 mod events;
@@ -10,7 +13,9 @@ mod parties;
 mod pricings;
 mod schemas;
 
+use billing_domain::contract::terms::QuantityStep;
 use billing_domain::violation::Violations;
+use billing_testkit::fixtures;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -34,6 +39,13 @@ fn presented<T: Serialize + ToSchema>(answer: &T) -> String {
 /// What is presented, as it would come in again.
 fn posted_back(answer: &impl Serialize) -> Value {
     json(&shown(answer))
+}
+
+/// Quantities from days on.
+fn steps(rows: &[(&str, &str)]) -> Vec<QuantityStep> {
+    let step =
+        |(from, quantity): &(&str, &str)| QuantityStep { from: fixtures::date(from), quantity: fixtures::quantity(quantity) };
+    rows.iter().map(step).collect()
 }
 
 /// The violations as lines of pointer and code; none of a body that is taken.

@@ -1,5 +1,6 @@
 //! Customers, supplier entities and usage products.
 
+use billing_application::catalog::{EntityView, WantedEntity};
 use billing_domain::calendar::TimeZone;
 use billing_domain::catalog::Aggregation;
 use billing_domain::party::{Customer, Entity, NetTerms};
@@ -61,6 +62,13 @@ fn each_field_of_a_customer_is_held_against_its_limits() {
         ("entity_ref", "{}", &["/entity_ref wrong_type"]),
         ("net_terms", r#""LATER""#, &["/net_terms invalid_format"]),
         ("billing_crypto_details", r#"{"tokens":"BTC"}"#, &["/billing_crypto_details/tokens wrong_type"]),
+        ("billing_crypto_details", r#"{"token":[]}"#, &["/billing_crypto_details/token unknown_field"]),
+        ("billing_bank_transfer_details", r#"{"account_id":"a"}"#, &["/billing_bank_transfer_details/account_id unknown_field"]),
+        (
+            "billing_online_payment_details",
+            r#"{"autocharge":true}"#,
+            &["/billing_online_payment_details/autocharge unknown_field"],
+        ),
     ];
     check_field(CustomerBody::read_new, r#"{"name":"Acme"}"#, rows);
 }
@@ -149,6 +157,7 @@ fn each_field_of_an_entity_is_held_against_its_limits() {
         ("grace_hours", "-1", &["/grace_hours out_of_range"]),
         ("grace_hours", "0.5", &["/grace_hours out_of_range"]),
         ("grace_hours", "[]", &["/grace_hours wrong_type"]),
+        ("default", r#""yes""#, &["/default wrong_type"]),
         ("address", r#""here""#, &["/address wrong_type"]),
     ];
     check_field(EntityBody::read_new, r#"{"name":"Main","number_prefix":"UB"}"#, rows);
@@ -158,16 +167,30 @@ fn each_field_of_an_entity_is_held_against_its_limits() {
 #[test]
 fn an_entity_has_defaults_that_null_brings_back() {
     let (reference, made) = EntityBody::read_new(&json(r#"{"name":"Main","number_prefix":"UB"}"#)).expect("an entity");
-    assert_eq!((reference, made.time_zone, made.grace_hours), (None, TimeZone::UTC, 2));
+    assert_eq!((reference, made.profile.time_zone, made.profile.grace_hours), (None, TimeZone::UTC, 2));
+    assert_eq!(made.is_default, None);
 
     let entity = full_entity();
     let body = json(r#"{"timezone":null,"grace_hours":null}"#);
     let reset = EntityBody::read_edit(&body, &entity.entity_ref, &entity.profile).expect("an edit");
-    assert_eq!((reset.time_zone, reset.grace_hours), (TimeZone::UTC, 2));
+    assert_eq!((reset.profile.time_zone, reset.profile.grace_hours), (TimeZone::UTC, 2));
     let kept = EntityBody::read_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit");
-    assert_eq!(kept, entity.profile);
-    let read = EntityBody::read_new(&posted_back(&EntityJson::from(&entity))).expect("an entity");
-    assert_eq!(read, (Some(entity.entity_ref), entity.profile));
+    assert_eq!(kept, WantedEntity { profile: entity.profile.clone(), is_default: None });
+    let shown = EntityView { entity: entity.clone(), is_default: true };
+    let read = EntityBody::read_new(&posted_back(&EntityJson::from(&shown))).expect("an entity");
+    assert_eq!(read, (Some(entity.entity_ref), WantedEntity { profile: entity.profile, is_default: Some(true) }));
+}
+
+#[test]
+fn null_takes_the_default_from_an_entity_that_is_there_as_false_does() {
+    let entity = full_entity();
+    let rows = [(r#"{"default":true}"#, Some(true)), (r#"{"default":false}"#, Some(false)), (r#"{"default":null}"#, Some(false))];
+    for (body, expected) in rows {
+        let edited = EntityBody::read_edit(&json(body), &entity.entity_ref, &entity.profile).expect("an edit");
+        assert_eq!(edited.is_default, expected, "{body}");
+    }
+    let (_, made) = EntityBody::read_new(&json(r#"{"name":"Main","number_prefix":"UB","default":null}"#)).expect("an entity");
+    assert_eq!(made.is_default, None, "as left out");
 }
 
 #[test]
@@ -265,7 +288,8 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
 
 #[test]
 fn entities_are_shown_whole_and_by_name() {
-    assert_snapshot!(presented(&EntityJson::from(&full_entity())), @r#"
+    let shown = EntityView { entity: full_entity(), is_default: true };
+    assert_snapshot!(presented(&EntityJson::from(&shown)), @r#"
     {
       "entity_ref": "emea",
       "name": "emea",
@@ -283,6 +307,7 @@ fn entities_are_shown_whole_and_by_name() {
       },
       "tax_id": "DE987654321",
       "net_terms": "DUE_UPON_USAGE",
+      "default": true,
       "grace_hours": 720,
       "billing_bank_transfer_details": {
         "billing_account_id": "account-1"
@@ -301,7 +326,7 @@ fn entities_are_shown_whole_and_by_name() {
       }
     }
     "#);
-    assert_snapshot!(presented(&EntityNameJson::from(&full_entity())), @r#"
+    assert_snapshot!(presented(&EntityNameJson::from(&shown)), @r#"
     {
       "entity_ref": "emea",
       "name": "emea"

@@ -1,6 +1,6 @@
 //! Pricings, line items and price models.
 
-use billing_domain::catalog::{Charge, LineItem, Pricing, Recurrence};
+use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing, Recurrence};
 use billing_testkit::fixtures;
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn a_pricing_that_is_read_can_be_posted_back() {
 }
 
 #[test]
-fn a_fixed_line_item_is_flat_and_recurs_unless_told_otherwise() {
+fn a_fixed_line_item_recurs_unless_told_otherwise() {
     let rows = [
         ("", Recurrence::EachPeriod),
         (r#","recurrence":null"#, Recurrence::EachPeriod),
@@ -71,7 +71,33 @@ fn a_fixed_line_item_is_flat_and_recurs_unless_told_otherwise() {
     for (more, recurrence) in rows {
         let body =
             of_item(&format!(r#"{{"line_item_id":"base","kind":"FIXED","price":{{"model":"FLAT","amount":"20.00"}}{more}}}"#));
-        assert_eq!(item(&body).charge, Charge::Fixed { amount: fixtures::price("20.00"), recurrence }, "{more}");
+        let price = FixedPrice::Flat { amount: fixtures::price("20.00") };
+        assert_eq!(item(&body).charge, Charge::Fixed { price, recurrence }, "{more}");
+    }
+}
+
+#[test]
+fn a_fixed_line_item_takes_every_price_model_but_a_percentage() {
+    let rows = [
+        (r#"{"model":"FLAT","amount":1}"#, true),
+        (r#"{"model":"PER_UNIT","unit_price":1}"#, true),
+        (r#"{"model":"GRADUATED","tiers":[{"unit_price":1}]}"#, true),
+        (r#"{"model":"VOLUME","tiers":[{"unit_price":1}]}"#, true),
+        (r#"{"model":"PACKAGE","package_size":10,"package_price":1}"#, true),
+        (r#"{"model":"PERCENTAGE","rate":1}"#, false),
+    ];
+    for (price, is_taken) in rows {
+        let body = of_item(&format!(r#"{{"line_item_id":"seats","kind":"FIXED","price":{price}}}"#));
+        let refused = refusals(PricingBody::read_new(&body));
+        if !is_taken {
+            assert_eq!(refused, ["/line_items/0/price not_allowed"], "{price}");
+            continue;
+        }
+        assert_eq!(refused, [""; 0], "{price}");
+        let (_, content) = PricingBody::read_new(&body).expect(price);
+        let shown = posted_back(&PricingJson::from(&Pricing { content, ..fixtures::pricing("api", Vec::new()) }));
+        assert_eq!(shown["line_items"][0]["price"]["model"], json(price)["model"], "{price}");
+        assert_eq!(refusals(PricingBody::read_new(&shown)), [""; 0], "{price}: {shown}");
     }
 }
 
@@ -146,7 +172,7 @@ fn each_kind_of_line_item_takes_its_own_fields_only() {
                 "/maximum_amount not_allowed",
             ],
         ),
-        (r#"{"line_item_id":"a","kind":"FIXED","price":{"model":"PER_UNIT","unit_price":1}}"#, &["/price not_allowed"]),
+        (r#"{"line_item_id":"a","kind":"FIXED","price":{"model":"PERCENTAGE","rate":1}}"#, &["/price not_allowed"]),
         (
             r#"{"line_item_id":"a","kind":"FIXED","price":{"model":"FLAT"},"recurrence":"OFTEN"}"#,
             &["/price/amount required", "/recurrence invalid_value"],

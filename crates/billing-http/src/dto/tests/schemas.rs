@@ -7,13 +7,16 @@ use billing_domain::access::Scope;
 use billing_domain::catalog::{MAX_LINE_ITEMS, MAX_TIERS};
 use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::schedule::MAX_CYCLE;
+use billing_domain::contract::terms::MAX_QUANTITY_STEPS;
 use billing_domain::party::MAX_GRACE_HOURS;
 use billing_domain::violation::Violations;
 use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::super::billing::BillingRunBody;
-use super::super::contracts::{ContractBody, ContractEditBody, ContractJson};
+use super::super::contract_changes::{ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use super::super::contract_view::ContractJson;
+use super::super::contracts::{ContractBody, ContractEditBody};
 use super::super::customers::{CustomerBody, CustomerEditBody};
 use super::super::entities::{EntityBody, EntityEditBody, EntityJson};
 use super::super::events::{EventBody, EventUpdateBody};
@@ -148,6 +151,10 @@ fn every_example_of_a_request_is_taken() {
     example_is_true::<FormattedEventBody, _>(FormattedEventBody::read);
     example_is_true::<FormattedUpdateBody, _>(FormattedUpdateBody::read);
     example_is_true::<ContractBody, _>(ContractBody::read);
+    example_is_true::<ContractEditBody, _>(ContractEditBody::read);
+    example_is_true::<ContractCancelBody, _>(|body| ContractCancelBody::read(Some(body)));
+    example_is_true::<ContractResumeBody, _>(|body| ContractResumeBody::read(Some(body)));
+    example_is_true::<ContractQuantityBody, _>(ContractQuantityBody::read);
     example_is_true::<CustomerBody, _>(CustomerBody::read_new);
     example_is_true::<EntityBody, _>(EntityBody::read_new);
     example_is_true::<UsageProductBody, _>(UsageProductBody::read_new);
@@ -205,6 +212,10 @@ fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
         Described::of::<FormattedEventBody>(),
         Described::of::<FormattedUpdateBody>(),
         Described::of::<ContractBody>(),
+        Described::of::<ContractEditBody>(),
+        Described::of::<ContractCancelBody>(),
+        Described::of::<ContractResumeBody>(),
+        Described::of::<ContractQuantityBody>(),
         Described::of::<CustomerBody>(),
         Described::of::<EntityBody>(),
         Described::of::<UsageProductBody>(),
@@ -234,7 +245,14 @@ fn closed_objects_are_described_as_closed() {
         named(Described::of::<FormatBody>(), "MappingJson"),
         named(Described::of::<FormatBody>(), "MappingValidationsJson"),
         named(Described::of::<ContractBody>(), "BillingCycleBody"),
-        named(Described::of::<ContractBody>(), "LineItemChoice"),
+        named(Described::of::<ContractBody>(), "ContractLineItemBody"),
+        named(Described::of::<ContractBody>(), "QuantityStepBody"),
+        named(Described::of::<ContractBody>(), "BankTransferJson"),
+        named(Described::of::<ContractBody>(), "OnlinePaymentJson"),
+        named(Described::of::<ContractBody>(), "CryptoJson"),
+        Described::of::<ContractCancelBody>().root,
+        Described::of::<ContractResumeBody>().root,
+        Described::of::<ContractQuantityBody>().root,
         named(Described::of::<PricingBody>(), "LineItemBody"),
         named(Described::of::<PricingBody>(), "TierBody"),
     ];
@@ -256,6 +274,7 @@ fn the_limits_of_lists_and_numbers_are_the_domains() {
     let rows = [
         (&contract.root["properties"]["products"]["maxItems"], MAX_PRODUCTS),
         (&contract.named["ContractProductBody"]["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
+        (&contract.named["ContractLineItemBody"]["properties"]["quantities"]["maxItems"], MAX_QUANTITY_STEPS),
         (&contract.named["CryptoJson"]["properties"]["tokens"]["maxItems"], MAX_TOKENS),
         (&pricing.root["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
         (&Described::of::<KeyBody>().root["properties"]["scopes"]["maxItems"], Scope::ALL.len()),

@@ -1,0 +1,328 @@
+//! Read, decide, write: the one place that knows which rows a contract's book is made of, in which order they are held, and
+//! which statements its entries become.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::access::Actor;
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::{Contract, ProductPeriod};
+use billing_domain::document::lines::{FamilySums, Sum, SumKey};
+use billing_domain::document::linking::{Place, Slot, share_for_usage};
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::totals::UsageFacts;
+use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
+use billing_domain::ledger::{BookRows, ContractBook, Entry, Extent, Supplies};
+use billing_domain::party::{Customer, Entity};
+use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
+use billing_domain::refs::{ContractRef, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::usage::{UsageKey, UsageTotal};
+
+use crate::Services;
+use crate::error::{UseCaseError, UseCaseResult};
+
+/// What decisions can't make up themselves, from the services.
+pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
+    || services.ids.new_id()
+}
+
+/// The entities that bill contracts, in any version.
+pub(crate) fn entities_of<'c>(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: impl IntoIterator<Item = &'c Contract>,
+) -> UseCaseResult<Vec<Entity>> {
+    let mut refs: Vec<EntityRef> = contracts.into_iter().flat_map(Contract::entity_refs).cloned().collect();
+    refs.sort();
+    refs.dedup();
+    let entities = tx.entities_by_refs(organization, &refs)?;
+    if entities.len() != refs.len() {
+        return Err(StoreError::Corrupt("a contract has an entity that is not there".to_owned()).into());
+    }
+    Ok(entities)
+}
+
+/// A contract and its parties, before anything of its book is read.
+pub(crate) fn empty(tx: &mut dyn Tx, organization: OrganizationId, contract: Contract) -> UseCaseResult<ContractBook> {
+    let customer = tx.customers_by_ids(organization, &[contract.customer_id])?.into_iter().next();
+    let customer: Customer = customer.ok_or_else(|| corrupt("a contract", &contract.contract_ref, "has no customer"))?;
+    let entities = entities_of(tx, organization, [&contract])?;
+    Ok(ContractBook::new(contract, customer, entities))
+}
+
+/// A contract held exclusively, with all of its book; `None` when there is no such contract.
+pub(crate) fn held(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contract_ref: ContractRef,
+) -> UseCaseResult<Option<ContractBook>> {
+    let Some(found) = tx.contract(organization, contract_ref)? else { return Ok(None) };
+    tx.lock_contract(organization, found.customer_id, contract_ref, Lock::Exclusive)?;
+    // Again, as it is now that nobody can change it.
+    let Some(contract) = tx.contract(organization, contract_ref)? else { return Ok(None) };
+    let book = empty(tx, organization, contract)?;
+    whole(tx, organization, book).map(Some)
+}
+
+/// All of a contract's book: every decision can be made of it.
+pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: ContractBook) -> UseCaseResult<ContractBook> {
+    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
+    let documents = tx.book_documents(organization, customer_id, contract_ref)?;
+    let lines = tx.documented(organization, customer_id, contract_ref, None)?;
+    let families: BTreeSet<DocumentRef> = documents.iter().map(|document| document.family).collect();
+    let mut sums: BTreeMap<DocumentRef, FamilySums> = BTreeMap::new();
+    for FamilySum { family, key, sum } in tx.family_sums(organization, customer_id, &Vec::from_iter(families))? {
+        sums.entry(family).or_default().add(key, sum.base, sum.amount)?;
+    }
+    let may_have_events = |document: &&BookDocument| document.standing == Standing::Draft || document.standing.is_void();
+    let asked: Vec<DocumentRef> = documents.iter().filter(may_have_events).map(|document| document.head.document_ref).collect();
+    let with_events = tx.documents_with_events(organization, customer_id, &asked)?.into_iter().collect();
+    let usage = UsageFacts::new(tx.usage_of_contract(organization, customer_id, contract_ref)?);
+    // An adjustment of an event's own document names that child, which isn't among them.
+    let known: BTreeSet<DocumentRef> = documents.iter().map(|document| document.head.document_ref).collect();
+    let is_open = |document: &&BookDocument| document.standing == Standing::Draft;
+    let parents: BTreeSet<DocumentRef> = documents.iter().filter(is_open).filter_map(|document| document.head.parent).collect();
+    let missing: Vec<DocumentRef> = parents.difference(&known).copied().collect();
+    let rows = BookRows {
+        documents,
+        lines: lines.into_iter().map(|line| (line.document_ref, line.family, line.kind, line.line)).collect(),
+        sums,
+        usage,
+        with_events,
+    };
+    let mut book = book.with_rows(Extent::Whole, rows)?;
+    know(tx, organization, &mut book, &missing)?;
+    Ok(book)
+}
+
+/// What adding usage to drafts needs of a contract's book: the documents that carry the usage of periods.
+pub(crate) fn drafts(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: ContractBook,
+    periods: &[ProductPeriod<'_>],
+) -> UseCaseResult<ContractBook> {
+    let mut places: BTreeSet<Place> = BTreeSet::new();
+    for period in periods {
+        let place = share_for_usage(*period).place();
+        places.insert(place);
+        if place.slot == Slot::UsageDebit {
+            places.insert(Place { slot: Slot::Period, ..place });
+        }
+    }
+    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
+    let documents = tx.documents_in_places(organization, customer_id, contract_ref, &Vec::from_iter(places))?;
+    Ok(book.with_rows(Extent::Drafts, BookRows { documents, ..BookRows::default() })?)
+}
+
+/// Adds documents to a book, with those above them, that it doesn't hold.
+pub(crate) fn know(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    refs: &[DocumentRef],
+) -> UseCaseResult<()> {
+    let mut wanted: Vec<DocumentRef> = refs.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect();
+    while !wanted.is_empty() {
+        let found = tx.book_documents_by_refs(organization, book.contract.customer_id, &wanted)?;
+        if found.len() < wanted.len() {
+            return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that is not there"));
+        }
+        let above = found.iter().filter_map(|document| document.head.parent).filter(|parent| book.document(*parent).is_none());
+        let above: BTreeSet<DocumentRef> = above.collect();
+        book.add_documents(found);
+        wanted = above.into_iter().filter(|parent| book.document(*parent).is_none()).collect();
+    }
+    Ok(())
+}
+
+/// Counts again what running totals don't tell that a decision may ask for. They must be held, or only be looked at.
+pub(crate) fn recount(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    asks: impl Fn(&UsageKey, &UsageTotal) -> bool,
+) -> UseCaseResult<()> {
+    let unknown: Vec<UsageKey> =
+        book.usage().iter().filter(|(key, total)| total.events > 0 && asks(key, total)).map(|(key, _)| key.clone()).collect();
+    for key in unknown {
+        let total = tx.recount_usage(organization, book.contract.customer_id, &key, None)?;
+        book.put_usage(key, total);
+    }
+    Ok(())
+}
+
+/// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts
+/// that are there.
+pub(crate) fn write(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    by: Actor,
+    at: Timestamp,
+) -> UseCaseResult<Vec<Entry>> {
+    Ok(write_all(tx, organization, [book], by, at)?.pop().unwrap_or_default())
+}
+
+/// Writes what was decided of contracts in one transaction, and answers it, contract by contract. Numbers are given here, for all of them
+/// at once: series by series in one order, each in the order in which its documents were opened.
+pub(crate) fn write_all<'b>(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: impl IntoIterator<Item = &'b mut ContractBook>,
+    by: Actor,
+    at: Timestamp,
+) -> UseCaseResult<Vec<Vec<Entry>>> {
+    let mut decided: Vec<(&mut ContractBook, Vec<Entry>)> = Vec::new();
+    for book in books {
+        let entries = book.take_entries();
+        decided.push((book, entries));
+    }
+    let mut numbers = give_numbers(tx, organization, decided.iter().flat_map(|(_, entries)| entries))?;
+    let mut written = Vec::with_capacity(decided.len());
+    for (book, mut entries) in decided {
+        write_book(tx, organization, book, &mut entries, &mut numbers, (by, at))?;
+        written.push(entries);
+    }
+    Ok(written)
+}
+
+/// Writes a contract's entries, with their numbers.
+fn write_book(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    entries: &mut [Entry],
+    numbers: &mut BTreeMap<DocumentRef, (u64, u32)>,
+    (by, at): (Actor, Timestamp),
+) -> UseCaseResult<()> {
+    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
+    book.number(entries, |head| {
+        let number = numbers.remove(&head.document_ref);
+        number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
+    })?;
+    let frozen: BTreeSet<DocumentRef> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Issued { document_ref, .. } | Entry::Discarded { document_ref, .. } => Some(*document_ref),
+            _ => None,
+        })
+        .collect();
+    let mut sums: BTreeMap<(DocumentRef, SumKey), Sum> = BTreeMap::new();
+    let mut totals: BTreeMap<UsageKey, UsageTotal> = BTreeMap::new();
+    let mut due = None;
+    for entry in entries.iter() {
+        match entry {
+            Entry::Amended(contract) => tx.append_contract_version(organization, contract, at, by)?,
+            Entry::Opened { head, family } => tx.open_document(organization, head, *family)?,
+            Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
+            Entry::Lines { document_ref, lines } => {
+                // What is frozen has the lines it is frozen with.
+                if !frozen.contains(document_ref) {
+                    tx.put_ledger_lines(organization, customer_id, *document_ref, lines)?;
+                }
+            }
+            Entry::DefaultTaxKept { family, default_tax } => {
+                tx.keep_default_tax(organization, customer_id, *family, *default_tax)?;
+            }
+            Entry::Issued { document_ref, issued } => {
+                still(tx.issue_document(organization, customer_id, *document_ref, issued)?)?;
+                add_sums(book, *document_ref, 1, &issued.content, &mut sums)?;
+            }
+            Entry::Discarded { document_ref, content, at } => {
+                still(tx.void_draft(organization, customer_id, *document_ref, content, *at)?)?;
+            }
+            Entry::Voided { document_ref, content, at } => {
+                still(tx.void_issued(organization, customer_id, *document_ref, *at)?)?;
+                add_sums(book, *document_ref, -1, content, &mut sums)?;
+            }
+            Entry::EventsMoved { from, to, of: None } => tx.move_events(organization, customer_id, *from, *to)?,
+            Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
+                tx.move_events_of_period(organization, customer_id, *from, *to, *product_no, *start)?;
+            }
+            Entry::UsageMoved(key, total) => {
+                totals.insert(key.clone(), *total);
+            }
+            Entry::Settled { document_ref, settlement } => {
+                tx.settle_document(organization, customer_id, *document_ref, settlement)?;
+            }
+            Entry::Due(at) => due = Some(*at),
+        }
+    }
+    if !totals.is_empty() {
+        tx.put_usage(organization, customer_id, &Vec::from_iter(totals))?;
+    }
+    if !sums.is_empty() {
+        let added: Vec<FamilySum> = sums.into_iter().map(|((family, key), sum)| FamilySum { family, key, sum }).collect();
+        tx.add_family_sums(organization, customer_id, &added)?;
+    }
+    if let Some(at) = due {
+        tx.set_next_due(organization, customer_id, contract_ref, at)?;
+    }
+    Ok(())
+}
+
+/// The next numbers of the documents that are opened, in the order of opening; series are held in one order.
+fn give_numbers<'e>(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    entries: impl Iterator<Item = &'e Entry>,
+) -> UseCaseResult<BTreeMap<DocumentRef, (u64, u32)>> {
+    let mut opened: Vec<&DocumentHead> = entries
+        .filter_map(|entry| match entry {
+            Entry::Opened { head, .. } => Some(&**head),
+            _ => None,
+        })
+        .collect();
+    // References rise in the order of opening, over all contracts.
+    opened.sort_by_key(|head| head.document_ref);
+    let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
+    for head in &opened {
+        let number = tx.next_number_in_contract(organization, head.customer_id, head.contract_ref)?;
+        in_contract.insert(head.document_ref, number);
+    }
+    let mut series: BTreeMap<(&EntityRef, DocumentKind), Vec<&DocumentHead>> = BTreeMap::new();
+    for head in opened {
+        series.entry((&head.entity_ref, head.kind)).or_default().push(head);
+    }
+    let mut numbers = BTreeMap::new();
+    for ((entity_ref, kind), heads) in series {
+        for head in heads {
+            let sequence = tx.next_document_number(organization, entity_ref, kind)?;
+            numbers.insert(head.document_ref, (sequence, in_contract[&head.document_ref]));
+        }
+    }
+    Ok(numbers)
+}
+
+fn add_sums(
+    book: &ContractBook,
+    document_ref: DocumentRef,
+    times: i64,
+    content: &billing_domain::document::totals::DocumentContent,
+    into: &mut BTreeMap<(DocumentRef, SumKey), Sum>,
+) -> UseCaseResult<()> {
+    let document = book.document(document_ref).ok_or(UseCaseError::InvariantViolation("a document that isn't in its book"))?;
+    let mut sums = FamilySums::default();
+    content.add_to(&mut sums, document.head.kind, times)?;
+    for (key, sum) in sums.iter() {
+        let added = into.entry((document.family, key)).or_default();
+        (added.base, added.amount) = (added.base + sum.base, added.amount + sum.amount);
+    }
+    Ok(())
+}
+
+fn still(is_as_it_was: bool) -> UseCaseResult<()> {
+    if is_as_it_was { Ok(()) } else { Err(UseCaseError::InvariantViolation("a draft that is held changed")) }
+}
+
+/// The number of a document of a book.
+pub(crate) fn number_of(book: &ContractBook, document_ref: DocumentRef) -> UseCaseResult<DocumentNumber> {
+    let document = book.document(document_ref);
+    let head = document.map(|document| &document.head);
+    head.map(|head| head.number.clone()).ok_or_else(|| corrupt("a document", &document_ref, "isn't in its book"))
+}
+
+/// A state the store's own rules exclude.
+pub(crate) fn corrupt(what: &str, which: &dyn std::fmt::Display, how: &str) -> UseCaseError {
+    StoreError::Corrupt(format!("{what} {which} {how}")).into()
+}

@@ -1,0 +1,120 @@
+//! Sections 7 and 8: the default entity, number prefixes, and edits of what decides when something is due.
+
+use billing_application::catalog::{EntityView, WantedEntity, create_entity, edit_entity, get_entity, list_entities};
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_domain::page::PageRequest;
+use billing_domain::party::{EntityProfile, NumberPrefix};
+use billing_domain::refs::{ContractRef, EntityRef};
+use billing_testkit::fixtures::{self, fixed, per_unit, requested};
+
+use crate::books::{Books, code};
+
+fn create(books: &Books, name: &str, prefix: &str, is_default: Option<bool>) -> UseCaseResult<EntityView> {
+    let entity = fixtures::entity(name);
+    let number_prefix = NumberPrefix::parse(prefix).expect("a prefix");
+    let wanted = WantedEntity { profile: EntityProfile { number_prefix, ..entity.profile }, is_default };
+    create_entity(&books.bench.services, &books.bench.principal, Some(entity.entity_ref), wanted)
+}
+
+fn edit(books: &Books, name: &str, is_default: Option<bool>, change: impl Fn(&mut EntityProfile)) -> UseCaseResult<EntityView> {
+    let edit = |present: &EntityProfile| {
+        let mut profile = present.clone();
+        change(&mut profile);
+        Ok(WantedEntity { profile, is_default })
+    };
+    edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref(name), &edit)
+}
+
+fn named(books: &Books, name: &str, prefix: &str) -> UseCaseResult<EntityView> {
+    edit(books, name, None, |profile| profile.number_prefix = NumberPrefix::parse(prefix).expect("a prefix"))
+}
+
+fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {
+    matches!(outcome, Err(UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }))
+}
+
+/// The default entity, by every way to read entities.
+fn default_of(books: &Books) -> Vec<EntityRef> {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let listed = list_entities(services, principal, PageRequest::new(100, 0).expect("a page")).expect("entities").items;
+    for view in &listed {
+        assert_eq!(&get_entity(services, principal, &view.entity.entity_ref).expect("an entity"), view);
+    }
+    listed.into_iter().filter(|view| view.is_default).map(|view| view.entity.entity_ref).collect()
+}
+
+fn due(books: &Books, contract_ref: ContractRef) -> Option<String> {
+    let now = fixtures::at("9000-01-01T00:00:00Z");
+    let due = books.bench.read(|tx| tx.contracts_due(None, now, None, 100));
+    due.into_iter().find(|due| due.contract_ref == contract_ref).map(|due| due.due_at.to_string())
+}
+
+#[test]
+fn a_prefix_changes_before_its_first_number_and_not_after() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    named(&books, "main", "FIRST").expect("no number yet");
+    let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    books.calls("2026-01-10T12:00:00Z", "100");
+
+    let refused = named(&books, "main", "SECOND");
+
+    assert_eq!(code(refused), "numbers_given");
+    let kept = edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("its own prefix may stay");
+    assert_eq!(kept.entity.profile.number_prefix.as_str(), "FIRST");
+}
+
+#[test]
+fn a_prefix_that_is_anothers_is_taken() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    create(&books, "second", "SEC", None).expect("an entity");
+    assert!(is_taken(create(&books, "third", "SEC", None)));
+    assert!(is_taken(named(&books, "second", "UB")));
+    // Left before its first number, it is free.
+    named(&books, "second", "OTHER").expect("no number yet");
+    create(&books, "third", "SEC", None).expect("an entity");
+}
+
+#[test]
+fn one_entity_is_the_default_and_an_edit_or_a_new_one_moves_that() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let [main, second, third] = ["main", "second", "third"].map(fixtures::entity_ref);
+    assert_eq!(default_of(&books), [main], "the first one made");
+    assert!(!create(&books, "second", "SEC", None).expect("an entity").is_default);
+    assert!(create(&books, "third", "THIRD", Some(true)).expect("an entity").is_default);
+    assert_eq!(default_of(&books), [third]);
+    assert!(edit(&books, "second", Some(true), |_| {}).expect("an edit").is_default);
+    assert_eq!(default_of(&books), std::slice::from_ref(&second));
+    assert!(!edit(&books, "main", Some(false), |_| {}).expect("it isn't anyway").is_default);
+    assert!(edit(&books, "second", None, |_| {}).expect("nothing was said").is_default);
+
+    let refused = edit(&books, "second", Some(false), |_| {});
+
+    let Err(UseCaseError::Invalid(violations)) = refused else { panic!("{refused:?}") };
+    assert!(violations.to_string().contains("make another one the default instead"), "{violations}");
+    assert_eq!(default_of(&books), [second]);
+}
+
+#[test]
+fn an_edit_of_zone_or_grace_lets_the_billing_run_look_again() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    create(&books, "second", "SEC", None).expect("an entity");
+    let plan = books.pricing("plan", vec![fixed("fee", "10.00")]);
+    let by_main = books.contract(vec![requested(&plan, "2026-01-01", "2026-12-31")]);
+    let mut of_second = requested(&plan, "2026-01-01", "2026-12-31");
+    of_second.entity_ref = Some(fixtures::entity_ref("second"));
+    let by_second = books.contract(vec![of_second]);
+    let put_off = Some("2026-02-01T02:00:00Z".to_owned());
+    let seen = |books: &Books| (due(books, by_main), due(books, by_second));
+    assert_eq!(seen(&books), (put_off.clone(), put_off.clone()));
+
+    edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("an edit");
+    assert_eq!(seen(&books), (put_off.clone(), put_off.clone()), "its name decides nothing");
+
+    edit(&books, "main", None, |profile| profile.grace_hours = 0).expect("an edit");
+    let now = Some("2026-01-10T12:00:00Z".to_owned());
+    assert_eq!(seen(&books), (now.clone(), put_off));
+
+    edit(&books, "second", None, |profile| profile.time_zone = fixtures::zone("Pacific/Kiritimati")).expect("an edit");
+    assert_eq!(seen(&books), (now.clone(), now));
+}

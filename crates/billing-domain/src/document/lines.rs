@@ -1,0 +1,348 @@
+//! Lines: what documents say line by line, and the sums that lines of one thing are added up to (billing rules 5).
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::DocumentKind;
+use crate::calendar::Period;
+use crate::contract::ProductPeriod;
+use crate::contract::terms::QuantityStep;
+use crate::decimal::exact_add;
+use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price};
+use crate::rating::RatedTier;
+use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
+use crate::text::Line;
+
+/// The name of the true-up's line.
+pub const MINIMUM_FEE_NAME: &str = "Minimum fee";
+
+/// With which of a period's items a line is billed: it decides on which document (billing rules 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BillWith {
+    /// With its fixed items: on the period's invoice. What is prepaid of usage, too.
+    Fixed,
+    /// With its usage, the true-up included.
+    Usage,
+}
+
+/// Discount and tax that an amount is billed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rates {
+    /// Discount in percent.
+    pub discount: Percentage,
+    /// Tax in percent.
+    pub tax: Percentage,
+}
+
+/// Names what an amount is for: a line item of a product's service period, or its true-up (no line item).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineKey {
+    /// The product.
+    pub product_no: ProductNo,
+    /// The service period's first day, which names it.
+    pub period_start: NaiveDate,
+    /// The line item; `None` for the true-up to the minimum fee.
+    pub line_item_id: Option<LineItemId>,
+    /// With what it is billed.
+    pub bill_with: BillWith,
+}
+
+/// One line of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentLine {
+    /// The line item; `None` for the true-up to the minimum fee.
+    pub line_item_id: Option<LineItemId>,
+    /// Shown.
+    pub name: Line,
+    /// The first day of the service period whose price it is part of.
+    pub period_start: NaiveDate,
+    /// The days it bills or gives back, all of that period.
+    pub service_period: Period,
+    /// With what it is billed.
+    pub bill_with: BillWith,
+    /// How the amount came about, of a usage line.
+    pub usage: Option<LineUsage>,
+    /// The agreed quantities, of a fixed line that has other ones than 1: each from its day, the first from the period's.
+    pub quantities: Vec<QuantityStep>,
+    /// Rounded once.
+    pub amount: Money,
+}
+
+/// How a usage line's amount came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineUsage {
+    /// What was used.
+    pub usage_product_ref: UsageProductRef,
+    /// Q.
+    pub quantity: Decimal,
+    /// What one is called.
+    pub unit: Option<Line>,
+    /// The price of one, where the model has a single one.
+    pub unit_price: Option<Price>,
+    /// The tiers reached.
+    pub tiers: Vec<RatedTier>,
+}
+
+impl DocumentLine {
+    /// What its amount is for.
+    pub fn key(&self, product_no: ProductNo) -> LineKey {
+        LineKey {
+            product_no,
+            period_start: self.period_start,
+            line_item_id: self.line_item_id.clone(),
+            bill_with: self.bill_with,
+        }
+    }
+}
+
+/// A line as it is kept for the sums of billing rules 5: of issued documents and of open adjustments.
+/// Its amount has the sign of its document's kind: what a credit takes back is positive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerLine {
+    /// What its amount is for.
+    pub key: LineKey,
+    /// The days it bills or gives back.
+    pub service_period: Period,
+    /// What it is billed at.
+    pub rates: Rates,
+    /// What was used, of a usage line.
+    pub usage: Option<LedgerUsage>,
+    /// The amount.
+    pub amount: Money,
+}
+
+/// The usage of a ledger line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerUsage {
+    /// What was used.
+    pub usage_product_ref: UsageProductRef,
+    /// How much; of an adjustment, by how much it changed.
+    pub quantity: Decimal,
+}
+
+impl LedgerLine {
+    /// From a document's line.
+    pub fn of(product_no: ProductNo, rates: Rates, line: &DocumentLine) -> Self {
+        let usage = line.usage.as_ref();
+        Self {
+            key: line.key(product_no),
+            service_period: line.service_period,
+            rates,
+            usage: usage
+                .map(|usage| LedgerUsage { usage_product_ref: usage.usage_product_ref.clone(), quantity: usage.quantity }),
+            amount: line.amount,
+        }
+    }
+
+    /// As a document shows it, with the names of the terms in force in its period.
+    pub fn shown(&self, period: Option<&ProductPeriod<'_>>) -> DocumentLine {
+        let id = self.key.line_item_id.as_ref();
+        let item = period.and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == id));
+        let name = match (item, id) {
+            (Some(item), _) => item.name.clone(),
+            (None, Some(id)) => Line::of_id(id),
+            (None, None) => Line::constant(MINIMUM_FEE_NAME),
+        };
+        let metered = item.and_then(|item| item.metered());
+        let usage = self.usage.as_ref().map(|usage| LineUsage {
+            usage_product_ref: usage.usage_product_ref.clone(),
+            quantity: usage.quantity,
+            unit: metered.and_then(|metered| metered.unit.clone()),
+            unit_price: None,
+            tiers: Vec::new(),
+        });
+        DocumentLine {
+            line_item_id: self.key.line_item_id.clone(),
+            name,
+            period_start: self.key.period_start,
+            service_period: self.service_period,
+            bill_with: self.key.bill_with,
+            usage,
+            quantities: Vec::new(),
+            amount: self.amount,
+        }
+    }
+
+    /// Whether it says nothing: no amount, and no quantity that changed.
+    pub fn is_nothing(&self) -> bool {
+        self.amount.minor() == 0 && self.usage.as_ref().is_none_or(|usage| usage.quantity.is_zero())
+    }
+}
+
+/// The kind of an adjustment for a difference: a debit from zero up, a credit below.
+pub const fn kind_of(difference: Money) -> DocumentKind {
+    if difference.minor() < 0 { DocumentKind::Credit } else { DocumentKind::Debit }
+}
+
+/// The sign that an amount of a kind counts with.
+pub const fn sign(kind: DocumentKind) -> i64 {
+    match kind {
+        DocumentKind::Invoice | DocumentKind::Debit => 1,
+        DocumentKind::Credit => -1,
+    }
+}
+
+/// Adds lines to lines: one per thing, rates and days.
+///
+/// # Errors
+/// [`AmountOutOfRange`] when an amount can't be held.
+pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, AmountOutOfRange> {
+    for line in lines {
+        let same = |present: &&mut LedgerLine| {
+            present.key == line.key && present.rates == line.rates && present.service_period == line.service_period
+        };
+        match into.iter_mut().find(same) {
+            None => into.push(line),
+            Some(present) => {
+                present.amount = present.amount.checked_add(line.amount)?;
+                present.usage = match (present.usage.take(), line.usage) {
+                    (Some(a), Some(b)) => Some(LedgerUsage { quantity: exact_add(a.quantity, b.quantity)?, ..a }),
+                    (a, b) => a.or(b),
+                };
+            }
+        }
+    }
+    Ok(into)
+}
+
+/// The same lines for the other kind.
+///
+/// # Errors
+/// [`AmountOutOfRange`] when an amount can't be held.
+pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, AmountOutOfRange> {
+    let negate = |line: LedgerLine| {
+        let amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
+        let usage = line.usage.map(|usage| LedgerUsage { quantity: -usage.quantity, ..usage });
+        Ok(LedgerLine { amount, usage, ..line })
+    };
+    lines.into_iter().map(negate).collect()
+}
+
+/// Names an amount that is billed: for what, at which rates, by which family of documents.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BilledKey {
+    /// For what.
+    pub line: LineKey,
+    /// At which rates.
+    pub rates: Rates,
+    /// By which family: the invoice without a parent that its documents lead to.
+    pub family: DocumentRef,
+}
+
+/// What documents in force bill: invoices and debits count, credits count against (billing rules 5). Issued documents and
+/// open adjustments are in it; a period's own draft bills whatever is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Documented(BTreeMap<BilledKey, i64>);
+
+impl Documented {
+    /// Nothing.
+    pub const fn nothing() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Adds a line of a document of a kind and family, `times` over: −1 takes it out again.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn add(
+        &mut self,
+        family: DocumentRef,
+        kind: DocumentKind,
+        line: &LedgerLine,
+        times: i64,
+    ) -> Result<(), AmountOutOfRange> {
+        let key = BilledKey { line: line.key.clone(), rates: line.rates, family };
+        let minor = line.amount.minor().checked_mul(sign(kind) * times).ok_or(AmountOutOfRange)?;
+        let sum = self.0.entry(key.clone()).or_insert(0);
+        *sum = sum.checked_add(minor).ok_or(AmountOutOfRange)?;
+        if *sum == 0 {
+            self.0.remove(&key);
+        }
+        Ok(())
+    }
+
+    /// Everything that is billed of a service period, with what it is billed with.
+    pub fn of_period(&self, product_no: ProductNo, start: NaiveDate) -> impl Iterator<Item = (&BilledKey, i64)> {
+        self.0
+            .iter()
+            .filter(move |(key, _)| key.line.product_no == product_no && key.line.period_start == start)
+            .map(|(key, minor)| (key, *minor))
+    }
+
+    /// Everything that is billed.
+    pub fn iter(&self) -> impl Iterator<Item = (&BilledKey, i64)> {
+        self.0.iter().map(|(key, minor)| (key, *minor))
+    }
+}
+
+/// A base and what was taken of it, in minor units, with their signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Σ of what the rate applies to.
+    pub base: i64,
+    /// Σ of discount or tax.
+    pub amount: i64,
+}
+
+/// What a sum of a family is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SumKey {
+    /// The discounts of a product at one pair of rates, over its lines.
+    Discount(ProductNo, Rates),
+    /// The tax at one rate, over what is left of lines after discount.
+    Tax(Percentage),
+}
+
+/// Discount and tax that the issued documents of a family bill, with their bases (billing rules 5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilySums(BTreeMap<SumKey, Sum>);
+
+impl FamilySums {
+    /// From stored sums.
+    pub fn new(sums: impl IntoIterator<Item = (SumKey, Sum)>) -> Self {
+        Self(sums.into_iter().collect())
+    }
+
+    /// One of them; nothing where there is none.
+    pub fn get(&self, key: SumKey) -> Sum {
+        self.0.get(&key).copied().unwrap_or_default()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (SumKey, Sum)> + '_ {
+        self.0.iter().map(|(key, sum)| (*key, *sum))
+    }
+
+    /// Whether no issued document has any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds to one of them.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn add(&mut self, key: SumKey, base: i64, amount: i64) -> Result<(), AmountOutOfRange> {
+        let sum = self.0.entry(key).or_default();
+        sum.base = sum.base.checked_add(base).ok_or(AmountOutOfRange)?;
+        sum.amount = sum.amount.checked_add(amount).ok_or(AmountOutOfRange)?;
+        Ok(())
+    }
+
+    /// The discount or tax of a document with a base, in minor units with its sign: the difference that keeps
+    /// `Σ amount = round(rate × Σ base)` (billing rules 5).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when an amount can't be held.
+    pub fn step(&self, key: SumKey, base: i64, currency: Currency) -> Result<i64, AmountOutOfRange> {
+        let rate = match key {
+            SumKey::Discount(_, rates) => rates.discount,
+            SumKey::Tax(rate) => rate,
+        };
+        let before = self.get(key);
+        let whole = Money::from_minor(before.base.checked_add(base).ok_or(AmountOutOfRange)?, currency);
+        whole.percent(rate)?.minor().checked_sub(before.amount).ok_or(AmountOutOfRange)
+    }
+}

@@ -1,0 +1,643 @@
+//! One contract with everything a decision about it needs: parties, terms, documents, lines, sums and usage.
+//! It decides nothing: it answers look-ups, says what drafts say, and takes entries up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+
+use super::Entry;
+use crate::calendar::Timestamp;
+use crate::contract::terms::ProductTerms;
+use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
+use crate::document::lines::{BillWith, DocumentLine, Documented, FamilySums, LedgerLine, LineKey, Rates};
+use crate::document::linking::{Place, Share, share_for_fixed, share_for_usage, share_in};
+use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up};
+use crate::document::{
+    BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
+};
+use crate::money::{AmountOutOfRange, Money, Percentage};
+use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
+use crate::refs::{DocumentRef, EntityRef, ProductNo};
+use crate::refusal::Refusal;
+use crate::text::Prose;
+use crate::usage::UsageKey;
+
+/// How much of a contract a book was read with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it but the children of events due upon usage: every decision can be made.
+    Whole,
+    /// What adding usage to drafts that are there needs.
+    Drafts,
+}
+
+/// The rows a book is made of.
+#[derive(Clone, Debug, Default)]
+pub struct BookRows {
+    /// Documents, by creation.
+    pub documents: Vec<BookDocument>,
+    /// The ledger lines of those that aren't void.
+    pub lines: Vec<(DocumentRef, DocumentRef, DocumentKind, LedgerLine)>,
+    /// The sums of their families.
+    pub sums: BTreeMap<DocumentRef, FamilySums>,
+    /// The running totals.
+    pub usage: UsageFacts,
+    /// Those of the documents that an event stands on.
+    pub with_events: BTreeSet<DocumentRef>,
+}
+
+/// One contract's book.
+#[derive(Clone, Debug)]
+pub struct ContractBook {
+    /// The contract.
+    pub contract: Arc<Contract>,
+    /// Who pays.
+    pub customer: Customer,
+    /// Who bills it, in any version.
+    pub entities: Vec<Entity>,
+    extent: Extent,
+    documents: BTreeMap<DocumentRef, BookDocument>,
+    /// In the order they were opened.
+    order: Vec<DocumentRef>,
+    places: BTreeMap<Place, DocumentRef>,
+    /// Of documents that aren't void and aren't a period's own draft.
+    lines: BTreeMap<DocumentRef, Vec<LedgerLine>>,
+    documented: Documented,
+    /// The issued documents of periods' own that bill the fixed items or the usage of a service period.
+    billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
+    sums: BTreeMap<DocumentRef, FamilySums>,
+    usage: UsageFacts,
+    with_events: BTreeSet<DocumentRef>,
+    entries: Vec<Entry>,
+}
+
+impl ContractBook {
+    /// The book of a contract that has nothing yet.
+    pub fn new(contract: Contract, customer: Customer, entities: Vec<Entity>) -> Self {
+        Self {
+            contract: Arc::new(contract),
+            customer,
+            entities,
+            extent: Extent::Whole,
+            documents: BTreeMap::new(),
+            order: Vec::new(),
+            places: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            documented: Documented::nothing(),
+            billed_on: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            usage: UsageFacts::default(),
+            with_events: BTreeSet::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// With what was read of it.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the lines can't be added up.
+    pub fn with_rows(mut self, extent: Extent, rows: BookRows) -> Result<Self, AmountOutOfRange> {
+        self.extent = extent;
+        for document in rows.documents {
+            self.order.push(document.head.document_ref);
+            self.note_places(&document.head, document.standing);
+            self.documents.insert(document.head.document_ref, document);
+        }
+        for (document_ref, family, kind, line) in rows.lines {
+            self.documented.add(family, kind, &line, 1)?;
+            self.lines.entry(document_ref).or_default().push(line);
+        }
+        for document_ref in self.order.clone() {
+            self.note_billed(document_ref);
+        }
+        self.sums = rows.sums;
+        self.usage = rows.usage;
+        self.with_events = rows.with_events;
+        Ok(self)
+    }
+
+    /// Adds documents that a decision turned out to need: parents and children.
+    pub fn add_documents(&mut self, documents: Vec<BookDocument>) {
+        for document in documents {
+            let document_ref = document.head.document_ref;
+            if !self.documents.contains_key(&document_ref) {
+                self.note_places(&document.head, document.standing);
+                self.order.push(document_ref);
+                self.documents.insert(document_ref, document);
+            }
+        }
+    }
+
+    /// Puts a running total that was counted again in the place of one that doesn't tell all.
+    pub fn put_usage(&mut self, key: UsageKey, total: crate::usage::UsageTotal) {
+        self.usage.put(key, total);
+    }
+
+    /// How much of the contract it was read with.
+    pub const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// All documents, in the order they were opened.
+    pub fn documents(&self) -> impl DoubleEndedIterator<Item = &BookDocument> {
+        self.order.iter().filter_map(|document_ref| self.documents.get(document_ref))
+    }
+
+    /// A document.
+    pub fn document(&self, document_ref: DocumentRef) -> Option<&BookDocument> {
+        self.documents.get(&document_ref)
+    }
+
+    /// What documents in force bill.
+    pub const fn documented(&self) -> &Documented {
+        &self.documented
+    }
+
+    /// The ledger lines of documents that aren't void: of all but a period's own drafts.
+    pub fn lines(&self) -> impl Iterator<Item = (DocumentRef, &[LedgerLine])> {
+        self.lines.iter().map(|(document_ref, lines)| (*document_ref, lines.as_slice()))
+    }
+
+    /// The sums of a family.
+    pub fn sums_of(&self, family: DocumentRef) -> FamilySums {
+        self.sums.get(&family).cloned().unwrap_or_default()
+    }
+
+    /// The sums of all families.
+    pub fn sums(&self) -> impl Iterator<Item = (DocumentRef, &FamilySums)> {
+        self.sums.iter().map(|(family, sums)| (*family, sums))
+    }
+
+    /// The running totals.
+    pub const fn usage(&self) -> &UsageFacts {
+        &self.usage
+    }
+
+    /// What decisions have written since it was asked last.
+    pub fn take_entries(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    /// What decisions have written and nobody took yet.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Gives the documents that entries open their numbers: `give` answers the next of their series, and in the contract.
+    ///
+    /// # Errors
+    /// What `give` says.
+    pub fn number<E>(
+        &mut self,
+        entries: &mut [Entry],
+        mut give: impl FnMut(&DocumentHead) -> Result<(u64, u32), E>,
+    ) -> Result<(), E> {
+        let mut given: BTreeMap<DocumentRef, (u64, u32)> = BTreeMap::new();
+        for entry in entries {
+            match entry {
+                Entry::Opened { head, .. } => {
+                    let numbers = give(head)?;
+                    given.insert(head.document_ref, numbers);
+                    (head.number.sequence, head.number_in_contract) = numbers;
+                }
+                Entry::Redrawn(head) => {
+                    if let Some(numbers) = given.get(&head.document_ref) {
+                        (head.number.sequence, head.number_in_contract) = *numbers;
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (document_ref, numbers) in given {
+            if let Some(document) = self.documents.get_mut(&document_ref) {
+                (document.head.number.sequence, document.head.number_in_contract) = numbers;
+            }
+        }
+        Ok(())
+    }
+
+    /// The contract's state at an instant, by the calendar of its first product's entity.
+    pub fn state(&self, now: Timestamp) -> ContractState {
+        let zone = self.contract.products.first().and_then(ContractProduct::newest_terms).and_then(|terms| {
+            self.entities.iter().find(|entity| entity.entity_ref == terms.entity_ref).map(|entity| entity.profile.time_zone)
+        });
+        self.contract.state(zone.unwrap_or(crate::calendar::TimeZone::UTC), now)
+    }
+
+    /// What a draft says now; of any other document it isn't known here.
+    ///
+    /// # Errors
+    /// [`Refusal::AmountOutOfRange`]; [`Refusal::Broken`] when the book doesn't hold what it is asked for.
+    pub fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
+        let document = self.known(document_ref)?;
+        // Discount and tax are differences: over what is issued, then over the drafts opened before (billing rules 5).
+        let mut sums = self.sums_of(document.family);
+        for other in self.documents().filter(|other| other.family == document.family && other.standing == Standing::Draft) {
+            let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other)?, &sums)?;
+            if other.head.document_ref == document_ref {
+                return Ok(content);
+            }
+            content.add_to(&mut sums, other.head.kind, 1)?;
+        }
+        Err(Refusal::Broken(format!("document {document_ref} is no draft")))
+    }
+
+    /// What a draft says when it is issued now, with those of its lines that are kept: its discount and tax follow what is
+    /// issued of its family.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content).
+    pub(super) fn content_if_issued(
+        &self,
+        document_ref: DocumentRef,
+        keep: impl Fn(&DocumentLine) -> bool,
+    ) -> Result<DocumentContent, Refusal> {
+        let document = self.known(document_ref)?;
+        let mut lines = self.rated_lines(document)?;
+        for rated in &mut lines {
+            rated.lines.retain(&keep);
+        }
+        Ok(total_up(document.head.currency, document.head.kind, lines, &self.sums_of(document.family))?)
+    }
+
+    /// What a draft says now, with everything that is frozen when it is put out of force.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content).
+    pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
+        let head = &self.known(document_ref)?.head;
+        Ok(DraftContent {
+            parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
+            po_number: self.contract.po_number.clone(),
+            note: self.note_of(head),
+            content: self.content(document_ref)?,
+        })
+    }
+
+    /// The notes that a document that isn't issued shows: its products', as they were agreed last.
+    pub fn note_of(&self, head: &DocumentHead) -> Option<Prose> {
+        match head.purpose {
+            Purpose::Regular(_) => {
+                let products = head.parts.iter().filter_map(|no| self.contract.product(*no)?.newest_terms());
+                join_notes(products.filter_map(|terms| terms.note.as_ref()))
+            }
+            Purpose::Usage | Purpose::Adjustment => None,
+        }
+    }
+
+    /// A draft's lines, with what they are billed at.
+    fn rated_lines(&self, document: &BookDocument) -> Result<Vec<RatedLines<'_>>, Refusal> {
+        match document.head.purpose {
+            Purpose::Regular(slot) => {
+                let mut rated = Vec::new();
+                for no in &document.head.parts {
+                    let product = self.product(*no)?;
+                    let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
+                    if let Some(share) = share_in(product, place) {
+                        rated.extend(self.lines_of_share(&share, Some(document.family))?);
+                    }
+                }
+                Ok(rated)
+            }
+            Purpose::Usage | Purpose::Adjustment => {
+                let lines = self.lines.get(&document.head.document_ref).map_or(&[][..], Vec::as_slice);
+                self.lines_of_ledger(lines)
+            }
+        }
+    }
+
+    /// Ledger lines as a document shows them, by product and rates.
+    pub(super) fn lines_of_ledger(&self, lines: &[LedgerLine]) -> Result<Vec<RatedLines<'_>>, Refusal> {
+        let mut groups: BTreeMap<(ProductNo, Rates), Vec<&LedgerLine>> = BTreeMap::new();
+        for line in lines {
+            groups.entry((line.key.product_no, line.rates)).or_default().push(line);
+        }
+        let mut rated = Vec::new();
+        for ((product_no, rates), lines) in groups {
+            let product = self.product(product_no)?;
+            let period = |line: &LedgerLine| product.period_at(line.key.period_start);
+            let terms = period(lines[0]).map(|period| period.terms).or(product.newest_terms());
+            let terms = terms.ok_or_else(|| Refusal::Broken(format!("product {} has no terms", product_no.0)))?;
+            let lines = lines.into_iter().map(|line| line.shown(period(line).as_ref())).collect();
+            rated.push(RatedLines { product_no, terms, rates, lines });
+        }
+        Ok(rated)
+    }
+
+    /// What a product's share of a regular draft bills: its periods' prices, less what other documents bill of them.
+    pub(super) fn lines_of_share(&self, share: &Share<'_>, family: Option<DocumentRef>) -> Result<Vec<RatedLines<'_>>, Refusal> {
+        let product = self.product(share.own.product_no)?;
+        let terms_at = |period: &ProductPeriod<'_>| -> Result<ProductPeriod<'_>, Refusal> {
+            product.period_from(period.start()).ok_or_else(|| Refusal::Broken("a period of another contract".to_owned()))
+        };
+        let own = terms_at(&share.own)?;
+        let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
+        let mut put = |rates: Rates, terms, line: DocumentLine| match by_rates.iter_mut().find(|rated| rated.rates == rates) {
+            Some(rated) => rated.lines.push(line),
+            None => by_rates.push(RatedLines { product_no: product.no, terms, rates, lines: vec![line] }),
+        };
+        let same = share.fixed == share.usage;
+        let accounts = if same {
+            vec![(share.fixed, &[BillWith::Fixed, BillWith::Usage][..])]
+        } else {
+            vec![(share.fixed, &[BillWith::Fixed][..]), (share.usage, &[BillWith::Usage][..])]
+        };
+        for (period, withs) in accounts {
+            let Some(period) = period else { continue };
+            let period = terms_at(&period)?;
+            // What an issued document bills is put right by adjustments of it.
+            let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
+            for (rates, line) in self.rest(&period, &open, self.rates(period.terms, family))? {
+                put(rates, if same { own.terms } else { period.terms }, line);
+            }
+        }
+        if by_rates.is_empty() {
+            by_rates.push(RatedLines {
+                product_no: product.no,
+                terms: own.terms,
+                rates: self.rates(own.terms, family),
+                lines: Vec::new(),
+            });
+        }
+        Ok(by_rates)
+    }
+
+    /// A period's price less what documents bill of it, of what is billed with these items. What others bill stands at the
+    /// rates in force in their own family; what doesn't is taken back at its rates.
+    fn rest(&self, period: &ProductPeriod<'_>, withs: &[BillWith], rates: Rates) -> Result<Vec<(Rates, DocumentLine)>, Refusal> {
+        let currency = period.terms.pricing.currency;
+        let mut right: BTreeMap<LineKey, i64> = BTreeMap::new();
+        let mut wrong: BTreeMap<(LineKey, Rates), i64> = BTreeMap::new();
+        let of_period = self.documented.of_period(period.product_no, period.start());
+        for (key, minor) in of_period.filter(|(key, _)| withs.contains(&key.line.bill_with)) {
+            if key.rates == self.rates(period.terms, Some(key.family)) {
+                *right.entry(key.line.clone()).or_default() += minor;
+            } else {
+                *wrong.entry((key.line.clone(), key.rates)).or_default() += minor;
+            }
+        }
+        let mut rest = Vec::new();
+        for mut line in self.price_of(period)?.into_iter().filter(|line| withs.contains(&line.bill_with)) {
+            let elsewhere = right.remove(&line.key(period.product_no)).unwrap_or(0);
+            line.amount = line.amount.checked_sub(Money::from_minor(elsewhere, currency))?;
+            rest.push((rates, line));
+        }
+        let gone = right.into_iter().map(|(key, minor)| (key, rates, minor));
+        let gone = gone.chain(wrong.into_iter().map(|((key, rates), minor)| (key, rates, minor)));
+        for (key, rates, minor) in gone.filter(|(_, _, minor)| *minor != 0) {
+            let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
+            let line = LedgerLine { key, service_period: period.days(), rates, usage: None, amount };
+            rest.push((rates, line.shown(Some(period))));
+        }
+        Ok(rest)
+    }
+
+    /// The lines of a period's price with the usage there is.
+    pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+        lines_of_period(self.contract.contract_ref, period, &self.usage)
+    }
+
+    /// Discount and tax of terms; a tax that isn't stated is the family's default, or the customer's while no document of
+    /// the family is issued (billing rules 5, 7).
+    pub fn rates(&self, terms: &ProductTerms, family: Option<DocumentRef>) -> Rates {
+        Rates {
+            discount: terms.discount.unwrap_or(Percentage::ZERO),
+            tax: terms.tax.or_else(|| self.default_tax(family)).unwrap_or(Percentage::ZERO),
+        }
+    }
+
+    fn default_tax(&self, family: Option<DocumentRef>) -> Option<Percentage> {
+        let kept = family.and_then(|family| self.documents.get(&family)?.default_tax);
+        kept.map_or(self.customer.profile.tax, |kept| kept.0)
+    }
+
+    /// The document in force in a place.
+    pub fn in_place(&self, place: Place) -> Option<&BookDocument> {
+        self.places.get(&place).and_then(|document_ref| self.documents.get(document_ref))
+    }
+
+    /// The document that bills the fixed items or the usage of a service period: the issued one that did, wherever the plan
+    /// would put it now, or else the one in the place that the plan has for it.
+    pub(super) fn home(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
+        let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
+        billed_on.and_then(|document_ref| self.documents.get(document_ref)).or_else(|| {
+            let share = match with {
+                BillWith::Fixed => share_for_fixed(*period),
+                BillWith::Usage => share_for_usage(*period),
+            };
+            self.in_place(share.place())
+        })
+    }
+
+    /// Whether the fixed items or the usage of a service period are billed by an issued document.
+    pub(super) fn is_billed(&self, period: &ProductPeriod<'_>, with: BillWith) -> bool {
+        self.home(period, with).is_some_and(|home| home.standing.is_issued())
+    }
+
+    /// The open adjustment of a parent and kind; the oldest, where there are several.
+    pub(super) fn open_adjustment(&self, parent: DocumentRef, kind: DocumentKind) -> Option<&BookDocument> {
+        self.documents().find(|document| {
+            document.standing == Standing::Draft
+                && document.head.purpose == Purpose::Adjustment
+                && document.head.parent == Some(parent)
+                && document.head.kind == kind
+        })
+    }
+
+    /// The lines of an open adjustment.
+    pub(super) fn lines_on(&self, document_ref: DocumentRef) -> Vec<LedgerLine> {
+        self.lines.get(&document_ref).cloned().unwrap_or_default()
+    }
+
+    /// Whether an event stands on a document.
+    pub fn has_events(&self, document_ref: DocumentRef) -> bool {
+        self.with_events.contains(&document_ref)
+    }
+
+    /// Whether a document that isn't void names one as its parent. The children of events due upon usage aren't in the
+    /// book, but their family's sums are.
+    pub fn has_dependents(&self, document: &BookDocument) -> bool {
+        let document_ref = document.head.document_ref;
+        let named = |other: &&BookDocument| other.head.parent == Some(document_ref) && !other.standing.is_void();
+        let is_root_of_issued = document.family == document_ref
+            && document.standing == Standing::Draft
+            && self.sums.get(&document_ref).is_some_and(|sums| !sums.is_empty());
+        is_root_of_issued || self.documents.values().any(|other| named(&other))
+    }
+
+    /// A document that must be there.
+    pub(super) fn known(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+        self.documents.get(&document_ref).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
+    }
+
+    /// An entity that must be there.
+    pub fn entity(&self, entity_ref: &EntityRef) -> Result<&Entity, Refusal> {
+        let found = self.entities.iter().find(|entity| entity.entity_ref == *entity_ref);
+        found.ok_or_else(|| Refusal::Broken(format!("entity {entity_ref} isn't in the book")))
+    }
+
+    /// A product that must be there.
+    pub fn product(&self, no: ProductNo) -> Result<&ContractProduct, Refusal> {
+        product_of(&self.contract, no)
+    }
+
+    /// The service date of an instant, where terms bill.
+    ///
+    /// # Errors
+    /// [`Refusal::Broken`] when their entity isn't in the book.
+    pub fn today(&self, terms: &ProductTerms, now: Timestamp) -> Result<NaiveDate, Refusal> {
+        Ok(self.entity(&terms.entity_ref)?.profile.time_zone.service_date(now))
+    }
+
+    /// When a share's document is issued.
+    pub(super) fn due_at(&self, share: &Share<'_>) -> Result<Timestamp, Refusal> {
+        Ok(share.due_at(self.entity(&share.own.terms.entity_ref)?))
+    }
+
+    /// Net terms and payment details of a document that a share opens now: the newest agreed (billing rules 7).
+    pub(super) fn money_terms(&self, share: &Share<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
+        let entity = self.entity(&share.own.terms.entity_ref)?;
+        let newest = self.product(share.own.product_no)?.newest_terms().unwrap_or(share.own.terms);
+        Ok((newest.net_terms(&self.customer, entity), newest.payment(&self.customer, entity)))
+    }
+
+    /// Refuses decisions that need more than was read: a defect of the reader.
+    pub(super) fn require_whole(&self) -> Result<(), Refusal> {
+        match self.extent {
+            Extent::Whole => Ok(()),
+            Extent::Drafts => Err(Refusal::Broken("the book was read for drafts alone".to_owned())),
+        }
+    }
+
+    /// Takes an entry up, and keeps it to be written.
+    pub(super) fn put(&mut self, entry: Entry) -> Result<(), Refusal> {
+        self.apply(&entry)?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn apply(&mut self, entry: &Entry) -> Result<(), Refusal> {
+        match entry {
+            Entry::Amended(contract) => self.contract = Arc::new((**contract).clone()),
+            Entry::Opened { head, family } => {
+                let document = BookDocument {
+                    head: (**head).clone(),
+                    family: *family,
+                    standing: Standing::Draft,
+                    total: None,
+                    settlement: Settlement::none(head.currency),
+                    default_tax: None,
+                };
+                self.note_places(head, Standing::Draft);
+                self.order.push(head.document_ref);
+                self.documents.insert(head.document_ref, document);
+            }
+            Entry::Redrawn(head) => {
+                self.places.retain(|_, standing| *standing != head.document_ref);
+                self.note_places(head, Standing::Draft);
+                self.change(head.document_ref, |document| document.head = (**head).clone())?;
+            }
+            Entry::Lines { document_ref, lines } => self.replace_lines(*document_ref, lines.clone())?,
+            Entry::DefaultTaxKept { family, default_tax } => {
+                self.change(*family, |document| document.default_tax = Some(*default_tax))?;
+            }
+            Entry::Issued { document_ref, issued } => {
+                self.replace_lines(*document_ref, issued.content.ledger_lines())?;
+                let total = issued.content.total;
+                let (family, kind) = self.change(*document_ref, |document| {
+                    document.standing = Standing::Issued;
+                    document.total = Some(total);
+                    (document.family, document.head.kind)
+                })?;
+                issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
+                self.note_billed(*document_ref);
+            }
+            Entry::Discarded { document_ref, .. } => {
+                self.replace_lines(*document_ref, Vec::new())?;
+                self.places.retain(|_, standing| standing != document_ref);
+                self.change(*document_ref, |document| document.standing = Standing::Discarded)?;
+            }
+            Entry::Voided { document_ref, content, .. } => {
+                self.billed_on.retain(|_, billing| billing != document_ref);
+                self.replace_lines(*document_ref, Vec::new())?;
+                self.places.retain(|_, standing| standing != document_ref);
+                let (family, kind) = self.change(*document_ref, |document| {
+                    document.standing = Standing::Void;
+                    (document.family, document.head.kind)
+                })?;
+                content.add_to(self.sums.entry(family).or_default(), kind, -1)?;
+            }
+            Entry::EventsMoved { from, to, of } => {
+                if self.with_events.contains(from) {
+                    self.with_events.insert(*to);
+                    if of.is_none() {
+                        self.with_events.remove(from);
+                    }
+                }
+            }
+            Entry::UsageMoved(key, total) => self.usage.put(key.clone(), *total),
+            Entry::Settled { document_ref, settlement } => {
+                self.change(*document_ref, |document| document.settlement = *settlement)?;
+            }
+            Entry::Due(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that an event stands on a document.
+    pub(super) fn note_event(&mut self, document_ref: DocumentRef) {
+        self.with_events.insert(document_ref);
+    }
+
+    /// Replaces what is noted of the documents that events stand on.
+    pub fn put_events(&mut self, with_events: BTreeSet<DocumentRef>) {
+        self.with_events = with_events;
+    }
+
+    fn note_places(&mut self, head: &DocumentHead, standing: Standing) {
+        if let (Purpose::Regular(slot), false) = (head.purpose, standing.is_void()) {
+            for no in &head.parts {
+                self.places.insert(Place { product_no: *no, period_start: head.period.start(), slot }, head.document_ref);
+            }
+        }
+    }
+
+    /// Notes what an issued document of a period's own bills.
+    fn note_billed(&mut self, document_ref: DocumentRef) {
+        let is_regular =
+            |document: &&BookDocument| document.standing.is_issued() && matches!(document.head.purpose, Purpose::Regular(_));
+        if self.documents.get(&document_ref).filter(is_regular).is_none() {
+            return;
+        }
+        for line in self.lines.get(&document_ref).into_iter().flatten() {
+            let LineKey { product_no, period_start, bill_with, .. } = line.key;
+            self.billed_on.entry((product_no, period_start, bill_with)).or_insert(document_ref);
+        }
+    }
+
+    fn change<T>(&mut self, document_ref: DocumentRef, change: impl FnOnce(&mut BookDocument) -> T) -> Result<T, Refusal> {
+        let document = self.documents.get_mut(&document_ref);
+        document.map(change).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
+    }
+
+    fn replace_lines(&mut self, document_ref: DocumentRef, lines: Vec<LedgerLine>) -> Result<(), Refusal> {
+        let document = self.known(document_ref)?;
+        let (family, kind) = (document.family, document.head.kind);
+        for line in self.lines.remove(&document_ref).unwrap_or_default() {
+            self.documented.add(family, kind, &line, -1)?;
+        }
+        for line in &lines {
+            self.documented.add(family, kind, line, 1)?;
+        }
+        if !lines.is_empty() {
+            self.lines.insert(document_ref, lines);
+        }
+        Ok(())
+    }
+}
+
+/// A product of a contract that must be there.
+pub(super) fn product_of(contract: &Contract, no: ProductNo) -> Result<&ContractProduct, Refusal> {
+    contract.product(no).ok_or_else(|| Refusal::Broken(format!("contract {} has no product {}", contract.contract_ref, no.0)))
+}

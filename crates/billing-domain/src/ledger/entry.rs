@@ -1,0 +1,86 @@
+//! What a decision writes, as values. A book takes each up at once, so that the next decision sees it.
+
+use chrono::NaiveDate;
+
+use crate::calendar::Timestamp;
+use crate::contract::Contract;
+use crate::document::lines::LedgerLine;
+use crate::document::totals::DocumentContent;
+use crate::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument, Settlement};
+use crate::refs::{DocumentRef, ProductNo};
+use crate::usage::{UsageKey, UsageTotal};
+
+/// One thing to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The contract has a new version.
+    Amended(Box<Contract>),
+    /// A draft is opened. Its numbers are given when it is written, in the order of opening.
+    Opened {
+        /// What is known of it.
+        head: Box<DocumentHead>,
+        /// Its family.
+        family: DocumentRef,
+    },
+    /// A draft has another place, period or other products.
+    Redrawn(Box<DocumentHead>),
+    /// An open adjustment has these lines.
+    Lines {
+        /// The adjustment.
+        document_ref: DocumentRef,
+        /// All its lines.
+        lines: Vec<LedgerLine>,
+    },
+    /// A family's documents keep this default tax.
+    DefaultTaxKept {
+        /// The family.
+        family: DocumentRef,
+        /// The default.
+        default_tax: DefaultTax,
+    },
+    /// A draft is frozen.
+    Issued {
+        /// The draft.
+        document_ref: DocumentRef,
+        /// What it says.
+        issued: Box<IssuedDocument>,
+    },
+    /// A draft is put out of force, as it is.
+    Discarded {
+        /// The draft.
+        document_ref: DocumentRef,
+        /// What it said.
+        content: Box<DraftContent>,
+        /// When.
+        at: Timestamp,
+    },
+    /// An issued document is put out of force.
+    Voided {
+        /// The document.
+        document_ref: DocumentRef,
+        /// What it says.
+        content: Box<DocumentContent>,
+        /// When.
+        at: Timestamp,
+    },
+    /// Events that stood on a document stand on another: all, or those of one service period.
+    EventsMoved {
+        /// Where they stood.
+        from: DocumentRef,
+        /// Where they stand.
+        to: DocumentRef,
+        /// The product and the service period's first day.
+        of: Option<(ProductNo, NaiveDate)>,
+    },
+    /// A running total is this now.
+    UsageMoved(UsageKey, UsageTotal),
+    /// Payments and credits say this of a document.
+    Settled {
+        /// The document.
+        document_ref: DocumentRef,
+        /// What they say.
+        settlement: Settlement,
+    },
+    /// When the billing run has to look at the contract again; `None`: never.
+    Due(Option<Timestamp>),
+}

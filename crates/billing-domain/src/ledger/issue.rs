@@ -1,0 +1,512 @@
+//! What is due at an instant, and issuing it: the one way from open to frozen (billing rules 2, 5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::open::{New, share_of};
+use super::{ContractBook, Entry, Supplies};
+use crate::calendar::{TimeZone, Timestamp, day_after};
+use crate::contract::Contract;
+use crate::document::lines::{LedgerLine, negated};
+use crate::document::linking::{Place, Share, Slot, share_for_usage, share_in, shares_of_period};
+use crate::document::totals::DocumentContent;
+use crate::document::{
+    BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Settlement, Standing, due_date,
+};
+use crate::money::Money;
+use crate::refs::{DocumentRef, ProductNo};
+use crate::refusal::Refusal;
+
+/// What became of a draft.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The draft.
+    pub document_ref: DocumentRef,
+    /// The documents that were issued: it, or one of the other kind that took its lines over, or it and a credit of it;
+    /// none when it was put out of force.
+    pub issued: Vec<(DocumentRef, Money)>,
+    /// What it said.
+    pub total: Money,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// What became of each document, in order.
+    pub outcomes: Vec<Outcome>,
+    /// Whether there is more to issue.
+    pub is_cut_short: bool,
+}
+
+/// Issues what is due, oldest first: regular documents, then what else is open, adjustments opened on an earlier service
+/// date above all. About `most` documents: those that fall due together stay together.
+///
+/// # Errors
+/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut impl Supplies) -> Result<Run, Refusal> {
+    book.require_whole()?;
+    let mut run = Run::default();
+    let mut last = None;
+    for (due_at, place) in due_places(book, now)? {
+        if run.outcomes.len() >= most && last != Some(due_at) {
+            run.is_cut_short = true;
+            break;
+        }
+        last = Some(due_at);
+        if let Some(outcome) = issue_place(book, place, now, supplies)? {
+            run.outcomes.push(outcome);
+        }
+    }
+    if !run.is_cut_short {
+        let drafts: Vec<DocumentRef> = drafts(book);
+        for document_ref in drafts {
+            let draft = book.known(document_ref)?;
+            if draft.standing == Standing::Draft && draft_due_at(book, &draft.head)?.is_some_and(|due_at| due_at <= now) {
+                run.outcomes.push(issue(book, document_ref, now, supplies)?);
+            }
+        }
+    }
+    remind(book, now)?;
+    Ok(run)
+}
+
+/// Issues everything the contract still has to bill, due or not.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+    let contract = Arc::clone(&book.contract);
+    for product in &contract.products {
+        for period in product.periods() {
+            for share in shares_of_period(period) {
+                issue_place(book, share.place(), now, supplies)?;
+            }
+        }
+    }
+    for document_ref in drafts(book) {
+        if book.known(document_ref)?.standing == Standing::Draft {
+            issue(book, document_ref, now, supplies)?;
+        }
+    }
+    Ok(())
+}
+
+fn drafts(book: &ContractBook) -> Vec<DocumentRef> {
+    let open = book.documents().filter(|document| document.standing == Standing::Draft);
+    open.map(|document| document.head.document_ref).collect()
+}
+
+/// Issues the document of a place, open or not; `None` when it is issued already, or nothing has to stand on it.
+fn issue_place(
+    book: &mut ContractBook,
+    place: Place,
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<Option<Outcome>, Refusal> {
+    let document_ref = match book.in_place(place) {
+        Some(document) if document.standing == Standing::Draft => document.head.document_ref,
+        Some(_) => return Ok(None),
+        None => {
+            let contract = Arc::clone(&book.contract);
+            let share = share_of(&contract, place)?;
+            if !has_to_open(book, &contract, &share)? {
+                return Ok(None);
+            }
+            book.document_in(place, now, supplies)?
+        }
+    };
+    issue(book, document_ref, now, supplies).map(Some)
+}
+
+/// Whether a place without a document has an amount to bill, or events of a void one to take over.
+fn has_to_open(book: &ContractBook, contract: &Contract, share: &Share<'_>) -> Result<bool, Refusal> {
+    let (net_terms, payment) = book.money_terms(share)?;
+    let family = match share.slot {
+        Slot::UsageDebit => book.in_place(Place { slot: Slot::Period, ..share.place() }).map(|invoice| invoice.family),
+        Slot::Period | Slot::Closing => None,
+    };
+    for companion in book.companions(contract, share, net_terms, &payment)? {
+        let lines = book.lines_of_share(&companion, family)?;
+        if lines.iter().flat_map(|rated| &rated.lines).any(|line| line.amount.minor() != 0) {
+            return Ok(true);
+        }
+        let waits = |document: &BookDocument| {
+            document.standing == Standing::Void
+                && document.head.purpose == Purpose::Regular(share.slot)
+                && document.head.period.start() == share.own.start()
+                && document.head.parts.contains(&companion.own.product_no)
+                && book.has_events(document.head.document_ref)
+                // Once replaced, it hands over nothing more: events that have another place by now stay where they are.
+                && !book.documents().any(|other| other.head.replaces == Some(document.head.document_ref))
+        };
+        if book.documents().any(waits) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The places whose documents are due and not issued, oldest first, in contract order where they fall together. Every
+/// period since the contract's first is looked at: what is due is never lost.
+pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, Place)>, Refusal> {
+    let mut due = Vec::new();
+    for product in &book.contract.products {
+        for period in product.periods().take_while(|period| may_be_due(period.start(), now)) {
+            for share in shares_of_period(period) {
+                let due_at = book.due_at(&share)?;
+                let is_open = book.in_place(share.place()).is_none_or(|document| document.standing == Standing::Draft);
+                if due_at <= now && is_open {
+                    due.push((due_at, share.place()));
+                }
+            }
+        }
+    }
+    due.sort_by_key(|(due_at, _)| *due_at);
+    Ok(due)
+}
+
+/// The documents that a run would issue or put out of force, oldest first, each by one of its places, at most so many;
+/// those that come to nothing and aren't open are left out.
+///
+/// # Errors
+/// As [`run`].
+pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, Place)>, Refusal> {
+    let mut counted: Vec<(Timestamp, Place)> = Vec::new();
+    let mut covered: BTreeSet<Place> = BTreeSet::new();
+    let mut seen_drafts: BTreeSet<DocumentRef> = BTreeSet::new();
+    for (due_at, place) in due_places(book, now)? {
+        if counted.len() >= most {
+            break;
+        }
+        if let Some(draft) = book.in_place(place) {
+            if seen_drafts.insert(draft.head.document_ref) {
+                counted.push((due_at, place));
+            }
+            continue;
+        }
+        if covered.contains(&place) {
+            continue;
+        }
+        let share = share_of(&book.contract, place)?;
+        let (net_terms, payment) = book.money_terms(&share)?;
+        covered.extend(book.companions(&book.contract, &share, net_terms, &payment)?.iter().map(Share::place));
+        if has_to_open(book, &book.contract, &share)? {
+            counted.push((due_at, place));
+        }
+    }
+    Ok(counted)
+}
+
+/// Whether a document of a period can be due by an instant: none is before its period's first day, which comes up to
+/// a day earlier in other zones than in UTC.
+fn may_be_due(start: chrono::NaiveDate, by: Timestamp) -> bool {
+    start <= day_after(TimeZone::UTC.service_date(by))
+}
+
+/// When a draft is issued; `None` of one that bills nothing any more.
+pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<Option<Timestamp>, Refusal> {
+    match head.purpose {
+        // On the first service date after the one it was opened on.
+        Purpose::Usage | Purpose::Adjustment => {
+            let zone = book.entity(&head.entity_ref)?.profile.time_zone;
+            Ok(Some(zone.start_of_day(day_after(zone.service_date(head.created_at)))))
+        }
+        Purpose::Regular(slot) => {
+            let mut first: Option<Timestamp> = None;
+            for no in &head.parts {
+                let place = Place { product_no: *no, period_start: head.period.start(), slot };
+                if let Some(share) = book.contract.product(*no).and_then(|product| share_in(product, place)) {
+                    let due_at = book.due_at(&share)?;
+                    first = Some(first.map_or(due_at, |first| first.min(due_at)));
+                }
+            }
+            Ok(first)
+        }
+    }
+}
+
+/// Notes when the billing run has to look at the contract again: at the first document that will be due, open or not, or at
+/// once when one is.
+///
+/// # Errors
+/// As [`run`].
+pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
+    let mut next: Option<Timestamp> = None;
+    let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
+    for product in &book.contract.products {
+        let mut found: Option<Timestamp> = None;
+        for period in product.periods() {
+            if found.is_some_and(|found| !may_be_due(period.start(), found)) {
+                break;
+            }
+            for share in shares_of_period(period) {
+                let due_at = book.due_at(&share)?;
+                let is_open = book.in_place(share.place()).is_none_or(|document| document.standing == Standing::Draft);
+                if due_at > now && is_open {
+                    found = Some(found.map_or(due_at, |found| found.min(due_at)));
+                }
+            }
+        }
+        found.into_iter().for_each(&mut at);
+    }
+    for document_ref in drafts(book) {
+        draft_due_at(book, &book.known(document_ref)?.head)?.into_iter().for_each(&mut at);
+    }
+    if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
+        at(*due_at);
+    }
+    book.put(Entry::Due(next))
+}
+
+/// Issues a draft, or puts it out of force when nothing stands on it (billing rules 2).
+///
+/// # Errors
+/// [`Refusal::Conflict`] `not_a_draft`; else as [`run`].
+pub fn issue(
+    book: &mut ContractBook,
+    document_ref: DocumentRef,
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<Outcome, Refusal> {
+    book.require_whole()?;
+    let document = book.known(document_ref)?.clone();
+    if document.standing != Standing::Draft {
+        return Err(Refusal::conflict("not_a_draft", "only a draft can be issued"));
+    }
+    let content = book.content_if_issued(document_ref, |_| true)?;
+    let total = content.total;
+    let stands = content.has_amount() || book.has_events(document_ref) || book.has_dependents(&document);
+    if !stands {
+        discard(book, document_ref, now)?;
+        return Ok(Outcome { document_ref, issued: Vec::new(), total });
+    }
+    let wrong_sign = total.minor() < 0 && document.head.purpose != Purpose::Usage;
+    let issued = match document.head.kind {
+        DocumentKind::Invoice if wrong_sign => split(book, &document, &content, now, supplies)?,
+        DocumentKind::Credit | DocumentKind::Debit if wrong_sign => vec![turn(book, &document, &content, now, supplies)?],
+        DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit => vec![document_ref],
+    };
+    let mut outcome = Outcome { document_ref, issued: Vec::new(), total };
+    for issued in issued {
+        let total = match book.known(issued)?.standing {
+            Standing::Draft => freeze(book, issued, now)?,
+            _ => book.known(issued)?.total.unwrap_or(total),
+        };
+        outcome.issued.push((issued, total));
+    }
+    Ok(outcome)
+}
+
+/// Puts a draft out of force, as it is.
+pub(super) fn discard(book: &mut ContractBook, document_ref: DocumentRef, at: Timestamp) -> Result<(), Refusal> {
+    let content = Box::new(book.draft_content(document_ref)?);
+    book.put(Entry::Discarded { document_ref, content, at })
+}
+
+/// Hands the lines and events of a draft whose total has the wrong sign to a document of the other kind
+/// (billing rules 5). The draft is void.
+fn turn(
+    book: &mut ContractBook,
+    document: &BookDocument,
+    content: &DocumentContent,
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<DocumentRef, Refusal> {
+    let head = &document.head;
+    let lines = negated(content.ledger_lines())?;
+    let kind = match head.kind {
+        DocumentKind::Credit => DocumentKind::Debit,
+        DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
+    };
+    let turned = book.open(adjustment_like(head, kind, head.parent), now, supplies)?;
+    book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
+    discard(book, head.document_ref, now)?;
+    book.put(Entry::Lines { document_ref: turned, lines })?;
+    Ok(turned)
+}
+
+/// Issues an invoice without the lines below zero, and a credit of it with them (billing rules 5).
+fn split(
+    book: &mut ContractBook,
+    document: &BookDocument,
+    content: &DocumentContent,
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<Vec<DocumentRef>, Refusal> {
+    let head = &document.head;
+    let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
+    let kept = book.content_if_issued(head.document_ref, |line| line.amount.minor() >= 0)?;
+    let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, supplies)?;
+    freeze_as(book, head.document_ref, kept, now)?;
+    book.put(Entry::Lines { document_ref: credit, lines: negated(below)? })?;
+    Ok(vec![head.document_ref, credit])
+}
+
+fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<DocumentRef>) -> New {
+    New {
+        kind,
+        purpose: Purpose::Adjustment,
+        entity_ref: head.entity_ref.clone(),
+        currency: head.currency,
+        period: head.period,
+        is_partial_period: head.is_partial_period,
+        parts: head.parts.clone(),
+        net_terms: head.net_terms,
+        payment: head.payment.clone(),
+        parent,
+        replaces: None,
+    }
+}
+
+/// Freezes a draft with what it says, and answers its total.
+pub(super) fn freeze(book: &mut ContractBook, document_ref: DocumentRef, now: Timestamp) -> Result<Money, Refusal> {
+    let content = book.content_if_issued(document_ref, |_| true)?;
+    freeze_as(book, document_ref, content, now)
+}
+
+fn freeze_as(
+    book: &mut ContractBook,
+    document_ref: DocumentRef,
+    content: DocumentContent,
+    now: Timestamp,
+) -> Result<Money, Refusal> {
+    if !content.adds_up() {
+        return Err(Refusal::Broken("a document's total is not the sum of its lines".to_owned()));
+    }
+    let document = book.known(document_ref)?.clone();
+    let (head, family) = (&document.head, document.family);
+    if book.known(family)?.default_tax.is_none() {
+        let default_tax = DefaultTax(book.customer.profile.tax);
+        book.put(Entry::DefaultTaxKept { family, default_tax })?;
+    }
+    let entity = book.entity(&head.entity_ref)?;
+    let issue_date = entity.profile.time_zone.service_date(now);
+    let total = content.total;
+    let issued = IssuedDocument {
+        issued_at: now,
+        issue_date,
+        due_date: due_date(issue_date, head.net_terms),
+        parties: Parties::of(&book.customer, entity),
+        po_number: book.contract.po_number.clone(),
+        note: book.note_of(head),
+        content,
+    };
+    book.put(Entry::Issued { document_ref, issued: Box::new(issued) })?;
+    // Nothing may be left to pay from the first moment: a total of zero, or credits issued before.
+    credit_on(book, document_ref, Money::zero(total.currency()), issue_date)?;
+    match (head.kind, head.parent) {
+        (DocumentKind::Credit, Some(parent)) => credit_on(book, parent, total, issue_date)?,
+        (DocumentKind::Credit | DocumentKind::Debit | DocumentKind::Invoice, _) => {}
+    }
+    Ok(total)
+}
+
+/// Counts a credit that is issued on a day against a document, and notes whether anything is left to pay.
+fn credit_on(book: &mut ContractBook, document_ref: DocumentRef, credit: Money, on: chrono::NaiveDate) -> Result<(), Refusal> {
+    let document = book.known(document_ref)?;
+    let mut settlement: Settlement = document.settlement;
+    settlement.credits = settlement.credits.checked_add(credit)?;
+    if let Some(total) = document.total {
+        settlement = settlement.dated(total, on)?;
+    }
+    if settlement == document.settlement {
+        return Ok(());
+    }
+    book.put(Entry::Settled { document_ref, settlement })
+}
+
+/// Puts an issued document out of force: its period is unbilled, and a replacement bills everything again (billing
+/// rules 5). `content` is what it says; `has_children` whether an event's own document names it.
+///
+/// # Errors
+/// [`Refusal::Conflict`] for a draft, a document with payments, adjustments or children, one that is itself an adjustment
+/// or a child, and one whose usage another issued document bills now.
+pub fn void(
+    book: &mut ContractBook,
+    document_ref: DocumentRef,
+    content: &DocumentContent,
+    has_children: bool,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    book.require_whole()?;
+    let document = book.known(document_ref)?.clone();
+    require_voidable(document.head.purpose)?;
+    if document.standing != Standing::Issued {
+        return Err(Refusal::conflict("not_issued", "only an issued document can be voided"));
+    }
+    if document.settlement.paid.minor() != 0 {
+        return Err(Refusal::conflict("document_paid", "a document with payments can't be voided"));
+    }
+    if has_children || book.has_dependents(&document) || is_corrected(book, document_ref, content) {
+        return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
+    }
+    let contract = Arc::clone(&book.contract);
+    let mut carriers: BTreeMap<Place, Share<'_>> = BTreeMap::new();
+    for line in content.ledger_lines() {
+        let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
+        if let Some(period) = period {
+            let carrier = share_for_usage(period);
+            if line.key.bill_with == crate::document::lines::BillWith::Usage {
+                carriers.insert(carrier.place(), carrier);
+            }
+        }
+    }
+    for place in carriers.keys() {
+        if let Some(other) =
+            book.in_place(*place).filter(|other| other.head.document_ref != document_ref && other.standing.is_issued())
+        {
+            let detail = format!("its usage is billed by {} now, which is issued and wouldn't bill it again", other.head.number);
+            return Err(Refusal::conflict("billed_elsewhere", detail));
+        }
+    }
+    book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now })?;
+    for (place, share) in carriers {
+        if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
+            book.gather(&share, carrier)?;
+        }
+    }
+    remind(book, now)
+}
+
+/// Only a period's own document can be voided (billing rules 5).
+///
+/// # Errors
+/// [`Refusal::Conflict`] `not_voidable` for an adjustment and a child.
+pub fn require_voidable(purpose: Purpose) -> Result<(), Refusal> {
+    match purpose {
+        Purpose::Regular(_) => Ok(()),
+        Purpose::Usage | Purpose::Adjustment => {
+            let detail = "an adjustment or a child can't be voided: change its usage, or edit the contract from a past date";
+            Err(Refusal::conflict("not_voidable", detail))
+        }
+    }
+}
+
+/// Whether a child or an adjustment bills anything that a document bills, whichever invoice it names: those of a usage
+/// debit name the period's.
+fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &DocumentContent) -> bool {
+    let keys: Vec<_> = content.ledger_lines().into_iter().map(|line| line.key).collect();
+    let is_regular =
+        |other: DocumentRef| book.document(other).is_some_and(|other| matches!(other.head.purpose, Purpose::Regular(_)));
+    let bills_the_same = book
+        .lines()
+        .any(|(other, lines)| other != document_ref && !is_regular(other) && lines.iter().any(|line| keys.contains(&line.key)));
+    // An open adjustment that changes no amount may still carry an event of the period.
+    let family = book.document(document_ref).map(|document| document.family);
+    let carries_the_same = book.documents().any(|other| {
+        Some(other.family) == family
+            && other.head.purpose == Purpose::Adjustment
+            && other.standing == Standing::Draft
+            && book.has_events(other.head.document_ref)
+            && keys.iter().any(|key| other.head.parts.contains(&key.product_no) && other.head.period.contains(key.period_start))
+    });
+    bills_the_same || carries_the_same
+}
+
+/// Whether a product has billed or has usage: its first day stands then (billing rules 7).
+pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
+    let is_issued = |document: &BookDocument| document.standing.is_issued() && document.head.parts.contains(&no);
+    book.documents().any(is_issued)
+        || book.documented().iter().any(|(key, _)| key.line.product_no == no)
+        || book.usage().iter().any(|(key, total)| key.product_no == no && total.events > 0)
+}

@@ -1,0 +1,194 @@
+//! Opening documents: a place's own with the products that share it, adjustments and children (billing rules 2, 3, 5).
+
+use std::sync::Arc;
+
+use super::book::product_of;
+use super::{ContractBook, Entry, Supplies};
+use crate::calendar::{Period, Timestamp};
+use crate::contract::{Contract, ContractProduct};
+use crate::document::linking::{Place, Share, Slot, share_in, shares_of_period};
+use crate::document::numbering::DocumentNumber;
+use crate::document::{BookDocument, DocumentHead, DocumentKind, Purpose, Standing};
+use crate::money::Currency;
+use crate::party::{NetTerms, PaymentDetails};
+use crate::refs::{DocumentRef, EntityRef, ProductNo};
+use crate::refusal::Refusal;
+
+/// A document that is about to be opened.
+pub(super) struct New {
+    pub(super) kind: DocumentKind,
+    pub(super) purpose: Purpose,
+    pub(super) entity_ref: EntityRef,
+    pub(super) currency: Currency,
+    pub(super) period: Period,
+    pub(super) is_partial_period: bool,
+    pub(super) parts: Vec<ProductNo>,
+    pub(super) net_terms: NetTerms,
+    pub(super) payment: PaymentDetails,
+    pub(super) parent: Option<DocumentRef>,
+    pub(super) replaces: Option<DocumentRef>,
+}
+
+/// The share in a place of a contract, which must be there.
+pub(super) fn share_of(contract: &Contract, place: Place) -> Result<Share<'_>, Refusal> {
+    let share = share_in(product_of(contract, place.product_no)?, place);
+    share.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
+}
+
+impl ContractBook {
+    /// The document of a place: the one that is there, a draft that it joins, or one that is opened with the products that
+    /// share it. What it replaces hands its events over.
+    pub(super) fn document_in(
+        &mut self,
+        place: Place,
+        now: Timestamp,
+        supplies: &mut impl Supplies,
+    ) -> Result<DocumentRef, Refusal> {
+        if let Some(there) = self.in_place(place) {
+            return Ok(there.head.document_ref);
+        }
+        self.require_whole()?;
+        let contract = Arc::clone(&self.contract);
+        let share = share_of(&contract, place)?;
+        let (net_terms, payment) = self.money_terms(&share)?;
+        let joined = self.documents().find(|draft| self.fits(draft, &share, net_terms, &payment)).map(|draft| draft.head.clone());
+        if let Some(mut head) = joined {
+            head.parts.push(place.product_no);
+            head.parts.sort();
+            let document_ref = head.document_ref;
+            self.put(Entry::Redrawn(Box::new(head)))?;
+            self.gather(&share, document_ref)?;
+            return Ok(document_ref);
+        }
+        let parent = match place.slot {
+            Slot::Period | Slot::Closing => None,
+            Slot::UsageDebit => Some(self.document_in(Place { slot: Slot::Period, ..place }, now, supplies)?),
+        };
+        let shares = self.companions(&contract, &share, net_terms, &payment)?;
+        let head = self.open(
+            New {
+                kind: place.slot.kind(),
+                purpose: Purpose::Regular(place.slot),
+                entity_ref: share.own.terms.entity_ref.clone(),
+                currency: share.own.terms.pricing.currency,
+                period: share.own.days(),
+                is_partial_period: share.own.period.is_partial(),
+                parts: shares.iter().map(|share| share.own.product_no).collect(),
+                net_terms,
+                payment,
+                parent,
+                replaces: self.last_void(place),
+            },
+            now,
+            supplies,
+        )?;
+        for share in &shares {
+            self.gather(share, head)?;
+        }
+        Ok(head)
+    }
+
+    /// Opens a document as a draft. Its numbers are given when it is written.
+    pub(super) fn open(&mut self, new: New, now: Timestamp, supplies: &mut impl Supplies) -> Result<DocumentRef, Refusal> {
+        self.require_whole()?;
+        let document_ref = DocumentRef::from_uuid(supplies.id());
+        let family = match new.parent {
+            Some(parent) => self.known(parent)?.family,
+            None => document_ref,
+        };
+        let prefix = self.entity(&new.entity_ref)?.profile.number_prefix.clone();
+        let head = DocumentHead {
+            document_ref,
+            number: DocumentNumber { prefix, kind: new.kind, sequence: 0 },
+            kind: new.kind,
+            purpose: new.purpose,
+            contract_ref: self.contract.contract_ref,
+            number_in_contract: 0,
+            customer_id: self.contract.customer_id,
+            entity_ref: new.entity_ref,
+            currency: new.currency,
+            period: new.period,
+            is_partial_period: new.is_partial_period,
+            parts: new.parts,
+            net_terms: new.net_terms,
+            payment: new.payment,
+            parent: new.parent,
+            replaces: new.replaces,
+            created_at: now,
+        };
+        self.put(Entry::Opened { head: Box::new(head), family })?;
+        Ok(document_ref)
+    }
+
+    /// Whether a share without a document goes on a draft that is there (billing rules 2).
+    pub(super) fn fits(&self, draft: &BookDocument, share: &Share<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
+        let head = &draft.head;
+        let paid_like = head.parts.first().and_then(|no| {
+            let place = Place { product_no: *no, period_start: head.period.start(), slot: share.slot };
+            Some(share_in(self.contract.product(*no)?, place)?.own.terms.payment_time)
+        });
+        draft.standing == Standing::Draft
+            && head.purpose == Purpose::Regular(share.slot)
+            && head.period == share.own.days()
+            && head.entity_ref == share.own.terms.entity_ref
+            && head.currency == share.own.terms.pricing.currency
+            && paid_like == Some(share.own.terms.payment_time)
+            && head.net_terms == net_terms
+            && head.payment == *payment
+    }
+
+    /// The shares of one document: the same period, and terms that agree in entity, currency, payment time, net terms and
+    /// payment details (billing rules 2); in contract order, those that have a document left out.
+    pub(super) fn companions<'c>(
+        &self,
+        contract: &'c Contract,
+        of: &Share<'_>,
+        net_terms: NetTerms,
+        payment: &PaymentDetails,
+    ) -> Result<Vec<Share<'c>>, Refusal> {
+        let span = of.own.days();
+        let in_slot = |product: &'c ContractProduct| {
+            let own = product.period_from(span.start()).filter(|own| own.days() == span)?;
+            shares_of_period(own).into_iter().find(|share| share.slot == of.slot)
+        };
+        let mut shares = Vec::new();
+        for share in contract.products.iter().filter_map(in_slot) {
+            let (a, b) = (share.own.terms, of.own.terms);
+            let agrees = a.entity_ref == b.entity_ref
+                && a.pricing.currency == b.pricing.currency
+                && a.payment_time == b.payment_time
+                && self.money_terms(&share)? == (net_terms, payment.clone());
+            let is_itself = share.own.product_no == of.own.product_no;
+            if is_itself || (agrees && self.in_place(share.place()).is_none()) {
+                shares.push(share);
+            }
+        }
+        Ok(shares)
+    }
+
+    /// The void document that a new one in a place replaces: the last that was issued there.
+    fn last_void(&self, place: Place) -> Option<DocumentRef> {
+        let was_there = |document: &&BookDocument| {
+            document.standing == Standing::Void
+                && document.head.purpose == Purpose::Regular(place.slot)
+                && document.head.period.start() == place.period_start
+                && document.head.parts.contains(&place.product_no)
+        };
+        self.documents().rfind(was_there).map(|document| document.head.document_ref)
+    }
+
+    /// Puts the usage of a share that waits on void documents on the one that bills it now.
+    pub(super) fn gather(&mut self, share: &Share<'_>, to: DocumentRef) -> Result<(), Refusal> {
+        let Some(usage) = share.usage else { return Ok(()) };
+        let waiting: Vec<DocumentRef> = self
+            .documents()
+            .filter(|document| document.standing.is_void() && document.head.parts.contains(&usage.product_no))
+            .map(|document| document.head.document_ref)
+            .filter(|document_ref| self.has_events(*document_ref))
+            .collect();
+        for from in waiting {
+            self.put(Entry::EventsMoved { from, to, of: Some((usage.product_no, usage.start())) })?;
+        }
+        Ok(())
+    }
+}

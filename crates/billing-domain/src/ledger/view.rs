@@ -1,0 +1,151 @@
+//! What a contract bills in its current and in its next period: documents as they are, and those that aren't opened yet as
+//! they would be (billing rules 7). The same functions as everywhere, their entries thrown away.
+
+use std::sync::Arc;
+
+use super::{ContractBook, Supplies};
+use crate::calendar::Timestamp;
+use crate::contract::ProductPeriod;
+use crate::document::lines::BillWith;
+use crate::document::linking::{Place, Share, Slot, share_for_usage, shares_of_period};
+use crate::document::{BookDocument, DraftContent, Purpose, Standing};
+use crate::refs::DocumentRef;
+use crate::refusal::Refusal;
+
+/// A document of a preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What is known of it; reference and numbers mean nothing of one that isn't opened.
+    pub document: BookDocument,
+    /// Whether it is opened.
+    pub is_opened: bool,
+    /// What it says, of a draft.
+    pub content: Option<DraftContent>,
+}
+
+/// The documents whose own period contains today, with the open adjustments of their families; the children of events due
+/// upon usage aren't in the book.
+///
+/// # Errors
+/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+pub fn current(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> {
+    let contract = Arc::clone(&book.contract);
+    let mut places = Vec::new();
+    for product in &contract.products {
+        let Some(newest) = product.newest_terms() else { continue };
+        let terms = product.terms_on(book.today(newest, now)?).unwrap_or(newest);
+        if let Some(period) = product.period_at(book.today(terms, now)?) {
+            places.extend(shown_places(book, period));
+        }
+    }
+    let mut shown = show(book, &places, now)?;
+    let mut others = Vec::new();
+    for document in book.documents().filter(|document| !document.standing.is_void()) {
+        let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+        let is_there = shown.iter().any(|shown| shown.document.head.document_ref == document.head.document_ref);
+        if document.head.period.contains(today) && !is_there {
+            others.push(document.head.document_ref);
+        }
+    }
+    for document in book.documents() {
+        let parent = document.head.parent;
+        let is_open = document.standing == Standing::Draft && document.head.purpose == Purpose::Adjustment;
+        let of_shown = shown.iter().any(|shown| parent == Some(shown.document.head.document_ref))
+            || others.iter().any(|other| parent == Some(*other));
+        if is_open && of_shown && !others.contains(&document.head.document_ref) {
+            others.push(document.head.document_ref);
+        }
+    }
+    for document_ref in others {
+        shown.push(stored(book, document_ref)?);
+    }
+    Ok(in_order(shown))
+}
+
+/// The documents of the next period, after a gap in the terms, too; of the first one when the contract hasn't started. With
+/// `DURING_USE` the last period is followed by its closing invoice.
+///
+/// # Errors
+/// As [`current`].
+pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> {
+    let contract = Arc::clone(&book.contract);
+    let mut places = Vec::new();
+    for product in &contract.products {
+        let Some(newest) = product.newest_terms() else { continue };
+        let terms = product.terms_on(book.today(newest, now)?).unwrap_or(newest);
+        let today = book.today(terms, now)?;
+        let current = product.period_at(today);
+        let next = match current {
+            Some(current) => product.period_after(current.days().end()),
+            None => product.period_after(today),
+        };
+        let bills_usage = current.is_some_and(|current| {
+            current.terms.metered_products().next().is_some() || current.terms.pricing.minimum_fee.is_some()
+        });
+        let is_billed = current.is_some_and(|current| book.is_billed(&current, BillWith::Usage));
+        let closing = current
+            .map(share_for_usage)
+            .filter(|share| share.slot == Slot::Closing && bills_usage && (!is_billed || book.in_place(share.place()).is_some()));
+        places.extend(closing.map(|share| share.place()));
+        if let Some(next) = next {
+            places.extend(shown_places(book, next));
+        }
+    }
+    Ok(in_order(show(book, &places, now)?))
+}
+
+/// The places of a period's own documents: its invoice, and with `BEFORE_USE` the debit of its usage, where it is there or
+/// the terms have anything that it could bill.
+fn shown_places(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator<Item = Place> {
+    let bills_usage = period.terms.metered_products().next().is_some() || period.terms.pricing.minimum_fee.is_some();
+    let is_shown = |share: &Share<'_>| match share.slot {
+        Slot::Period => true,
+        Slot::UsageDebit => bills_usage || book.in_place(share.place()).is_some(),
+        Slot::Closing => false,
+    };
+    let places: Vec<Place> = shares_of_period(period).iter().filter(|share| is_shown(share)).map(Share::place).collect();
+    places.into_iter()
+}
+
+/// The documents of places: those that are there, and the others as they would be opened now.
+fn show(book: &ContractBook, places: &[Place], now: Timestamp) -> Result<Vec<Shown>, Refusal> {
+    let mut planned = book.clone();
+    let mut ids = Provisional(u128::MAX);
+    let mut shown: Vec<DocumentRef> = Vec::new();
+    for place in places {
+        let document_ref = planned.document_in(*place, now, &mut ids)?;
+        if !shown.contains(&document_ref) {
+            shown.push(document_ref);
+        }
+    }
+    let show = |document_ref: DocumentRef| {
+        let is_opened = book.document(document_ref).is_some();
+        Ok(Shown { is_opened, ..stored(&planned, document_ref)? })
+    };
+    shown.into_iter().map(show).collect()
+}
+
+fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<Shown, Refusal> {
+    let document = book.known(document_ref)?.clone();
+    let content = match document.standing {
+        Standing::Draft => Some(book.draft_content(document_ref)?),
+        Standing::Issued | Standing::Uncollectible | Standing::Void | Standing::Discarded => None,
+    };
+    Ok(Shown { document, is_opened: true, content })
+}
+
+/// Opened ones by creation, then the others in the order they would be opened.
+fn in_order(mut shown: Vec<Shown>) -> Vec<Shown> {
+    shown.sort_by_key(|shown| (!shown.is_opened, shown.is_opened.then_some(shown.document.head.document_ref)));
+    shown
+}
+
+/// Identifiers of documents that are never stored.
+struct Provisional(u128);
+
+impl Supplies for Provisional {
+    fn id(&mut self) -> uuid::Uuid {
+        self.0 -= 1;
+        uuid::Uuid::from_u128(self.0)
+    }
+}

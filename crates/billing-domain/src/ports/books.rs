@@ -1,0 +1,183 @@
+//! The rows a contract's book is made of, and what decisions write to them. The duties of all of the store's ports hold
+//! here, too.
+
+use chrono::NaiveDate;
+
+use super::StoreResult;
+use crate::calendar::Timestamp;
+use crate::document::lines::{LedgerLine, Sum, SumKey};
+use crate::document::linking::Place;
+use crate::document::{BookDocument, DefaultTax, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
+use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+
+/// A ledger line and the document it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentedLine {
+    /// The document.
+    pub document_ref: DocumentRef,
+    /// Its family.
+    pub family: DocumentRef,
+    /// What it does: the sign its amounts count with.
+    pub kind: DocumentKind,
+    /// The line.
+    pub line: LedgerLine,
+}
+
+/// A sum of a family, or what is added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilySum {
+    /// The family.
+    pub family: DocumentRef,
+    /// What it is of.
+    pub key: SumKey,
+    /// How much.
+    pub sum: Sum,
+}
+
+/// What a contract's book is read from.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait Books {
+    /// A contract's documents by creation, void ones too; not the children of events due upon usage.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn book_documents(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<Vec<BookDocument>>;
+    /// The documents in force that stand in any of these places of a contract, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn documents_in_places(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        places: &[Place],
+    ) -> StoreResult<Vec<BookDocument>>;
+    /// Those of these documents that exist, children too, by creation.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn book_documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>>;
+    /// The ledger lines of all of a contract's documents that aren't void, or of those service periods that are named by
+    /// product and first day.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
+    fn documented<'p>(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+        periods: Option<&'p [(ProductNo, NaiveDate)]>,
+    ) -> StoreResult<Vec<DocumentedLine>>;
+    /// The sums of families.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn family_sums(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        families: &[DocumentRef],
+    ) -> StoreResult<Vec<FamilySum>>;
+    /// Those of these documents that an event stands on that isn't deleted.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn documents_with_events(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<DocumentRef>>;
+}
+
+/// What decisions about a contract write. The contract must be held [`Lock::Exclusive`](super::Lock::Exclusive).
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait BookEntries {
+    /// Stores a draft of a family.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError); [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that isn't void has the same
+    /// product, period and slot, or when a document of the organization has the same number;
+    /// [`StoreError::Contended`](super::StoreError::Contended) when its entity has another number prefix by now.
+    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()>;
+    /// Replaces what a decision changes of a draft: slot, period and products; `false` when it is a draft no more.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
+    /// Replaces the ledger lines of a draft adjustment.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn put_ledger_lines(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        lines: &[LedgerLine],
+    ) -> StoreResult<()>;
+    /// Freezes a draft; `false` when it is a draft no more. What it says is kept to the byte, with a hash chained to the
+    /// one issued before it in its series; its ledger lines are its content's.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn issue_document(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        issued: &IssuedDocument,
+    ) -> StoreResult<bool>;
+    /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn void_draft(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        content: &DraftContent,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn void_issued(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        document_ref: DocumentRef,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Adds to the sums of families; those that aren't there begin at zero.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()>;
+    /// Notes the default tax that a family's documents keep.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn keep_default_tax(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        family: DocumentRef,
+        default_tax: DefaultTax,
+    ) -> StoreResult<()>;
+}

@@ -1,0 +1,74 @@
+//! Why a decision isn't made. Nothing is written then; how it is shown is the interface's business.
+
+use thiserror::Error;
+
+use crate::money::{AmountOutOfRange, Currency};
+use crate::refs::EntityRef;
+use crate::violation::Violations;
+
+/// Why an event lands nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MatchRefusal {
+    /// `no_matching_contract`: no product of the customer bills that usage on that day.
+    #[error("no contract of the customer bills this usage product on the event's service date")]
+    NoMatchingContract,
+    /// `validation_mismatch`: the document has another currency.
+    #[error("the document's currency is {actual}, not {expected}")]
+    CurrencyMismatch {
+        /// What the event asked for.
+        expected: Currency,
+        /// What the document has.
+        actual: Currency,
+    },
+    /// `validation_mismatch`: the document has another entity.
+    #[error("the document's entity is {actual}, not {expected}")]
+    EntityMismatch {
+        /// What the event asked for.
+        expected: EntityRef,
+        /// What the document has.
+        actual: EntityRef,
+    },
+}
+
+/// Why the domain refuses what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// Fields that can't be taken.
+    #[error("{0}")]
+    Invalid(Violations),
+    /// The state of things forbids it.
+    #[error("{detail}")]
+    Conflict {
+        /// A stable word for machines.
+        code: &'static str,
+        /// What stands in the way, and what would help.
+        detail: String,
+    },
+    /// An event lands nowhere.
+    #[error(transparent)]
+    NoMatch(#[from] MatchRefusal),
+    /// An amount that exact decimals can't hold.
+    #[error(transparent)]
+    AmountOutOfRange(#[from] AmountOutOfRange),
+    /// The facts contradict each other: a defect of ours or of whoever changed the stored rows, never the caller's.
+    #[error("the books are wrong: {0}")]
+    Broken(String),
+}
+
+impl Refusal {
+    /// A state that forbids it.
+    pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::Conflict { code, detail: detail.into() }
+    }
+
+    /// One field that can't be taken.
+    pub fn field(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
+        Self::Invalid(Violations::one(path, code, detail))
+    }
+}
+
+impl From<Violations> for Refusal {
+    fn from(violations: Violations) -> Self {
+        Self::Invalid(violations)
+    }
+}

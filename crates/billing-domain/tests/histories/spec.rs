@@ -1,0 +1,318 @@
+//! What histories are made of, as plain values: drawn by the generator, made concrete by the driver, read by the model
+//! and turned into the domain's requests. Prices and quantities are whole numbers, so that the model needs no decimals.
+
+use billing_domain::catalog::Aggregation;
+use billing_domain::contract::schedule::CycleUnit;
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::party::NetTerms;
+use billing_domain::patch::Patch;
+
+use crate::model::calendar::Date;
+
+/// Ten-thousandths of a currency's unit.
+pub(crate) type Price = u32;
+/// Thousandths.
+pub(crate) type Amount = u32;
+/// Hundredths of a percent.
+pub(crate) type Rate = u32;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Catalog {
+    pub(crate) entities: Vec<EntitySpec>,
+    pub(crate) customer: CustomerSpec,
+    pub(crate) usage: Vec<Aggregation>,
+    pub(crate) pricings: Vec<PricingSpec>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EntitySpec {
+    pub(crate) zone: &'static str,
+    pub(crate) grace_hours: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CustomerSpec {
+    pub(crate) entity: Option<usize>,
+    pub(crate) tax: Option<Rate>,
+    pub(crate) net_terms: Option<NetTerms>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PricingSpec {
+    pub(crate) currency: &'static str,
+    pub(crate) minimum_fee: Option<Price>,
+    pub(crate) items: Vec<ItemSpec>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ItemSpec {
+    pub(crate) id: &'static str,
+    pub(crate) charge: ChargeSpec,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ChargeSpec {
+    Fixed { price: PriceModel, once: bool },
+    Usage(UsageSpec),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UsageSpec {
+    pub(crate) usage: usize,
+    pub(crate) price: PriceModel,
+    pub(crate) included: Amount,
+    pub(crate) prepaid: Option<Amount>,
+    pub(crate) minimum: Option<Price>,
+    pub(crate) maximum: Option<Price>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PriceModel {
+    Flat(Price),
+    PerUnit(Price),
+    Graduated(Vec<TierSpec>),
+    Volume(Vec<TierSpec>),
+    Package { size: Amount, price: Price },
+    Percentage { rate: Rate, fixed: Price },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TierSpec {
+    pub(crate) up_to: Option<Amount>,
+    pub(crate) unit: Price,
+    pub(crate) flat: Price,
+}
+
+/// What is agreed differently of a line item. Days count from the day of the step.
+#[derive(Clone, Debug)]
+pub(crate) struct PickSpec {
+    pub(crate) id: &'static str,
+    pub(crate) quantities: Option<Vec<(i64, Amount)>>,
+    pub(crate) price: Patch<PriceModel>,
+    pub(crate) included: Patch<Amount>,
+    pub(crate) prepaid: Patch<Amount>,
+    pub(crate) minimum: Patch<Price>,
+    pub(crate) maximum: Patch<Price>,
+}
+
+/// A contract product to agree on. Days count from the day of the step.
+#[derive(Clone, Debug)]
+pub(crate) struct ProductSpec {
+    pub(crate) pricing: usize,
+    pub(crate) start_in: i64,
+    pub(crate) days: i64,
+    pub(crate) items: Option<Vec<PickSpec>>,
+    pub(crate) minimum_fee: Option<Price>,
+    pub(crate) entity: Option<usize>,
+    pub(crate) cycle: Option<(CycleUnit, u16)>,
+    /// Days after the first.
+    pub(crate) issue_in: Option<i64>,
+    pub(crate) payment_time: Option<PaymentTime>,
+    pub(crate) tax: Option<Rate>,
+    pub(crate) discount: Option<Rate>,
+    pub(crate) net_terms: Option<NetTerms>,
+    pub(crate) note: Option<&'static str>,
+}
+
+/// What an edit does to one of the contract's products.
+#[derive(Clone, Debug)]
+pub(crate) enum ChangeSpec {
+    /// The edit's list leaves it out.
+    Leave,
+    /// The edit's list names it.
+    Name(Box<PatchSpec>),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PatchSpec {
+    /// Whether the element carries its product's start even where that isn't needed.
+    pub(crate) says_start: bool,
+    /// By how many days the first day moves.
+    pub(crate) start_moves: Option<i64>,
+    /// Days from today; of an ended product mostly used.
+    pub(crate) end_in: Option<i64>,
+    /// The newest agreed end again, some days later.
+    pub(crate) end_later: Option<i64>,
+    pub(crate) reprice: bool,
+    pub(crate) items: ItemsSpec,
+    pub(crate) minimum_fee: Patch<Price>,
+    pub(crate) payment_time: Patch<PaymentTime>,
+    pub(crate) cycle: Patch<(CycleUnit, u16)>,
+    /// Days after the first.
+    pub(crate) issue_in: Patch<i64>,
+    pub(crate) entity: Patch<usize>,
+    pub(crate) tax: Patch<Rate>,
+    pub(crate) discount: Patch<Rate>,
+    pub(crate) net_terms: Patch<NetTerms>,
+    pub(crate) note: Patch<&'static str>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum ItemsSpec {
+    #[default]
+    Keep,
+    All,
+    /// Those that are agreed now, with other values for one of them.
+    Same {
+        which: usize,
+        pick: Box<PickSpec>,
+    },
+    /// These, of those that the pricing has.
+    These(Vec<PickSpec>),
+}
+
+/// A day, told by what makes it interesting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DaySpec {
+    /// Days from today.
+    In(i64),
+    /// The start of a period, so many after the one of today.
+    Period { product: usize, after: i64 },
+    /// The day after a product's last.
+    End { product: usize },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SinceSpec {
+    Next,
+    Current,
+    Day(DaySpec),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LastDaySpec {
+    PeriodEnd,
+    Today,
+    Day(DaySpec),
+}
+
+/// An instant of usage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When {
+    /// Seconds before now; negative ones are ahead.
+    Ago(i64),
+    /// Seconds from the first instant of a period of a product.
+    Boundary { product: usize, period: usize, seconds: i64 },
+    /// So many thousandths into a period of a product, but not after now.
+    Inside { product: usize, period: usize, thousandths: i64 },
+}
+
+/// One thing that happens. Numbers that name products, events and documents are taken modulo how many there are, so that
+/// any step can be left out.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    EditPricing {
+        pricing: usize,
+        content: PricingSpec,
+    },
+    EditEntity {
+        entity: usize,
+        zone: &'static str,
+        grace_hours: u16,
+    },
+    EditCustomer {
+        tax: Option<Rate>,
+        net_terms: Option<NetTerms>,
+    },
+    Edit {
+        since: SinceSpec,
+        version: bool,
+        changes: Vec<ChangeSpec>,
+        added: Vec<ProductSpec>,
+        reversed: bool,
+    },
+    Quantity {
+        product: usize,
+        item: usize,
+        quantity: Amount,
+        from: Option<DaySpec>,
+        prorate: bool,
+    },
+    Cancel {
+        last_day: LastDaySpec,
+    },
+    Resume,
+    Event {
+        usage: usize,
+        of: Option<usize>,
+        when: When,
+        quantity: Amount,
+    },
+    Update {
+        event: usize,
+        when: Option<When>,
+        quantity: Option<Amount>,
+    },
+    Delete {
+        event: usize,
+    },
+    Issue {
+        document: usize,
+    },
+    Void {
+        document: usize,
+    },
+    Run,
+    /// A preview, then the clock goes to its instant, and the run has to issue the same.
+    Foreseen {
+        next: bool,
+    },
+    Clock {
+        seconds: i64,
+    },
+}
+
+/// A whole history.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub(crate) catalog: Catalog,
+    pub(crate) products: Vec<ProductSpec>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A line item of a request, with dates.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ItemRequest {
+    pub(crate) id: &'static str,
+    pub(crate) quantities: Option<Vec<(Date, Amount)>>,
+    pub(crate) price: Patch<PriceModel>,
+    pub(crate) included: Patch<Amount>,
+    pub(crate) prepaid: Patch<Amount>,
+    pub(crate) minimum: Patch<Price>,
+    pub(crate) maximum: Patch<Price>,
+}
+
+/// An element of a request's list of products, with dates. The end is the day after the last.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Element {
+    pub(crate) pricing: usize,
+    pub(crate) start: Option<Date>,
+    pub(crate) end: Option<Date>,
+    pub(crate) reprice: bool,
+    pub(crate) items: Patch<Vec<ItemRequest>>,
+    pub(crate) minimum_fee: Patch<Price>,
+    pub(crate) entity: Patch<usize>,
+    pub(crate) cycle: Patch<(CycleUnit, u16)>,
+    pub(crate) issue_day: Patch<Date>,
+    pub(crate) payment_time: Patch<PaymentTime>,
+    pub(crate) tax: Patch<Rate>,
+    pub(crate) discount: Patch<Rate>,
+    pub(crate) net_terms: Patch<NetTerms>,
+    pub(crate) note: Patch<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum From {
+    Next,
+    Current,
+    Day(Date),
+}
+
+/// An edit with dates.
+#[derive(Clone, Debug)]
+pub(crate) struct EditRequest {
+    pub(crate) since: From,
+    /// Whether it names the version it starts from.
+    pub(crate) version: bool,
+    pub(crate) elements: Vec<Element>,
+}

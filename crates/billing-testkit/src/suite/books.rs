@@ -1,0 +1,308 @@
+//! What a contract's book is read from, and what decisions write to it.
+
+use billing_domain::document::lines::{Rates, Sum, SumKey};
+use billing_domain::document::linking::{Place, Slot};
+use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
+use billing_domain::ports::{FamilySum, Store, StoreError};
+use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::usage::UsageEvent;
+
+use super::corrections::{adjustment, void_issued};
+use super::documents::{full_content, two_products};
+use super::{World, later, month, read, transact_answer, undo, world, write};
+use crate::FreshIds;
+use crate::fixtures::{self, cents, date, percent};
+
+fn book(store: &dyn Store, w: &World) -> Vec<billing_domain::document::BookDocument> {
+    read(store, |tx| tx.book_documents(w.org, w.customer.id, w.contract.contract_ref))
+}
+
+/// The head of a child of an invoice, not stored.
+fn child_of(w: &World, invoice: &DocumentHead, seconds: i64) -> DocumentHead {
+    DocumentHead { purpose: Purpose::Usage, parent: Some(invoice.document_ref), created_at: later(seconds), ..w.head(1) }
+}
+
+pub fn a_contracts_documents_come_by_creation_void_ones_too_but_no_children(store: &dyn Store) {
+    let w = world(store);
+    assert_eq!(book(store, &w), []);
+    let elsewhere = two_products(store, &w);
+    elsewhere.open(store, elsewhere.head(1));
+    // Opened in another order than created.
+    let march = w.open(store, DocumentHead { created_at: later(4), ..w.head(3) });
+    let invoice = w.issue(store, DocumentHead { created_at: later(1), ..w.head(1) }, cents(100));
+    let debit = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 5));
+    let void = w.issue(store, DocumentHead { created_at: later(2), ..w.head(2) }, cents(100));
+    assert!(void_issued(store, &w, &void));
+    let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(4) });
+    w.void(store, &discarded);
+    w.open(store, child_of(&w, &invoice, 6));
+    let heads: Vec<DocumentHead> = book(store, &w).into_iter().map(|document| document.head).collect();
+    assert_eq!(heads, [invoice, void, discarded, march, debit]);
+}
+
+pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let debit = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
+    let void = w.issue(store, DocumentHead { created_at: later(2), ..w.head(2) }, cents(7));
+    assert!(void_issued(store, &w, &void));
+    let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(3) });
+    w.void(store, &discarded);
+    let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")) };
+    write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+    let none = Settlement::none(fixtures::eur());
+    let shown: Vec<_> = book(store, &w)
+        .into_iter()
+        .map(|known| (known.head.document_ref, known.family, known.standing, known.total, known.settlement, known.default_tax))
+        .collect();
+    let (first, second) = (invoice.document_ref, void.document_ref);
+    let expected = [
+        (first, first, Standing::Issued, Some(cents(100)), settlement, None),
+        (debit.document_ref, first, Standing::Draft, None, none, None),
+        (second, second, Standing::Void, Some(cents(7)), none, None),
+        (discarded.document_ref, discarded.document_ref, Standing::Discarded, None, none, None),
+    ];
+    assert_eq!(shown, expected);
+    // A family is what was said: an adjustment of a child belongs to the child's invoice.
+    let child = w.issue(store, child_of(&w, &invoice, 4), cents(3));
+    let credit = adjustment(&w, DocumentKind::Credit, &child, 5);
+    write(store, |tx| {
+        w.hold(tx)?;
+        tx.open_document(w.org, &credit, first)
+    });
+    assert_eq!(book(store, &w).last().map(|known| (known.head.clone(), known.family)), Some((credit.clone(), first)));
+    assert_eq!(read(store, |tx| tx.document(w.org, credit.document_ref)).map(|document| document.family), Some(first));
+}
+
+pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
+    let w = two_products(store, &world(store));
+    let one_part = |head: DocumentHead, no: usize| DocumentHead { parts: vec![head.parts[no]], ..head };
+    let shared = w.issue(store, w.head(1), cents(100));
+    let of_first = w.open(store, one_part(w.head(2), 0));
+    let of_second = w.open(store, one_part(w.head(2), 1));
+    let in_slot = |slot| fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), slot);
+    let debit = w.open(store, in_slot(Slot::UsageDebit));
+    let closing = w.open(store, DocumentHead { created_at: later(-1), ..in_slot(Slot::Closing) });
+    // Neither children nor adjustments stand in a place, and void documents no more.
+    w.open(store, DocumentHead { purpose: Purpose::Usage, parent: Some(shared.document_ref), ..w.head(3) });
+    w.open(store, DocumentHead { purpose: Purpose::Adjustment, parent: Some(shared.document_ref), ..w.head(3) });
+    let (discarded, void) = (w.open(store, w.head(4)), w.issue(store, w.head(5), cents(1)));
+    w.void(store, &discarded);
+    assert!(void_issued(store, &w, &void));
+    let rows = [
+        (0, "2026-01-01", Slot::Period, Some(&shared)),
+        (1, "2026-01-01", Slot::Period, Some(&shared)),
+        (2, "2026-01-01", Slot::Period, None),
+        (0, "2026-02-01", Slot::Period, Some(&of_first)),
+        (1, "2026-02-01", Slot::Period, Some(&of_second)),
+        (0, "2026-01-01", Slot::UsageDebit, Some(&debit)),
+        (1, "2026-01-01", Slot::Closing, Some(&closing)),
+        (0, "2026-02-01", Slot::Closing, None),
+        (0, "2026-01-02", Slot::Period, None),
+        (0, "2026-03-01", Slot::Period, None),
+        (0, "2026-04-01", Slot::Period, None),
+        (0, "2026-05-01", Slot::Period, None),
+    ];
+    for (no, start, slot, expected) in rows {
+        let expected: Vec<DocumentRef> = expected.iter().map(|head| head.document_ref).collect();
+        assert_eq!(w.in_place(store, no, start, slot), expected, "{no} {start} {slot:?}");
+    }
+    let places = |rows: &[(u16, &str, Slot)]| -> Vec<Place> {
+        let of =
+            |(no, start, slot): &(u16, &str, Slot)| Place { product_no: ProductNo(*no), period_start: date(start), slot: *slot };
+        rows.iter().map(of).collect()
+    };
+    let find = |places: &[Place]| {
+        let found = read(store, |tx| tx.documents_in_places(w.org, w.customer.id, w.contract.contract_ref, places));
+        found.into_iter().map(|document| document.head).collect::<Vec<_>>()
+    };
+    assert_eq!(find(&[]), []);
+    // By creation, each once, and nothing that stands where one product meets another's day.
+    let several = places(&[(1, "2026-02-01", Slot::Period), (0, "2026-01-01", Slot::Period), (1, "2026-01-01", Slot::Period)]);
+    let mut expected = vec![shared.clone(), of_second];
+    expected.sort_by_key(|head| (head.created_at, head.document_ref));
+    assert_eq!(find(&several), expected);
+    let by_creation = places(&[(0, "2026-01-01", Slot::Period), (0, "2026-01-01", Slot::Closing)]);
+    assert_eq!(find(&by_creation), [closing, shared]);
+}
+
+pub fn documents_of_a_book_are_found_by_reference_children_too(store: &dyn Store) {
+    let w = world(store);
+    let invoice = w.issue(store, w.head(1), cents(100));
+    let child = w.open(store, child_of(&w, &invoice, 2));
+    let void = w.open(store, DocumentHead { created_at: later(1), ..w.head(2) });
+    w.void(store, &void);
+    w.open(store, w.head(3));
+    let find = |refs: &[DocumentRef]| {
+        let found = read(store, |tx| tx.book_documents_by_refs(w.org, w.customer.id, refs));
+        found.into_iter().map(|known| (known.head, known.standing)).collect::<Vec<_>>()
+    };
+    assert_eq!(find(&[]), []);
+    let unknown = w.head(9).document_ref;
+    let asked = [child.document_ref, unknown, void.document_ref, invoice.document_ref, child.document_ref];
+    assert_eq!(find(&asked), [(invoice, Standing::Issued), (void, Standing::Discarded), (child, Standing::Draft)]);
+}
+
+pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn Store) {
+    let w = world(store);
+    let elsewhere = two_products(store, &w);
+    let heads: Vec<DocumentHead> = (1..=6).map(|n| w.open(store, w.head(n))).collect();
+    let event = |head: &DocumentHead, month_of_2026: u32, product_no: u16, deleted: bool| {
+        let used = fixtures::event(&FreshIds, head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+        let mut event = UsageEvent { deleted, ..used };
+        event.placement.service_period = month(month_of_2026);
+        event.placement.product_no = ProductNo(product_no);
+        event
+    };
+    // Several documents in one period, one document in several, deleted events before and after.
+    let events = [
+        event(&heads[0], 1, 0, false),
+        event(&heads[0], 2, 1, false),
+        event(&heads[1], 1, 0, true),
+        event(&heads[2], 1, 0, true),
+        event(&heads[2], 7, 3, false),
+        event(&heads[3], 1, 0, false),
+        event(&heads[3], 1, 0, true),
+        event(&heads[4], 9, 0, true),
+    ];
+    let other = elsewhere.open(store, elsewhere.head(1));
+    write(store, |tx| {
+        tx.insert_events(w.org, &events)?;
+        tx.insert_events(w.org, &[UsageEvent { customer_id: elsewhere.customer.id, ..event(&other, 1, 0, false) }])
+    });
+    let find = |refs: &[DocumentRef]| {
+        let mut found = read(store, |tx| tx.documents_with_events(w.org, w.customer.id, refs));
+        found.sort();
+        found
+    };
+    let refs: Vec<DocumentRef> = heads.iter().map(|head| head.document_ref).collect();
+    let mut expected = vec![refs[0], refs[2], refs[3]];
+    expected.sort();
+    assert_eq!(find(&refs), expected);
+    assert_eq!(find(&refs[1..3]), [refs[2]]);
+    assert_eq!(find(&[refs[5], refs[1], w.head(9).document_ref, other.document_ref]), []);
+    assert_eq!(find(&[]), []);
+}
+
+fn sums(store: &dyn Store, w: &World, families: &[DocumentRef]) -> Vec<FamilySum> {
+    let mut found = read(store, |tx| tx.family_sums(w.org, w.customer.id, families));
+    found.sort_by_key(|sum| (sum.family, sum.key));
+    found
+}
+
+pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
+    let w = world(store);
+    let (one, other) = (w.issue(store, w.head(1), cents(1)), w.issue(store, w.head(2), cents(1)));
+    let (one, other) = (one.document_ref, other.document_ref);
+    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: percent(tax) };
+    let of = |family, key, base, amount| FamilySum { family, key, sum: Sum { base, amount } };
+    let add = |added: &[FamilySum]| {
+        write(store, |tx| {
+            w.hold(tx)?;
+            tx.add_family_sums(w.org, w.customer.id, added)
+        });
+    };
+    assert_eq!(sums(store, &w, &[one, other]), []);
+    let keys = [
+        SumKey::Discount(ProductNo(0), rates("10.50", "7")),
+        SumKey::Discount(ProductNo(0), rates("10.50", "19")),
+        SumKey::Discount(ProductNo(1), rates("0", "0.00")),
+        SumKey::Discount(ProductNo(1), rates("10.50", "19")),
+        SumKey::Tax(percent("0")),
+        SumKey::Tax(percent("19.000")),
+    ];
+    let first: Vec<FamilySum> = (1..).zip(keys).map(|(n, key)| of(one, key, 1000 * n, n)).collect();
+    add(&first);
+    assert_eq!(sums(store, &w, &[one, other]), first);
+    // Equal rates are the same, however they are written; what is added twice at once counts twice.
+    let same = SumKey::Discount(ProductNo(0), rates("10.5", "19.0"));
+    add(&[of(one, same, -300, -3), of(other, keys[5], i64::MAX, i64::MIN), of(one, same, -1000, -1), of(one, keys[4], 0, 1)]);
+    let mut expected = first.clone();
+    expected[1].sum = Sum { base: 700, amount: -2 };
+    expected[4].sum.amount += 1;
+    assert_eq!(sums(store, &w, &[one]), expected);
+    assert_eq!(sums(store, &w, &[other]), [of(other, keys[5], i64::MAX, i64::MIN)]);
+    undo(store, |tx| {
+        w.hold(tx)?;
+        tx.add_family_sums(w.org, w.customer.id, &first)
+    });
+    assert_eq!(sums(store, &w, &[one, one]), expected, "rolled back, and each once");
+    add(&[]);
+    assert_eq!(sums(store, &w, &[]), []);
+}
+
+pub fn sums_of_a_family_that_is_not_there_are_corrupt(store: &dyn Store) {
+    let w = world(store);
+    let family = w.head(1).document_ref;
+    let answer = transact_answer(store, |tx| {
+        w.hold(tx)?;
+        tx.add_family_sums(w.org, w.customer.id, &[FamilySum { family, key: SumKey::Tax(percent("7")), sum: Sum::default() }])
+    });
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+}
+
+pub fn a_family_keeps_its_default_tax(store: &dyn Store) {
+    let w = world(store);
+    let (one, other) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
+    let kept = |head: &DocumentHead| {
+        let found = read(store, |tx| tx.book_documents_by_refs(w.org, w.customer.id, &[head.document_ref]));
+        found[0].default_tax
+    };
+    assert_eq!(kept(&one), None);
+    for default_tax in [DefaultTax(None), DefaultTax(Some(percent("19.50"))), DefaultTax(Some(percent("0")))] {
+        write(store, |tx| {
+            w.hold(tx)?;
+            tx.keep_default_tax(w.org, w.customer.id, one.document_ref, default_tax)
+        });
+        assert_eq!((kept(&one), kept(&other)), (Some(default_tax), None));
+    }
+    undo(store, |tx| {
+        w.hold(tx)?;
+        tx.keep_default_tax(w.org, w.customer.id, other.document_ref, DefaultTax(None))
+    });
+    assert_eq!(kept(&other), None);
+    let unknown = w.head(9).document_ref;
+    let answer = transact_answer(store, |tx| tx.keep_default_tax(w.org, w.customer.id, unknown, DefaultTax(None)));
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+}
+
+pub fn a_draft_put_out_of_force_keeps_what_it_said(store: &dyn Store) {
+    let w = two_products(store, &world(store));
+    let head = w.open(store, w.head(1));
+    let mut said = w.said(&head);
+    said.content = full_content(&w, head.period);
+    said.po_number = Some(fixtures::line("PO 1"));
+    said.note = Some(fixtures::prose("One\nTwo"));
+    said.parties.customer_legal_name = Some(fixtures::line("Acme Ltd"));
+    assert!(write(store, |tx| {
+        w.hold(tx)?;
+        tx.void_draft(w.org, w.customer.id, head.document_ref, &said, later(1))
+    }));
+    let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
+    let expected = Lifecycle::Discarded(Some(Box::new(said)));
+    assert_eq!(format!("{:?}", stored.lifecycle), format!("{expected:?}"));
+    assert_eq!((stored.lifecycle, stored.head), (expected, head));
+}
+
+pub fn a_number_taken_twice_is_corrupt(store: &dyn Store) {
+    let w = world(store);
+    let first = w.open(store, w.head(1));
+    let twin = DocumentHead { number: first.number.clone(), number_in_contract: 2, ..w.head(2) };
+    let answer = transact_answer(store, |tx| {
+        w.hold(tx)?;
+        tx.open_document(w.org, &twin, twin.document_ref)
+    });
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    assert_eq!(read(store, |tx| tx.document(w.org, twin.document_ref)), None);
+}
+
+pub fn a_draft_updated_to_a_taken_place_is_corrupt(store: &dyn Store) {
+    let w = world(store);
+    let (january, february) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
+    let answer = transact_answer(store, |tx| {
+        w.hold(tx)?;
+        tx.update_draft(w.org, &DocumentHead { period: january.period, ..february.clone() })
+    });
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    assert_eq!(read(store, |tx| tx.document(w.org, february.document_ref)).map(|document| document.head), Some(february));
+}

@@ -1,0 +1,2 @@
+DROP INDEX documents_numbers;
+ALTER TABLE documents DROP COLUMN number_copy;
