@@ -51,6 +51,17 @@ impl Database {
         Self { url, _directory: None, on_server: Some(OnServer { server, name }) }
     }
 
+    /// A copy of its file alone, without the files beside it.
+    ///
+    /// # Panics
+    /// When it isn't a file, or can't be copied.
+    pub fn copied(&self) -> Self {
+        let copy = Self::sqlite();
+        let file = |url: &str| url.strip_prefix("sqlite://").expect("a file").to_owned();
+        std::fs::copy(file(&self.url), file(&copy.url)).expect("a copy");
+        copy
+    }
+
     /// Its address, as the binary takes it.
     pub fn url(&self) -> &str {
         &self.url
@@ -73,6 +84,32 @@ impl Database {
             Some(file) => sqlite(file, sql),
             None => psql(&self.url, sql),
         }
+    }
+
+    /// How many statements the PostgreSQL server's log has of this database; none before they are asked to be logged.
+    ///
+    /// # Panics
+    /// When it isn't a database of the server that `scripts/with-postgres` starts, whose log tells databases apart.
+    pub fn logged_statements(&self) -> usize {
+        let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
+        let read = "SELECT pg_read_file('server.log')";
+        let output = Command::new("psql")
+            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", &on_server.server, "--command", read])
+            .output()
+            .expect("psql starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = [format!("{} LOG:  execute ", on_server.name), format!("{} LOG:  statement: ", on_server.name)];
+        let log = String::from_utf8_lossy(&output.stdout);
+        log.lines().filter(|line| said.iter().any(|said| line.starts_with(said))).count()
+    }
+
+    /// Has PostgreSQL log every statement of connections made from now on.
+    ///
+    /// # Panics
+    /// When it isn't a PostgreSQL database.
+    pub fn log_statements(&self) {
+        let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
+        self.execute(&format!("ALTER DATABASE {} SET log_statement = 'all'", on_server.name));
     }
 
     /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.

@@ -1,0 +1,47 @@
+//! How many statements a request sends, as PostgreSQL's log has them: what begins and ends a transaction, and what reads
+//! the caller's token, counts.
+
+use acceptance::{Client, Database, Server, books, catalog};
+use serde_json::json;
+
+/// The least that a request sent of a few: the billing run of every minute may come between.
+fn statements(database: &Database, mut request: impl FnMut()) -> usize {
+    let once = |request: &mut dyn FnMut()| {
+        let before = database.logged_statements();
+        request();
+        database.logged_statements() - before
+    };
+    (0..3).map(|_| once(&mut request)).min().expect("a few")
+}
+
+#[test]
+fn requests_send_a_few_statements_however_much_is_there() {
+    let database = Database::postgres();
+    database.log_statements();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
+    let event = catalog::event("acme", 1);
+    let event_ref = books::report(&client, &event)["event_ref"].clone();
+
+    let on_a_draft = statements(&database, || drop(books::report(&client, &event)));
+    let mut quantity = 1;
+    let update = statements(&database, || {
+        quantity += 1;
+        books::update(&client, &event_ref, json!({"quantity": quantity})).ok();
+    });
+    let mut discount = 0;
+    let edit = statements(&database, || {
+        discount += 1;
+        let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": discount});
+        books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
+    });
+    let current = statements(&database, || drop(books::preview(&client, "current", &contract_ref)));
+
+    let sent =
+        [("an event", on_a_draft, 19), ("an update", update, 30), ("an edit", edit, 29), ("the current invoice", current, 20)];
+    for (request, sent, most) in sent {
+        assert!(0 < sent && sent <= most, "{request} sends {sent} statements, and may send {most}");
+    }
+}
