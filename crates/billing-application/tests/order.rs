@@ -4,9 +4,6 @@
 #[allow(dead_code, reason = "examples need more of it")]
 #[path = "documented_examples/books.rs"]
 mod books;
-#[allow(dead_code, reason = "a test draws less than it can")]
-#[path = "order/random.rs"]
-mod random;
 mod support;
 
 use std::collections::BTreeMap;
@@ -18,9 +15,9 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::party::NetTerms;
 use billing_testkit::fixtures::{self, fixed, graduated, package, percentage, requested, volume, with_charge};
+use billing_testkit::random::Random;
 
 use books::{Books, THREE_TIERS, calls};
-use random::Random;
 
 /// Orders of arrival, over all cases.
 const ORDERS: u64 = 1_000;

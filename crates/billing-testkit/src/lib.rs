@@ -17,6 +17,7 @@
 mod environment;
 pub mod fixtures;
 mod memory;
+pub mod random;
 pub mod strategies;
 pub mod suite;
 

@@ -1,13 +1,12 @@
 //! Differences: what a period costs now and isn't documented, and the open adjustments that collect it (billing rules 5).
 
-use chrono::NaiveDate;
-
 use super::open::New;
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::ProductPeriod;
 use crate::decimal::exact_add;
-use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, Rates, kind_of, merge, negated};
+use crate::document::lines::{BillWith, DocumentLine, LedgerLine, LedgerUsage, Rates, kind_of, merge, negated};
+use crate::document::totals::{lines_of_period, lines_of_step};
 use crate::document::{BookDocument, DocumentKind, Purpose};
 use crate::money::Money;
 use crate::refs::{DocumentRef, ProductNo};
@@ -26,13 +25,12 @@ impl ContractBook {
     ) -> Result<Vec<LedgerLine>, Refusal> {
         let currency = period.terms.pricing.currency;
         let rates = self.rates(period.terms, Some(family));
-        let mut changed = self.clone_usage();
+        let mut changed = self.usage().clone();
         changed.put(key.clone(), after);
-        let of_usage = |lines: Vec<crate::document::lines::DocumentLine>| {
-            lines.into_iter().filter(|line| line.bill_with == BillWith::Usage).collect::<Vec<_>>()
-        };
+        let of_usage =
+            |lines: Vec<DocumentLine>| lines.into_iter().filter(|line| line.bill_with == BillWith::Usage).collect::<Vec<_>>();
         let before = of_usage(self.price_of(period)?);
-        let target = of_usage(crate::document::totals::lines_of_period(self.contract.contract_ref, period, &changed)?);
+        let target = of_usage(lines_of_period(self.contract.contract_ref, period, &changed)?);
         let mut lines = Vec::new();
         for line in &target {
             let was = before.iter().find(|was| was.line_item_id == line.line_item_id).and_then(|was| was.usage.as_ref());
@@ -61,10 +59,6 @@ impl ContractBook {
         }
         lines.retain(|line| !line.is_nothing());
         Ok(lines)
-    }
-
-    fn clone_usage(&self) -> crate::document::totals::UsageFacts {
-        self.usage().clone()
     }
 
     /// The invoice an adjustment of a document's usage names as its parent (billing rules 5).
@@ -138,10 +132,7 @@ impl ContractBook {
     ) -> Result<(), Refusal> {
         let mut head = self.known(document_ref)?.head.clone();
         let merged = merge(self.lines_on(document_ref), lines)?;
-        let reached = |a: NaiveDate, b: NaiveDate| (a.min(b), a.max(b));
-        let (start, _) = reached(head.period.start(), days.start());
-        let (_, end) = reached(head.period.end(), days.end());
-        if let Some(period) = Period::new(start, end) {
+        if let Some(period) = Period::new(head.period.start().min(days.start()), head.period.end().max(days.end())) {
             head.is_partial_period =
                 if period == head.period { head.is_partial_period } else { self.is_partial(product_no, period) };
             head.period = period;
@@ -172,7 +163,7 @@ impl ContractBook {
         after: &UsageTotal,
     ) -> Result<Vec<LedgerLine>, Refusal> {
         let rates: Rates = self.rates(period.terms, Some(family));
-        let lines = crate::document::totals::lines_of_step(period, &key.usage_product_ref, before, after)?;
+        let lines = lines_of_step(period, &key.usage_product_ref, before, after)?;
         let mut steps: Vec<LedgerLine> = lines.iter().map(|line| LedgerLine::of(period.product_no, rates, line)).collect();
         for step in &mut steps {
             let of_line = self.documented().of_period(period.product_no, period.start());

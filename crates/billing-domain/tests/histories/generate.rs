@@ -6,8 +6,8 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
 
-use crate::random::Random;
 use crate::spec::*;
+use billing_testkit::random::Random;
 
 /// The most steps of a history.
 const MAX_STEPS: i64 = 60;

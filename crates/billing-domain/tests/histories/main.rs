@@ -12,7 +12,6 @@ mod convert;
 mod generate;
 mod model;
 mod plans;
-mod random;
 mod shrink;
 mod spec;
 mod world;
