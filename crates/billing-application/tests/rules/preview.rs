@@ -1,11 +1,13 @@
 //! Section 7: what is billed now and next.
 
+use billing_application::catalog::edit_customer;
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_application::documents::DocumentView;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::party::{CustomerProfile, NetTerms};
 use billing_domain::refs::ContractRef;
-use billing_testkit::fixtures::{fixed, per_unit, requested};
+use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, shown};
 
@@ -97,4 +99,23 @@ fn asking_stores_nothing() {
     current(&books, contract);
     next(&books, contract);
     assert!(books.bench.store.holds_the_same_as(&before));
+}
+
+#[test]
+fn a_draft_takes_in_a_product_that_came_to_fit_it_when_it_is_issued_as_the_preview_shows() {
+    let books = Books::at("2026-01-01T00:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    let desk = books.pricing("desk", vec![fixed("fee", "10.00")]);
+    let mut of_its_own = requested(&api, "2026-01-01", "2026-12-31");
+    of_its_own.net_terms = Some(NetTerms::Days(30));
+    let contract = books.contract(vec![of_its_own, requested(&desk, "2026-01-01", "2026-12-31")]);
+    books.calls("2026-01-01T00:00:00Z", "50");
+    // The desk is due in 60 days, like everything of the entity, until the customer has 30.
+    assert_eq!(current(&books, contract).len(), 2);
+    let edit = |profile: &CustomerProfile| Ok(CustomerProfile { net_terms: Some(NetTerms::Days(30)), ..profile.clone() });
+    edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
+    let foreseen: Vec<String> = current(&books, contract).iter().map(|document| document.content.total.to_string()).collect();
+    books.bill("2026-02-01T02:00:00Z");
+    let issued: Vec<String> = books.bench.documents().iter().map(|document| document.content.total.to_string()).collect();
+    assert_eq!((foreseen, issued), (vec!["15.00 EUR".to_owned()], vec!["15.00 EUR".to_owned()]));
 }

@@ -1,22 +1,28 @@
 //! Section 3: `DUE_UPON_USAGE`.
 
 use billing_application::usage::get_event;
-use billing_domain::catalog::LineItem;
+use billing_domain::catalog::{LineItem, Pricing};
+use billing_domain::contract::amendment::Since;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentState, Purpose};
 use billing_domain::party::NetTerms;
+use billing_domain::refs::{ContractRef, EventRef};
 use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, volume, with_charge};
 
 use crate::assert_documents;
-use crate::books::{Books, THREE_TIERS};
+use crate::books::{Books, THREE_TIERS, code, repriced};
 
 fn january(items: Vec<LineItem>, payment_time: PaymentTime) -> Books {
+    january_with_contract(items, payment_time).0
+}
+
+fn january_with_contract(items: Vec<LineItem>, payment_time: PaymentTime) -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-01-05T12:00:00Z");
     let api = books.pricing("api", items);
     let mut product = requested(&api, "2026-01-01", "2026-01-31");
     (product.net_terms, product.payment_time) = (Some(NetTerms::DueUponUsage), Some(payment_time));
-    books.contract(vec![product]);
-    books
+    let contract = books.contract(vec![product]);
+    (books, api, contract)
 }
 
 #[test]
@@ -99,6 +105,43 @@ fn with_before_use_children_belong_to_the_invoice_and_come_off_the_debit_not_off
             "UB-INV-2 ISSUED, of UB-INV-1, issued 2026-01-05, due 2026-01-05, overdue | 2026-01-01…2026-01-31 calls × 30: 2.00 | total 2.00 EUR",
         ],
     );
+}
+
+/// Usage billed by a child in January, at 1.00 a call; then January costs 0.50 a call, and at least 45.00.
+fn a_usage_debit_below_zero() -> (Books, EventRef) {
+    let (books, api, contract) = january_with_contract(vec![per_unit("calls", "1.00")], PaymentTime::BeforeUse);
+    let event = books.calls("2026-01-05T12:00:00Z", "100");
+    let halved = with_charge(per_unit("calls", "0.50"), |charge| charge.minimum_amount = Some(fixtures::price("45.00")));
+    books.reprice(&api, vec![halved]);
+    books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
+    books.bill("2026-02-01T02:00:00Z");
+    assert_documents(
+        &books,
+        &[
+            "UB-INV-1 PAID, issued 2026-02-01, due 2026-02-01 | total 0.00 EUR, credits 50.00, left to pay -50.00",
+            "UB-INV-2 ISSUED, of UB-INV-1, issued 2026-01-05, due 2026-01-05, overdue | 2026-01-01…2026-01-31 calls × 100: 100.00 | total 100.00 EUR",
+            "UB-DBT-1 VOID, of UB-INV-1",
+            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-01, due 2026-02-01 | 2026-01-01…2026-01-31 calls × 100: 50.00 | total 50.00 EUR",
+        ],
+    );
+    (books, event)
+}
+
+#[test]
+fn after_a_usage_debit_below_zero_a_change_is_settled_against_everything_that_is_billed() {
+    let (books, event) = a_usage_debit_below_zero();
+    books.update(event, None, Some("80"));
+    // 80 cost the minimum of 45.00, and 100.00 − 50.00 are billed.
+    assert_eq!(
+        books.only(&["UB-CRD-2"]),
+        "UB-CRD-2 DRAFT, of UB-INV-2\n  2026-01-01…2026-01-31 calls × 20: 5.00\n  total 5.00 EUR"
+    );
+}
+
+#[test]
+fn the_credit_that_stands_for_a_usage_debit_has_the_children_that_it_corrects() {
+    let (books, _) = a_usage_debit_below_zero();
+    assert_eq!(code(books.void("UB-CRD-1")), "document_has_dependents");
 }
 
 #[test]

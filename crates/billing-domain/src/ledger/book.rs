@@ -298,6 +298,12 @@ impl ContractBook {
                         rated.extend(self.lines_of_share(&share, Some(document.family))?);
                     }
                 }
+                if document.head.kind == DocumentKind::Credit {
+                    // It stands for a debit below zero, and says what it gives back.
+                    for line in rated.iter_mut().flat_map(|rated| &mut rated.lines) {
+                        line.amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
+                    }
+                }
                 Ok(rated)
             }
             Purpose::Usage | Purpose::Adjustment => {

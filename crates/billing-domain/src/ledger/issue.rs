@@ -269,10 +269,12 @@ pub fn issue(
     supplies: &mut impl Supplies,
 ) -> Result<Outcome, Refusal> {
     book.require_whole()?;
-    let document = book.known(document_ref)?.clone();
-    if document.standing != Standing::Draft {
+    if book.known(document_ref)?.standing != Standing::Draft {
         return Err(Refusal::conflict("not_a_draft", "only a draft can be issued"));
     }
+    // Terms that a customer or an entity gives may fit since it was opened: previews show it with these products.
+    book.join(document_ref)?;
+    let document = book.known(document_ref)?.clone();
     let content = book.content_if_issued(document_ref, |_| true)?;
     let total = content.total;
     let stands = content.has_amount() || book.has_events(document_ref) || book.has_dependents(&document);
@@ -304,7 +306,8 @@ pub(super) fn discard(book: &mut ContractBook, document_ref: DocumentRef, at: Ti
 }
 
 /// Hands the lines and events of a draft whose total has the wrong sign to a document of the other kind
-/// (billing rules 5). The draft is void.
+/// (billing rules 5). The draft is void. What takes over for a period's own stands in its place, and bills the period's
+/// usage like it.
 fn turn(
     book: &mut ContractBook,
     document: &BookDocument,
@@ -313,15 +316,22 @@ fn turn(
     supplies: &mut impl Supplies,
 ) -> Result<DocumentRef, Refusal> {
     let head = &document.head;
-    let lines = negated(content.ledger_lines())?;
     let kind = match head.kind {
         DocumentKind::Credit => DocumentKind::Debit,
         DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
     };
-    let turned = book.open(adjustment_like(head, kind, head.parent), now, supplies)?;
-    book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
+    // Before another takes its place.
     discard(book, head.document_ref, now)?;
-    book.put(Entry::Lines { document_ref: turned, lines })?;
+    let turned = book.open(New { purpose: head.purpose, ..adjustment_like(head, kind, head.parent) }, now, supplies)?;
+    book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
+    match head.purpose {
+        Purpose::Regular(_) => {
+            freeze(book, turned, now)?;
+        }
+        Purpose::Usage | Purpose::Adjustment => {
+            book.put(Entry::Lines { document_ref: turned, lines: negated(content.ledger_lines())? })?;
+        }
+    }
     Ok(turned)
 }
 

@@ -52,12 +52,9 @@ impl ContractBook {
         let share = share_of(&contract, place)?;
         let (net_terms, payment) = self.money_terms(&share)?;
         let joined = self.documents().find(|draft| self.fits(draft, &share, net_terms, &payment)).map(|draft| draft.head.clone());
-        if let Some(mut head) = joined {
-            head.parts.push(place.product_no);
-            head.parts.sort();
+        if let Some(head) = joined {
             let document_ref = head.document_ref;
-            self.put(Entry::Redrawn(Box::new(head)))?;
-            self.gather(&share, document_ref)?;
+            self.put_on(head, &share)?;
             return Ok(document_ref);
         }
         let parent = match place.slot {
@@ -86,6 +83,34 @@ impl ContractBook {
             self.gather(share, head)?;
         }
         Ok(head)
+    }
+
+    /// Puts the products on a period's own draft that share it and have no document (billing rules 2).
+    pub(super) fn join(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
+        let contract = Arc::clone(&self.contract);
+        let start = self.known(document_ref)?.head.period.start();
+        let shares = contract.products.iter().filter_map(|product| product.period_from(start)).flat_map(shares_of_period);
+        for share in shares {
+            if self.in_place(share.place()).is_some() {
+                continue;
+            }
+            let (net_terms, payment) = self.money_terms(&share)?;
+            let draft = self.known(document_ref)?;
+            if self.fits(draft, &share, net_terms, &payment) {
+                let head = draft.head.clone();
+                self.put_on(head, &share)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a share on a draft that it fits.
+    fn put_on(&mut self, mut head: DocumentHead, share: &Share<'_>) -> Result<(), Refusal> {
+        let document_ref = head.document_ref;
+        head.parts.push(share.own.product_no);
+        head.parts.sort();
+        self.put(Entry::Redrawn(Box::new(head)))?;
+        self.gather(share, document_ref)
     }
 
     /// Opens a document as a draft. Its numbers are given when it is written.
@@ -121,7 +146,7 @@ impl ContractBook {
     }
 
     /// Whether a share without a document goes on a draft that is there (billing rules 2).
-    pub(super) fn fits(&self, draft: &BookDocument, share: &Share<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
+    fn fits(&self, draft: &BookDocument, share: &Share<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
         let head = &draft.head;
         let paid_like = head.parts.first().and_then(|no| {
             let place = Place { product_no: *no, period_start: head.period.start(), slot: share.slot };

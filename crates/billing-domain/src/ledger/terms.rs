@@ -17,7 +17,7 @@ use crate::contract::amendment::{
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, LedgerLine, Rates, kind_of, negated};
-use crate::document::linking::{Place, Share, share_for_usage, share_in, shares_of_period};
+use crate::document::linking::{Place, Share, share_for_usage, share_in};
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, Purpose, Standing};
 use crate::money::Money;
 use crate::refs::{DocumentRef, ProductNo};
@@ -324,7 +324,9 @@ fn redraw(
     for (document_ref, _) in &emptied {
         rehome(book, before, &contract, *document_ref, &drafts)?;
     }
-    join(book, &contract)?;
+    for (draft, _) in &drafts {
+        book.join(draft.head.document_ref)?;
+    }
     for (draft, _) in &drafts {
         move_usage(book, before, &contract, &draft.head, now, supplies)?;
     }
@@ -385,35 +387,6 @@ fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDa
         Some((*no, share.usage?.start()))
     };
     head.parts.iter().filter_map(usage).collect()
-}
-
-/// Puts products without a document on the drafts that they share (billing rules 2).
-fn join(book: &mut ContractBook, contract: &Contract) -> Result<(), Refusal> {
-    let drafts: Vec<DocumentHead> = book
-        .documents()
-        .filter(|document| document.standing == Standing::Draft && matches!(document.head.purpose, Purpose::Regular(_)))
-        .map(|document| document.head.clone())
-        .collect();
-    for head in drafts {
-        for product in &contract.products {
-            let Some(own) = product.period_from(head.period.start()) else { continue };
-            for share in shares_of_period(own) {
-                if book.in_place(share.place()).is_some() {
-                    continue;
-                }
-                let (net_terms, payment) = book.money_terms(&share)?;
-                let Some(draft) = book.document(head.document_ref) else { continue };
-                if book.fits(draft, &share, net_terms, &payment) {
-                    let mut joined = draft.head.clone();
-                    joined.parts.push(product.no);
-                    joined.parts.sort();
-                    book.put(Entry::Redrawn(Box::new(joined)))?;
-                    book.gather(&share, head.document_ref)?;
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Moves the usage that stands on a draft which bills it no more to the document that does, opened if need be.
