@@ -90,7 +90,7 @@ impl Database {
     ///
     /// # Panics
     /// When it isn't a database of the server that `scripts/with-postgres` starts, whose log tells databases apart.
-    pub fn logged_statements(&self) -> usize {
+    pub fn logged_statements(&self) -> Vec<String> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         let read = "SELECT pg_read_file('server.log')";
         let output = Command::new("psql")
@@ -100,7 +100,8 @@ impl Database {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let said = [format!("{} LOG:  execute ", on_server.name), format!("{} LOG:  statement: ", on_server.name)];
         let log = String::from_utf8_lossy(&output.stdout);
-        log.lines().filter(|line| said.iter().any(|said| line.starts_with(said))).count()
+        let statement = |line: &str| said.iter().find_map(|said| line.strip_prefix(said.as_str())).map(ToOwned::to_owned);
+        log.lines().filter_map(statement).collect()
     }
 
     /// Has PostgreSQL log every statement of connections made from now on.

@@ -9,8 +9,7 @@ use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::lines::{FamilySums, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot, share_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::totals::UsageFacts;
-use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
+use billing_domain::document::{DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::{BookRows, ContractBook, Entry, Extent, Supplies};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
@@ -41,10 +40,23 @@ pub(crate) fn entities_of<'c>(
     Ok(entities)
 }
 
-/// A contract and its parties, before anything of its book is read.
-pub(crate) fn empty(tx: &mut dyn Tx, organization: OrganizationId, contract: Contract) -> UseCaseResult<ContractBook> {
-    let customer = tx.customers_by_ids(organization, &[contract.customer_id])?.into_iter().next();
-    let customer: Customer = customer.ok_or_else(|| corrupt("a contract", &contract.contract_ref, "has no customer"))?;
+/// A contract and its parties, before anything of its book is read; `None` when there is no such contract.
+pub(crate) fn empty(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contract_ref: ContractRef,
+    lock: Option<Lock>,
+) -> UseCaseResult<Option<ContractBook>> {
+    let agreed = tx.agreement(organization, contract_ref, lock)?;
+    agreed.map(|agreed| with_parties(tx, organization, agreed)).transpose()
+}
+
+/// The book of a contract and its customer with who bills it, before anything else of it is read.
+pub(crate) fn with_parties(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    (contract, customer): (Contract, Customer),
+) -> UseCaseResult<ContractBook> {
     let entities = entities_of(tx, organization, [&contract])?;
     Ok(ContractBook::new(contract, customer, entities))
 }
@@ -55,40 +67,18 @@ pub(crate) fn held(
     organization: OrganizationId,
     contract_ref: ContractRef,
 ) -> UseCaseResult<Option<ContractBook>> {
-    let Some(found) = tx.contract(organization, contract_ref)? else { return Ok(None) };
-    tx.lock_contract(organization, found.customer_id, contract_ref, Lock::Exclusive)?;
-    // Again, as it is now that nobody can change it.
-    let Some(contract) = tx.contract(organization, contract_ref)? else { return Ok(None) };
-    let book = empty(tx, organization, contract)?;
-    whole(tx, organization, book).map(Some)
+    let book = empty(tx, organization, contract_ref, Some(Lock::Exclusive))?;
+    book.map(|book| whole(tx, organization, book)).transpose()
 }
 
 /// All of a contract's book: every decision can be made of it.
 pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: ContractBook) -> UseCaseResult<ContractBook> {
-    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
-    let documents = tx.book_documents(organization, customer_id, contract_ref)?;
-    let lines = tx.documented(organization, customer_id, contract_ref, None)?;
-    let families: BTreeSet<DocumentRef> = documents.iter().map(|document| document.family).collect();
-    let mut sums: BTreeMap<DocumentRef, FamilySums> = BTreeMap::new();
-    for FamilySum { family, key, sum } in tx.family_sums(organization, customer_id, &Vec::from_iter(families))? {
-        sums.entry(family).or_default().add(key, sum.base, sum.amount)?;
-    }
-    let may_have_events = |document: &&BookDocument| document.standing == Standing::Draft || document.standing.is_void();
-    let asked: Vec<DocumentRef> = documents.iter().filter(may_have_events).map(|document| document.head.document_ref).collect();
-    let with_events = tx.documents_with_events(organization, customer_id, &asked)?.into_iter().collect();
-    let usage = UsageFacts::new(tx.usage_of_contract(organization, customer_id, contract_ref)?);
+    let rows = tx.book_rows(organization, book.contract.customer_id, book.contract.contract_ref)?;
     // An adjustment of an event's own document names that child, which isn't among them.
-    let known: BTreeSet<DocumentRef> = documents.iter().map(|document| document.head.document_ref).collect();
-    let is_open = |document: &&BookDocument| document.standing == Standing::Draft;
-    let parents: BTreeSet<DocumentRef> = documents.iter().filter(is_open).filter_map(|document| document.head.parent).collect();
+    let known: BTreeSet<DocumentRef> = rows.documents.iter().map(|document| document.head.document_ref).collect();
+    let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
+    let parents: BTreeSet<DocumentRef> = open.filter_map(|document| document.head.parent).collect();
     let missing: Vec<DocumentRef> = parents.difference(&known).copied().collect();
-    let rows = BookRows {
-        documents,
-        lines: lines.into_iter().map(|line| (line.document_ref, line.family, line.kind, line.line)).collect(),
-        sums,
-        usage,
-        with_events,
-    };
     let mut book = book.with_rows(Extent::Whole, rows)?;
     know(tx, organization, &mut book, &missing)?;
     Ok(book)
@@ -123,7 +113,7 @@ pub(crate) fn know(
 ) -> UseCaseResult<()> {
     let mut wanted: Vec<DocumentRef> = refs.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect();
     while !wanted.is_empty() {
-        let found = tx.book_documents_by_refs(organization, book.contract.customer_id, &wanted)?;
+        let found = tx.book_documents_by_refs(organization, &wanted)?;
         if found.len() < wanted.len() {
             return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that is not there"));
         }

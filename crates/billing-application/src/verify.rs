@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
-use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
+use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose, Standing};
 use billing_domain::ledger::{ContractBook, check};
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
@@ -13,7 +13,7 @@ use billing_domain::refs::{ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
-use crate::books;
+use crate::books::{self, corrupt};
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// Contracts looked up at a time.
@@ -126,7 +126,10 @@ fn verify_contract(
     found.contracts += 1;
     let contract_ref = contract.contract_ref;
     let number = contract.number_text();
-    let book = books::empty(tx, organization, contract).and_then(|book| books::whole(tx, organization, book));
+    let book = books::empty(tx, organization, contract_ref, None).and_then(|book| match book {
+        Some(book) => books::whole(tx, organization, book),
+        None => Err(corrupt("a contract", &contract_ref, "is not there")),
+    });
     let mut book = match book {
         Ok(book) => book,
         Err(UseCaseError::Store(error @ StoreError::Unavailable(_))) => return Err(error.into()),
@@ -247,9 +250,9 @@ fn verify_document(
         found.find(number, format!("its total has the wrong sign for {}", sign(head.kind)));
     }
     let mut credits = 0;
-    for child in tx.documents_of_parent(organization, head.customer_id, head.document_ref)? {
-        if let (DocumentKind::Credit, Lifecycle::Issued(issued)) = (child.head.kind, &child.lifecycle) {
-            credits += issued.content.total.minor();
+    for child in tx.documents_of_parents(organization, head.customer_id, &[head.document_ref])? {
+        if let (DocumentKind::Credit, Standing::Issued, Some(total)) = (child.head.kind, child.standing, child.total) {
+            credits += total.minor();
         }
     }
     if document.settlement.credits.minor() != credits {

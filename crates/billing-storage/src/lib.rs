@@ -30,6 +30,7 @@ mod row;
 mod schema;
 mod sql_types;
 mod tx;
+mod under;
 mod url;
 mod usage_key;
 

@@ -1,4 +1,4 @@
-//! Which events stand on documents: queries that diesel can't write.
+//! Which events stand on a document: a query that diesel can't write.
 //!
 //! There is no index of events by document. The one there is, by period and then document, is walked from period to
 //! period, whatever the number of events between them, and in each period it tells whether a document is there.
@@ -21,10 +21,6 @@ use crate::sql_types::{Day, Id};
 /// Products and first days of the service periods that have events on a document, deleted ones too.
 #[derive(Debug)]
 pub(crate) struct PeriodsOnDocument(Wanted);
-
-/// Those of some documents that have events that aren't deleted.
-#[derive(Debug)]
-pub(crate) struct DocumentsWithEvents(Wanted);
 
 /// The documents asked for.
 #[derive(Debug)]
@@ -50,18 +46,7 @@ impl PeriodsOnDocument {
     }
 }
 
-impl DocumentsWithEvents {
-    pub(crate) fn new(organization: OrganizationId, customer_id: CustomerId, refs: &[DocumentRef]) -> Self {
-        Self(Wanted::new(organization, customer_id, refs))
-    }
-}
-
 impl QueryId for PeriodsOnDocument {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl QueryId for DocumentsWithEvents {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
@@ -70,12 +55,7 @@ impl Query for PeriodsOnDocument {
     type SqlType = (Integer, Day);
 }
 
-impl Query for DocumentsWithEvents {
-    type SqlType = Id;
-}
-
 impl<C> diesel::RunQueryDsl<C> for PeriodsOnDocument {}
-impl<C> diesel::RunQueryDsl<C> for DocumentsWithEvents {}
 
 /// The events of a row's contract, as the walk's tables call it.
 fn events<'b, DB>(of: &'b Wanted, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
@@ -127,7 +107,7 @@ where
 }
 
 /// The periods that a document is in.
-fn of_periods<'b, DB>(of: &'b Wanted, narrowed: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn of_periods<'b, DB>(of: &'b Wanted, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
@@ -136,7 +116,6 @@ where
     out.push_sql(" WHERE p.service_start IS NOT NULL AND (SELECT e.document_id");
     events(of, "p", out)?;
     out.push_sql(" AND e.product_no = p.product_no AND e.service_start = p.service_start AND e.document_id >= w.document_id");
-    out.push_sql(narrowed);
     out.push_sql(" ORDER BY e.document_id LIMIT 1) = w.document_id");
     Ok(())
 }
@@ -147,15 +126,7 @@ macro_rules! fragments {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 walk(&self.0, &mut out)?;
                 out.push_sql("SELECT p.product_no, p.service_start");
-                of_periods(&self.0, "", &mut out)
-            }
-        }
-
-        impl QueryFragment<$backend> for DocumentsWithEvents {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                walk(&self.0, &mut out)?;
-                out.push_sql("SELECT DISTINCT w.document_id");
-                of_periods(&self.0, " AND NOT e.deleted", &mut out)
+                of_periods(&self.0, &mut out)
             }
         }
     )+};

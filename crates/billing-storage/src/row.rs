@@ -2,14 +2,18 @@
 
 use std::fmt;
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{StoreError, StoreResult};
+use chrono::NaiveDate;
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
+use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use crate::leaf::Leaf;
-use crate::sql_types::JsonText;
+use crate::sql_types::{JsonText, date_from_days};
 
 /// A column's value, readable or not: the query succeeds, and the row's reader says which row it was.
 #[derive(Clone, Debug, PartialEq, Eq, FromSqlRow)]
@@ -22,6 +26,38 @@ where
 {
     fn from_sql(bytes: DB::RawValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(T::from_sql(bytes).map_err(|error| error.to_string())))
+    }
+}
+
+/// A value in an array of what stands [`under`](crate::under) a row: a text that its type reads.
+impl<'de> Deserialize<'de> for Cell<Uuid> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(Uuid::try_parse(&text).map_err(|error| error.to_string())))
+    }
+}
+
+/// As for an identifier.
+impl<'de> Deserialize<'de> for Cell<Decimal> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(Decimal::from_str_exact(&text).map_err(|error| error.to_string())))
+    }
+}
+
+/// As for an identifier: microseconds since 1970.
+impl<'de> Deserialize<'de> for Cell<Timestamp> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let micros = i64::deserialize(deserializer)?;
+        Ok(Self(Timestamp::from_micros(micros).map_err(|error| error.to_string())))
+    }
+}
+
+/// As for an identifier: days since 1970.
+impl<'de> Deserialize<'de> for Cell<NaiveDate> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let days = i64::deserialize(deserializer)?;
+        Ok(Self(date_from_days(days).map_err(|error| error.to_string())))
     }
 }
 
@@ -64,6 +100,11 @@ impl<K: fmt::Display> Row<K> {
     /// What a conversion from the column's own type gives.
     pub(crate) fn checked<T, E: fmt::Display>(&self, column: &str, value: Result<T, E>) -> StoreResult<T> {
         value.map_err(|why| self.corrupt(column, why))
+    }
+
+    /// The rows that stand [`under`](crate::under) it.
+    pub(crate) fn under<T: DeserializeOwned>(&self, what: &str, text: Option<&JsonText>) -> StoreResult<Vec<T>> {
+        text.map_or_else(|| Ok(Vec::new()), |text| self.json(what, text))
     }
 
     /// A JSON column.

@@ -77,7 +77,7 @@ macro_rules! bound {
 bound!(Id, Ts, Day, Dec);
 
 /// The text of a JSON column.
-#[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow)]
+#[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow, serde::Deserialize)]
 #[diesel(sql_type = Json)]
 pub(crate) struct JsonText(pub(crate) String);
 
@@ -143,7 +143,7 @@ pub(crate) fn days_since_1970(date: NaiveDate) -> i64 {
     (date - NaiveDate::default()).num_days()
 }
 
-fn date_from_days(days: i64) -> deserialize::Result<NaiveDate> {
+pub(crate) fn date_from_days(days: i64) -> deserialize::Result<NaiveDate> {
     let distance = Days::new(days.unsigned_abs());
     let epoch = NaiveDate::default();
     let date = if days < 0 { epoch.checked_sub_days(distance) } else { epoch.checked_add_days(distance) };

@@ -3,16 +3,16 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::Purpose;
+use billing_domain::document::{BookDocument, Purpose};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
 use billing_domain::ports::{Access, transact};
-use billing_domain::refs::ContractRef;
+use billing_domain::refs::{ContractRef, DocumentRef};
 use billing_domain::refusal::Refusal;
 
 use crate::Services;
 use crate::books;
-use crate::documents::{DocumentView, show, show_document};
+use crate::documents::{DocumentView, Relatives, show_all};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
 /// The documents whose own period contains today, with their open adjustments and children.
@@ -55,23 +55,21 @@ fn invoices(
     let now = services.now();
     let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {
-        let contract = tx.contract(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
-        let book = books::empty(tx, organization, contract)?;
+        let book = books::empty(tx, organization, contract_ref, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         let book = books::whole(tx, organization, book)?;
-        let mut views = Vec::new();
-        for shown in ask(&book, now)? {
-            let head = &shown.document.head;
-            let (document_ref, customer_id) = (head.document_ref, head.customer_id);
-            let may_have_children = children == Children::Shown && shown.is_opened && matches!(head.purpose, Purpose::Regular(_));
-            views.push(show(tx, organization, &book, shown, now)?);
-            if may_have_children {
-                for child in tx.documents_of_parent(organization, customer_id, document_ref)? {
-                    if child.head.purpose == Purpose::Usage && !child.lifecycle.is_void() {
-                        views.push(show_document(tx, organization, &book, child, now)?);
-                    }
-                }
-            }
+        let mut shown = ask(&book, now)?;
+        let opened: Vec<DocumentRef> =
+            shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect();
+        let relatives = Relatives::of_book(tx, organization, &book, &opened)?;
+        if children == Children::Shown {
+            let is_child = |below: &&BookDocument| below.head.purpose == Purpose::Usage && !below.standing.is_void();
+            let with_children = |parent: Shown| {
+                let below = relatives.below(parent.document.head.document_ref).into_iter().filter(is_child);
+                let below = below.map(|child| Shown { document: child.clone(), is_opened: true, content: None });
+                std::iter::once(parent).chain(below.collect::<Vec<_>>())
+            };
+            shown = shown.into_iter().flat_map(with_children).collect();
         }
-        Ok(views)
+        show_all(tx, organization, &book, &relatives, shown, now)
     })
 }

@@ -48,8 +48,8 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, document_ref, |tx, book, document, now| {
         let organization = principal.organization;
-        let dependents = tx.documents_of_parent(organization, document.head.customer_id, document_ref)?;
-        let has_children = dependents.iter().any(|dependent| !dependent.lifecycle.is_void());
+        let dependents = tx.documents_of_parents(organization, document.head.customer_id, &[document_ref])?;
+        let has_children = dependents.iter().any(|dependent| !dependent.standing.is_void());
         issue::require_voidable(document.head.purpose)?;
         match document.lifecycle {
             Lifecycle::Issued(issued) => issue::void(book, document_ref, &issued.content, has_children, now)?,

@@ -4,13 +4,15 @@ mod act;
 
 pub use act::{PaymentRequest, issue_document, record_payment, void_document};
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Parties, Purpose, Settlement,
+    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Parties, Purpose, Settlement,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::Shown;
@@ -18,7 +20,7 @@ use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId};
 use billing_domain::text::{Line, Prose};
 
 use crate::Services;
@@ -101,10 +103,9 @@ pub struct Related {
 }
 
 impl Related {
-    fn of(document: Document) -> UseCaseResult<Self> {
-        let state = document.state()?;
-        let DocumentHead { document_ref, number, kind, purpose, .. } = document.head;
-        Ok(Self { document_ref, number, kind, purpose, state })
+    fn of(document: &BookDocument) -> UseCaseResult<Self> {
+        let DocumentHead { document_ref, ref number, kind, purpose, .. } = document.head;
+        Ok(Self { document_ref, number: number.clone(), kind, purpose, state: document.state()? })
     }
 }
 
@@ -137,9 +138,10 @@ pub fn get_document(services: &Services, principal: &Principal, document_ref: Do
     let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {
         let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let relatives = Relatives::read(tx, organization, [&document.head])?;
         let mut books = Vec::new();
         let book = book_of(tx, organization, &mut books, &document)?;
-        show_document(tx, organization, book, document, now)
+        show_document(book, &relatives, document, now)
     })
 }
 
@@ -163,10 +165,11 @@ pub fn list_documents(
             filter.customer_id = Some(customer.id);
         }
         let documents = tx.documents(organization, &filter, page)?;
+        let relatives = Relatives::read(tx, organization, documents.items.iter().map(|document| &document.head))?;
         let mut books = Vec::new();
         documents.try_map(|document| {
             let book = book_of(tx, organization, &mut books, &document)?;
-            show_document(tx, organization, book, document, now)
+            show_document(book, &relatives, document, now)
         })
     })
 }
@@ -185,9 +188,8 @@ fn book_of<'a>(
     let index = match known {
         Some(index) => index,
         None => {
-            let contract = tx.contract(organization, head.contract_ref)?;
-            let contract = contract.ok_or_else(|| corrupt("a document", &head.document_ref, "has no contract"))?;
-            books.push((false, books::empty(tx, organization, contract)?));
+            let book = books::empty(tx, organization, head.contract_ref, None)?;
+            books.push((false, book.ok_or_else(|| corrupt("a document", &head.document_ref, "has no contract"))?));
             books.len() - 1
         }
     };
@@ -197,19 +199,111 @@ fn book_of<'a>(
     Ok(&books[index].1)
 }
 
-/// Shows a document of a preview: as it is stored, or as it would be opened.
-pub(crate) fn show(
+/// The documents around some: those that they name as parents, and those that name them.
+pub(crate) struct Relatives(HashMap<DocumentRef, BookDocument>);
+
+impl Relatives {
+    /// Reads them, customer by customer.
+    fn read<'d>(
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        heads: impl IntoIterator<Item = &'d DocumentHead>,
+    ) -> UseCaseResult<Self> {
+        let mut of_customer: BTreeMap<CustomerId, (BTreeSet<DocumentRef>, Vec<DocumentRef>)> = BTreeMap::new();
+        for head in heads {
+            let (parents, own) = of_customer.entry(head.customer_id).or_default();
+            parents.extend(head.parent);
+            own.push(head.document_ref);
+        }
+        let mut relatives = Self(HashMap::new());
+        for (customer_id, (parents, own)) in of_customer {
+            if !parents.is_empty() {
+                relatives.add(tx.book_documents_by_refs(organization, &Vec::from_iter(parents))?);
+            }
+            relatives.add(tx.documents_of_parents(organization, customer_id, &own)?);
+        }
+        Ok(relatives)
+    }
+
+    /// The documents of a whole book, and the children that some of them have.
+    pub(crate) fn of_book(
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        book: &ContractBook,
+        parents: &[DocumentRef],
+    ) -> UseCaseResult<Self> {
+        let mut relatives = Self(HashMap::new());
+        relatives.add(book.documents().cloned());
+        if book.has_children() {
+            relatives.add(tx.documents_of_parents(organization, book.contract.customer_id, parents)?);
+        }
+        Ok(relatives)
+    }
+
+    /// Those that name a document as their parent, by creation.
+    pub(crate) fn below(&self, parent: DocumentRef) -> Vec<&BookDocument> {
+        let mut below: Vec<&BookDocument> = self.0.values().filter(|other| other.head.parent == Some(parent)).collect();
+        below.sort_by_key(|other| (other.head.created_at, other.head.document_ref));
+        below
+    }
+
+    fn add(&mut self, documents: impl IntoIterator<Item = BookDocument>) {
+        self.0.extend(documents.into_iter().map(|document| (document.head.document_ref, document)));
+    }
+
+    fn opened(&self, head: &DocumentHead) -> UseCaseResult<Opened> {
+        let parent = match head.parent {
+            None => None,
+            Some(parent) => {
+                let found = self.0.get(&parent);
+                Some(Related::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
+            }
+        };
+        Ok(Opened {
+            document_ref: head.document_ref,
+            number: head.number.clone(),
+            number_in_contract: head.number_in_contract,
+            replaces: head.replaces,
+            parent,
+            related: self.below(head.document_ref).into_iter().map(Related::of).collect::<UseCaseResult<_>>()?,
+            created_at: head.created_at,
+        })
+    }
+}
+
+/// Shows documents of one book: drafts as it has them, which may be as they would be opened or issued, the others as they are
+/// stored.
+pub(crate) fn show_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &ContractBook,
-    shown: Shown,
+    relatives: &Relatives,
+    shown: Vec<Shown>,
     now: Timestamp,
-) -> UseCaseResult<DocumentView> {
-    let Shown { document, is_opened, content } = shown;
-    match content {
-        Some(content) if !is_opened => draft_view(book, document.head, document.settlement, None, DocumentState::Draft, content),
-        Some(_) | None => show_stored(tx, organization, book, document.head.document_ref, now),
+) -> UseCaseResult<Vec<DocumentView>> {
+    let frozen: Vec<DocumentRef> =
+        shown.iter().filter(|shown| shown.content.is_none()).map(|shown| shown.document.head.document_ref).collect();
+    let mut stored: HashMap<DocumentRef, Document> = HashMap::new();
+    if !frozen.is_empty() {
+        let found = tx.documents_by_refs(organization, &frozen)?;
+        stored.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
     }
+    let show = |shown: Shown| {
+        let Shown { document, is_opened, content } = shown;
+        match content {
+            Some(content) => {
+                let opened = is_opened.then(|| relatives.opened(&document.head)).transpose()?;
+                draft_view(book, document.head, document.settlement, opened, DocumentState::Draft, content)
+            }
+            None => {
+                let document_ref = document.head.document_ref;
+                let document =
+                    stored.remove(&document_ref).ok_or_else(|| corrupt("a document", &document_ref, "is not there"))?;
+                show_document(book, relatives, document, now)
+            }
+        }
+    };
+    shown.into_iter().map(show).collect()
 }
 
 /// Shows a stored document by its reference.
@@ -222,20 +316,15 @@ pub(crate) fn show_stored(
 ) -> UseCaseResult<DocumentView> {
     let document = tx.document(organization, document_ref)?;
     let document = document.ok_or_else(|| corrupt("a document", &document_ref, "is not there"))?;
-    show_document(tx, organization, book, document, now)
+    let relatives = Relatives::read(tx, organization, [&document.head])?;
+    show_document(book, &relatives, document, now)
 }
 
 /// Shows a stored document: a draft as it is rated now, an issued one as it was issued.
-pub(crate) fn show_document(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &ContractBook,
-    document: Document,
-    now: Timestamp,
-) -> UseCaseResult<DocumentView> {
+fn show_document(book: &ContractBook, relatives: &Relatives, document: Document, now: Timestamp) -> UseCaseResult<DocumentView> {
     let state = document.state()?;
     let Document { head, lifecycle, settlement, .. } = document;
-    let opened = Some(opened(tx, organization, &head)?);
+    let opened = Some(relatives.opened(&head)?);
     let issued = match lifecycle {
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
         Lifecycle::Draft => {
@@ -292,25 +381,5 @@ fn draft_view(
         settlement,
         po_number: said.po_number,
         note: said.note,
-    })
-}
-
-fn opened(tx: &mut dyn Tx, organization: OrganizationId, head: &DocumentHead) -> UseCaseResult<Opened> {
-    let parent = match head.parent {
-        None => None,
-        Some(parent) => {
-            let found = tx.document(organization, parent)?;
-            Some(Related::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
-        }
-    };
-    let related = tx.documents_of_parent(organization, head.customer_id, head.document_ref)?;
-    Ok(Opened {
-        document_ref: head.document_ref,
-        number: head.number.clone(),
-        number_in_contract: head.number_in_contract,
-        replaces: head.replaces,
-        parent,
-        related: related.into_iter().map(Related::of).collect::<UseCaseResult<_>>()?,
-        created_at: head.created_at,
     })
 }

@@ -77,10 +77,10 @@ pub fn update_event(
         let held = hold_event(tx, principal, event_ref, Some((update, now)))?;
         let revised = update.applied_to(&held.event);
         if revised == held.event {
-            return view_event(tx, principal.organization, revised);
+            return view_event(tx, principal.organization, &[&held.present], revised);
         }
-        let revised = revise(services, tx, principal, held, revised, now)?;
-        view_event(tx, principal.organization, revised)
+        let (revised, books) = revise(services, tx, principal, held, revised, now)?;
+        view_event(tx, principal.organization, &Vec::from_iter(&books), revised)
     })
 }
 
@@ -156,17 +156,53 @@ fn hold_event(
     event_ref: EventRef,
     update: Option<(&EventUpdate, Timestamp)>,
 ) -> UseCaseResult<Held> {
+    match update {
+        Some((update, now)) if update.occurred_at.is_some() => hold_moving(tx, principal, event_ref, update, now),
+        _ => hold_in_place(tx, principal, event_ref, update.map(|(update, _)| update)),
+    }
+}
+
+/// As [`hold_event`], of an event that stays in its period: its contract is held before anything of it is read.
+fn hold_in_place(
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    event_ref: EventRef,
+    update: Option<&EventUpdate>,
+) -> UseCaseResult<Held> {
+    let organization = principal.organization;
+    for _ in 0..MAX_HOLD_ATTEMPTS {
+        let agreed = tx.agreement_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
+        let event = live_event(tx, principal, event_ref)?;
+        if event.placement.contract_ref != agreed.0.contract_ref {
+            continue;
+        }
+        if let Some(update) = update {
+            refuse_other_names(tx, principal, update, &event, &agreed.1)?;
+        }
+        let book = books::with_parties(tx, organization, agreed)?;
+        let mut present = books::whole(tx, organization, book)?;
+        books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
+        return Ok(Held { event, present, moved: None });
+    }
+    Err(StoreError::Contended.into())
+}
+
+/// As [`hold_event`], of an event that may move: both contracts are known before either is held.
+fn hold_moving(
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    event_ref: EventRef,
+    update: &EventUpdate,
+    now: Timestamp,
+) -> UseCaseResult<Held> {
     let organization = principal.organization;
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let event = live_event(tx, principal, event_ref)?;
         let customer = tx.customers_by_ids(organization, &[event.customer_id])?.into_iter().next();
         let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
-        let mut revised = None;
-        if let Some((update, now)) = update {
-            refuse_other_names(tx, principal, update, &event, &customer)?;
-            revised = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
-            refuse_future(revised.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
-        }
+        refuse_other_names(tx, principal, update, &event, &customer)?;
+        let revised = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
+        refuse_future(revised.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
         let target = match &revised {
             None => None,
             Some(revised) => Some(target_of(tx, organization, &customer, revised)?),
@@ -189,8 +225,7 @@ fn hold_event(
         if !is_same {
             continue;
         }
-        let entities = entities_of(tx, organization, [&contract])?;
-        let present = ContractBook::new(contract, customer.clone(), entities);
+        let present = books::with_parties(tx, organization, (contract, customer.clone()))?;
         let mut present = books::whole(tx, organization, present)?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
         let moved = match target {
@@ -198,8 +233,7 @@ fn hold_event(
             Some((contract, moved)) => {
                 let mut moved = moved;
                 if contract.contract_ref != event.placement.contract_ref {
-                    let entities = entities_of(tx, organization, [&contract])?;
-                    let book = ContractBook::new(contract, customer, entities);
+                    let book = books::with_parties(tx, organization, (contract, customer))?;
                     moved.book = Some(books::whole(tx, organization, book)?);
                 }
                 Some(moved)
@@ -255,7 +289,7 @@ fn revise(
     held: Held,
     revised: UsageEvent,
     now: Timestamp,
-) -> UseCaseResult<UsageEvent> {
+) -> UseCaseResult<(UsageEvent, Vec<ContractBook>)> {
     let Held { event: present, present: mut book, moved } = held;
     let organization = principal.organization;
     let old_key = present.usage_key();
@@ -269,8 +303,8 @@ fn revise(
     });
     match moves {
         None => {
-            let total = lock_totals(tx, organization, &mut book, std::slice::from_ref(&old_key))?;
-            let without = without(tx, organization, &book, &present, &old_key, total[0])?;
+            let total = total_of(tx, organization, &mut book, &old_key)?;
+            let without = without(tx, organization, &book, &present, &old_key, total)?;
             let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
             if let (Some(validations), Some(period)) =
                 (revised.validations.as_ref().filter(|_| after.is_some()), period_of(&book, &old_key))
@@ -280,14 +314,14 @@ fn revise(
             placement.document_ref = post::change(&mut book, &old_key, without, after, placement.document_ref, now, ids)?;
         }
         Some(moved) => {
-            let keys = [old_key.clone(), moved.key.clone()];
-            tx.lock_usage(organization, present.customer_id, &keys)?;
-            let total = lock_totals(tx, organization, &mut book, std::slice::from_ref(&old_key))?;
-            let without = without(tx, organization, &book, &present, &old_key, total[0])?;
+            let total = total_of(tx, organization, &mut book, &old_key)?;
+            let without = without(tx, organization, &book, &present, &old_key, total)?;
             post::change(&mut book, &old_key, without, None, placement.document_ref, now, ids)?;
             other = moved.book;
             let target = other.as_mut().unwrap_or(&mut book);
-            lock_totals(tx, organization, target, std::slice::from_ref(&moved.key))?;
+            // It may not be there.
+            tx.lock_usage(organization, present.customer_id, std::slice::from_ref(&moved.key))?;
+            total_of(tx, organization, target, &moved.key)?;
             let counted = CountedEvent { service_date, ..revised.counted() };
             let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
             placement = Placement {
@@ -313,27 +347,18 @@ fn revise(
         ..revised
     };
     tx.revise_event(organization, &present, &next)?;
-    Ok(next)
+    Ok((next, std::iter::once(book).chain(other).collect()))
 }
 
-/// Holds running totals of a contract, puts them in its book, and answers them in the order of the keys.
-fn lock_totals(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &mut ContractBook,
-    keys: &[UsageKey],
-) -> UseCaseResult<Vec<UsageTotal>> {
-    let mut totals = Vec::with_capacity(keys.len());
-    for (key, total) in tx.lock_usage(organization, book.contract.customer_id, keys)? {
-        let total = if asks_more(book, &key, &total) {
-            tx.recount_usage(organization, book.contract.customer_id, &key, None)?
-        } else {
-            total
-        };
-        book.put_usage(key, total);
-        totals.push(total);
+/// A running total, held with its contract, as far as its line items ask.
+fn total_of(tx: &mut dyn Tx, organization: OrganizationId, book: &mut ContractBook, key: &UsageKey) -> UseCaseResult<UsageTotal> {
+    let kept = book.usage().get(key);
+    if !asks_more(book, key, &kept) {
+        return Ok(kept);
     }
-    Ok(totals)
+    let total = tx.recount_usage(organization, book.contract.customer_id, key, None)?;
+    book.put_usage(key.clone(), total);
+    Ok(total)
 }
 
 /// A total without an event, counted again where what its line items ask for isn't known any more.

@@ -6,7 +6,8 @@ use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
-use billing_domain::document::{Document, DocumentState, Purpose};
+use billing_domain::document::{BookDocument, DocumentState, Purpose};
+use billing_domain::ledger::ContractBook;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
@@ -73,7 +74,7 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
     let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {
         let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
-        view_event(tx, organization, found.ok_or(UseCaseError::Unknown(Thing::Event))?)
+        view_event(tx, organization, &[], found.ok_or(UseCaseError::Unknown(Thing::Event))?)
     })
 }
 
@@ -89,9 +90,10 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
         let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
         let mut revisions = tx.superseded_revisions(organization, &[event_ref])?;
         revisions.push(latest);
+        let mut around = Around::of_books([]);
+        around.read(tx, organization, &revisions)?;
         let mut history = Vec::with_capacity(revisions.len());
         for event in revisions {
-            let document = document(tx, organization, event.placement.document_ref)?;
             let action = match (event.deleted, event.revision) {
                 (true, _) => EventAction::Deleted,
                 (false, 1) => EventAction::Created,
@@ -102,7 +104,7 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
                 changed_by: event.revised_by,
                 action,
                 customer_ref: customer.customer_ref.clone(),
-                document_number: document.head.number,
+                document_number: around.document(event.placement.document_ref)?.head.number.clone(),
                 event,
             });
         }
@@ -110,11 +112,16 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
     })
 }
 
-/// Puts the names to an event.
-pub(super) fn view_event(tx: &mut dyn Tx, organization: OrganizationId, event: UsageEvent) -> UseCaseResult<EventView> {
-    let event_ref = event.event_ref;
-    let view = view_events(tx, organization, vec![event])?.pop();
-    view.ok_or_else(|| corrupt("an event", &event_ref, "is not there"))
+/// Puts the names to an event, of which books may hold all that is around it.
+pub(super) fn view_event(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: &[&ContractBook],
+    event: UsageEvent,
+) -> UseCaseResult<EventView> {
+    let mut around = Around::of_books(books.iter().copied());
+    around.read(tx, organization, std::slice::from_ref(&event))?;
+    around.view(event)
 }
 
 /// Puts the names to events, in their order. What is around them is read once for all.
@@ -123,47 +130,79 @@ pub(super) fn view_events(
     organization: OrganizationId,
     events: Vec<UsageEvent>,
 ) -> UseCaseResult<Vec<EventView>> {
-    let around = Around::read(tx, organization, &events)?;
+    let mut around = Around::of_books([]);
+    around.read(tx, organization, &events)?;
     events.into_iter().map(|event| around.view(event)).collect()
 }
 
 /// What events name.
-struct Around {
+pub(super) struct Around {
     customers: HashMap<CustomerId, Customer>,
     usage_products: HashMap<UsageProductRef, UsageProduct>,
     /// The revisions before those of the events.
     earlier: HashMap<EventRef, Vec<UsageEvent>>,
     /// The documents that events and revisions stand on, and those above them.
-    documents: HashMap<DocumentRef, Document>,
+    documents: HashMap<DocumentRef, BookDocument>,
 }
 
 impl Around {
-    fn read(tx: &mut dyn Tx, organization: OrganizationId, events: &[UsageEvent]) -> UseCaseResult<Self> {
-        let customers: BTreeSet<CustomerId> = events.iter().map(|event| event.customer_id).collect();
-        let customers = tx.customers_by_ids(organization, &Vec::from_iter(customers))?;
-        let usage_products: BTreeSet<UsageProductRef> = events.iter().map(|event| event.usage_product_ref.clone()).collect();
-        let usage_products = tx.usage_products_by_refs(organization, &Vec::from_iter(usage_products))?;
-        let edited: Vec<EventRef> = events.iter().filter(|event| event.revision > 1).map(|event| event.event_ref).collect();
-        let earlier = if edited.is_empty() { Vec::new() } else { tx.superseded_revisions(organization, &edited)? };
-        let carriers = events.iter().chain(&earlier).map(|event| event.placement.document_ref).collect();
-        let documents = documents_and_above(tx, organization, carriers)?;
-        let mut by_event: HashMap<EventRef, Vec<UsageEvent>> = HashMap::new();
-        for revision in earlier {
-            by_event.entry(revision.event_ref).or_default().push(revision);
+    /// What books know.
+    pub(super) fn of_books<'b>(books: impl IntoIterator<Item = &'b ContractBook>) -> Self {
+        let mut around = Self {
+            customers: HashMap::new(),
+            usage_products: HashMap::new(),
+            earlier: HashMap::new(),
+            documents: HashMap::new(),
+        };
+        for book in books {
+            around.customers.entry(book.customer.id).or_insert_with(|| book.customer.clone());
+            around.documents.extend(book.documents().map(|document| (document.head.document_ref, document.clone())));
         }
-        Ok(Self {
-            customers: customers.into_iter().map(|customer| (customer.id, customer)).collect(),
-            usage_products: usage_products.into_iter().map(|product| (product.usage_product_ref.clone(), product)).collect(),
-            earlier: by_event,
-            documents,
-        })
+        around
     }
 
-    fn document(&self, document_ref: DocumentRef) -> UseCaseResult<&Document> {
+    /// With usage products.
+    pub(super) fn with_products<'p>(mut self, products: impl IntoIterator<Item = &'p UsageProduct>) -> Self {
+        self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product.clone())));
+        self
+    }
+
+    /// Reads what of events isn't known.
+    fn read(&mut self, tx: &mut dyn Tx, organization: OrganizationId, events: &[UsageEvent]) -> UseCaseResult<()> {
+        let named = events.iter().map(|event| event.customer_id);
+        let customers: BTreeSet<CustomerId> = named.filter(|customer| !self.customers.contains_key(customer)).collect();
+        if !customers.is_empty() {
+            let customers = tx.customers_by_ids(organization, &Vec::from_iter(customers))?;
+            self.customers.extend(customers.into_iter().map(|customer| (customer.id, customer)));
+        }
+        let products: BTreeSet<UsageProductRef> = events.iter().map(|event| event.usage_product_ref.clone()).collect();
+        let products = tx.usage_products_by_refs(organization, &Vec::from_iter(products))?;
+        self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product)));
+        let edited: Vec<EventRef> = events.iter().filter(|event| event.revision > 1).map(|event| event.event_ref).collect();
+        let earlier = if edited.is_empty() { Vec::new() } else { tx.superseded_revisions(organization, &edited)? };
+        // Level by level: an adjustment, the child it corrects, the invoice.
+        let mut wanted: BTreeSet<DocumentRef> = events.iter().chain(&earlier).map(|event| event.placement.document_ref).collect();
+        while !wanted.is_empty() {
+            let unknown: Vec<DocumentRef> =
+                wanted.iter().filter(|document| !self.documents.contains_key(document)).copied().collect();
+            if !unknown.is_empty() {
+                let found = tx.book_documents_by_refs(organization, &unknown)?;
+                self.documents.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
+            }
+            wanted = wanted.iter().filter_map(|document| parent_to_show(self.documents.get(document)?)).collect();
+        }
+        for revision in earlier {
+            self.earlier.entry(revision.event_ref).or_default().push(revision);
+        }
+        Ok(())
+    }
+
+    fn document(&self, document_ref: DocumentRef) -> UseCaseResult<&BookDocument> {
         self.documents.get(&document_ref).ok_or_else(|| not_there(document_ref))
     }
 
-    fn view(&self, event: UsageEvent) -> UseCaseResult<EventView> {
+    /// An event with its names.
+    pub(super) fn view(&self, event: UsageEvent) -> UseCaseResult<EventView> {
         let customer = self.customers.get(&event.customer_id);
         let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
         let product = self.usage_products.get(&event.usage_product_ref);
@@ -176,7 +215,7 @@ impl Around {
                 && earlier.placement.product_no == event.placement.product_no;
             let carrier = self.document(earlier.placement.document_ref)?;
             // What stood on a void document another one has taken over.
-            if same_period && !carrier.lifecycle.is_void() {
+            if same_period && !carrier.standing.is_void() {
                 carriers.push(carrier.head.number.clone());
             }
         }
@@ -196,8 +235,8 @@ impl Around {
 
 /// The period's invoice above a document of an event due upon usage.
 fn invoice_above(
-    documents: &HashMap<DocumentRef, Document>,
-    of: &Document,
+    documents: &HashMap<DocumentRef, BookDocument>,
+    of: &BookDocument,
 ) -> UseCaseResult<Option<(DocumentRef, DocumentNumber)>> {
     let mut above = None;
     while let Some(parent) = parent_to_show(above.unwrap_or(of)) {
@@ -207,29 +246,9 @@ fn invoice_above(
 }
 
 /// The document above one that isn't the period's own, where events have documents of their own (billing rules 3).
-fn parent_to_show(document: &Document) -> Option<DocumentRef> {
+fn parent_to_show(document: &BookDocument) -> Option<DocumentRef> {
     let is_shown = document.head.net_terms == NetTerms::DueUponUsage && !matches!(document.head.purpose, Purpose::Regular(_));
     document.head.parent.filter(|_| is_shown)
-}
-
-/// Documents and those to be shown above them, level by level: an adjustment, the child it corrects, the invoice.
-fn documents_and_above(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    mut wanted: BTreeSet<DocumentRef>,
-) -> UseCaseResult<HashMap<DocumentRef, Document>> {
-    let mut documents: HashMap<DocumentRef, Document> = HashMap::new();
-    while !wanted.is_empty() {
-        let found = tx.documents_by_refs(organization, &Vec::from_iter(wanted))?;
-        let above = found.iter().filter_map(parent_to_show).collect::<BTreeSet<_>>();
-        documents.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
-        wanted = above.into_iter().filter(|parent| !documents.contains_key(parent)).collect();
-    }
-    Ok(documents)
-}
-
-pub(super) fn document(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<Document> {
-    tx.document(organization, document_ref)?.ok_or_else(|| not_there(document_ref))
 }
 
 fn not_there(document_ref: DocumentRef) -> UseCaseError {

@@ -10,12 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::contract::Contract;
-use billing_domain::document::numbering::DocumentNumbers;
 use billing_domain::document::totals::usage_key;
-use billing_domain::document::{DocumentState, Purpose, Standing};
 use billing_domain::ledger::{ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
-use billing_domain::party::NetTerms;
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
 use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey, UsageTotal};
@@ -23,7 +20,7 @@ use billing_domain::violation::Violations;
 
 use super::arrivals::Known;
 use super::names::Names;
-use super::read::EventView;
+use super::read::{Around, EventView};
 use super::record::{NewUsageEvent, TakenUsage};
 use crate::Services;
 use crate::books::{self, corrupt, entities_of, supplies};
@@ -313,11 +310,10 @@ impl Slice<'_> {
         let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
         let mut kept: BTreeMap<CustomerId, Vec<KeptEvent>> = BTreeMap::new();
-        for ((landed, document_ref), event) in placed.into_iter().zip(events) {
+        let around = Around::of_books(books.values()).with_products(placed.iter().map(|(landed, _)| landed.known.product));
+        for ((landed, _), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
-            let book =
-                books.get(&landed.key.contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
-            let view = view(book, landed.known, document_ref, event)?;
+            let view = around.view(event)?;
             if let Some(sent) = &self.events[index].sent {
                 let answer = (self.answer)(&view);
                 kept.entry(customer_id).or_default().push(KeptEvent { sent: sent.clone(), event_ref, answer });
@@ -376,38 +372,6 @@ pub(super) fn asks_more(book: &ContractBook, key: &UsageKey, total: &UsageTotal)
         of_product
             .filter(|metered| metered.charge.usage_product_ref == key.usage_product_ref)
             .any(|metered| !total.knows(metered.aggregation))
-    })
-}
-
-/// An event with the names and the document it is on.
-fn view(book: &ContractBook, known: Known<'_>, document_ref: DocumentRef, event: UsageEvent) -> UseCaseResult<EventView> {
-    let not_there = || corrupt("an event", &event.event_ref, "names a document that is not there");
-    let document = book.document(document_ref).ok_or_else(not_there)?;
-    let state = match (document.standing, document.total) {
-        (Standing::Issued, Some(total)) => {
-            let due = document.settlement.amount_due(total)?;
-            // An event's own document is new: nobody has paid anything of it.
-            if due.minor() <= 0 { DocumentState::Paid } else { DocumentState::Issued }
-        }
-        _ => DocumentState::Draft,
-    };
-    let has_parent = document.head.net_terms == NetTerms::DueUponUsage && !matches!(document.head.purpose, Purpose::Regular(_));
-    let parent = match document.head.parent.filter(|_| has_parent) {
-        Some(_) => {
-            let invoice = book.document(document.family).ok_or_else(not_there)?;
-            Some((invoice.head.document_ref, invoice.head.number.clone()))
-        }
-        None => None,
-    };
-    let number = document.head.number.clone();
-    Ok(EventView {
-        customer_ref: known.customer.customer_ref.clone(),
-        customer_name: known.customer.profile.name.clone(),
-        usage_product_name: known.product.profile.name.clone(),
-        document_numbers: DocumentNumbers::of_one(number),
-        document_state: state,
-        parent,
-        event,
     })
 }
 

@@ -122,6 +122,19 @@ pub struct LedgerUsage {
     pub quantity: Decimal,
 }
 
+/// A ledger line and the document it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentedLine {
+    /// The document.
+    pub document_ref: DocumentRef,
+    /// Its family.
+    pub family: DocumentRef,
+    /// What it does: the sign its amounts count with.
+    pub kind: DocumentKind,
+    /// The line.
+    pub line: LedgerLine,
+}
+
 impl LedgerLine {
     /// From a document's line.
     pub fn of(product_no: ProductNo, rates: Rates, line: &DocumentLine) -> Self {

@@ -109,6 +109,16 @@ pub struct BookDocument {
     pub default_tax: Option<DefaultTax>,
 }
 
+impl BookDocument {
+    /// Its state as the interface shows it.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amounts can't be held.
+    pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
+        self.standing.state(self.total, &self.settlement)
+    }
+}
+
 /// How far a document has come, without what that brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
@@ -133,6 +143,29 @@ impl Standing {
     /// Whether it is out of force.
     pub const fn is_void(self) -> bool {
         matches!(self, Self::Void | Self::Discarded)
+    }
+
+    /// The state, with the total of one that was issued and what payments and credits say (billing rules 6).
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amounts can't be held.
+    pub fn state(self, total: Option<Money>, settlement: &Settlement) -> Result<DocumentState, AmountOutOfRange> {
+        Ok(match (self, total) {
+            (Self::Draft, _) => DocumentState::Draft,
+            (Self::Void | Self::Discarded, _) => DocumentState::Void,
+            (Self::Uncollectible, _) => DocumentState::Uncollectible,
+            (Self::Issued, None) => DocumentState::Issued,
+            (Self::Issued, Some(total)) => {
+                let due = settlement.amount_due(total)?;
+                if due.minor() <= 0 {
+                    DocumentState::Paid
+                } else if due == total {
+                    DocumentState::Issued
+                } else {
+                    DocumentState::PartiallyPaid
+                }
+            }
+        })
     }
 }
 
@@ -294,7 +327,7 @@ impl Document {
     /// # Errors
     /// [`AmountOutOfRange`] when the amounts can't be held.
     pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
-        self.lifecycle.state(&self.settlement)
+        self.lifecycle.standing().state(self.lifecycle.issued().map(|issued| issued.content.total), &self.settlement)
     }
 
     /// Whether it is open.
@@ -304,27 +337,15 @@ impl Document {
 }
 
 impl Lifecycle {
-    /// The state, with what payments and credits say (billing rules 6).
-    ///
-    /// # Errors
-    /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn state(&self, settlement: &Settlement) -> Result<DocumentState, AmountOutOfRange> {
-        Ok(match self {
-            Self::Draft => DocumentState::Draft,
-            Self::Void(_) | Self::Discarded(_) => DocumentState::Void,
-            Self::Uncollectible(_) => DocumentState::Uncollectible,
-            Self::Issued(issued) => {
-                let total = issued.content.total;
-                let due = settlement.amount_due(total)?;
-                if due.minor() <= 0 {
-                    DocumentState::Paid
-                } else if due == total {
-                    DocumentState::Issued
-                } else {
-                    DocumentState::PartiallyPaid
-                }
-            }
-        })
+    /// How far it has come, without what that brought.
+    pub const fn standing(&self) -> Standing {
+        match self {
+            Self::Draft => Standing::Draft,
+            Self::Issued(_) => Standing::Issued,
+            Self::Uncollectible(_) => Standing::Uncollectible,
+            Self::Void(_) => Standing::Void,
+            Self::Discarded(_) => Standing::Discarded,
+        }
     }
 
     /// Whether it is out of force.

@@ -10,7 +10,7 @@ use super::Entry;
 use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
-use crate::document::lines::{BillWith, DocumentLine, Documented, FamilySums, LedgerLine, LineKey, Rates};
+use crate::document::lines::{BillWith, DocumentLine, Documented, DocumentedLine, FamilySums, LedgerLine, LineKey, Rates};
 use crate::document::linking::{Place, Share, share_for_fixed, share_for_usage, share_in};
 use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up};
 use crate::document::{
@@ -33,17 +33,17 @@ pub enum Extent {
 }
 
 /// The rows a book is made of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookRows {
-    /// Documents, by creation.
+    /// The contract's documents by creation, void ones too; not the children of events due upon usage.
     pub documents: Vec<BookDocument>,
-    /// The ledger lines of those that aren't void.
-    pub lines: Vec<(DocumentRef, DocumentRef, DocumentKind, LedgerLine)>,
+    /// The ledger lines of the contract's documents that aren't void, of children, too.
+    pub lines: Vec<DocumentedLine>,
     /// The sums of their families.
     pub sums: BTreeMap<DocumentRef, FamilySums>,
     /// The running totals.
     pub usage: UsageFacts,
-    /// Those of the documents that an event stands on.
+    /// Those of its drafts and void documents that an event stands on that isn't deleted.
     pub with_events: BTreeSet<DocumentRef>,
 }
 
@@ -104,7 +104,7 @@ impl ContractBook {
             self.note_places(&document.head, document.standing);
             self.documents.insert(document.head.document_ref, document);
         }
-        for (document_ref, family, kind, line) in rows.lines {
+        for DocumentedLine { document_ref, family, kind, line } in rows.lines {
             self.documented.add(family, kind, &line, 1)?;
             self.lines.entry(document_ref).or_default().push(line);
         }
@@ -157,6 +157,11 @@ impl ContractBook {
     /// The ledger lines of documents that aren't void: of all but a period's own drafts.
     pub fn lines(&self) -> impl Iterator<Item = (DocumentRef, &[LedgerLine])> {
         self.lines.iter().map(|(document_ref, lines)| (*document_ref, lines.as_slice()))
+    }
+
+    /// Whether events due upon usage have documents of their own, which the book doesn't hold.
+    pub fn has_children(&self) -> bool {
+        self.lines.keys().any(|document_ref| !self.documents.contains_key(document_ref))
     }
 
     /// The sums of a family.

@@ -1,27 +1,15 @@
 //! The rows a contract's book is made of, and what decisions write to them. The duties of all of the store's ports hold
 //! here, too.
 
-use chrono::NaiveDate;
-
-use super::StoreResult;
+use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
+use crate::contract::Contract;
 use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
-use crate::document::{BookDocument, DefaultTax, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
-
-/// A ledger line and the document it stands on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentedLine {
-    /// The document.
-    pub document_ref: DocumentRef,
-    /// Its family.
-    pub family: DocumentRef,
-    /// What it does: the sign its amounts count with.
-    pub kind: DocumentKind,
-    /// The line.
-    pub line: LedgerLine,
-}
+use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
+use crate::ledger::BookRows;
+use crate::party::Customer;
+use crate::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +25,35 @@ pub struct FamilySum {
 /// What a contract's book is read from.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Books {
-    /// A contract's documents by creation, void ones too; not the children of events due upon usage.
+    /// A contract and its customer; the contract is held where asked, until the transaction ends.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
+    fn agreement(
+        &mut self,
+        organization: OrganizationId,
+        contract_ref: ContractRef,
+        lock: Option<Lock>,
+    ) -> StoreResult<Option<(Contract, Customer)>>;
+    /// The contract in which an event counts, held [`Lock::Exclusive`], and its customer.
+    ///
+    /// # Errors
+    /// As [`agreement`](Self::agreement).
+    fn agreement_of_event(
+        &mut self,
+        organization: OrganizationId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Contract, Customer)>>;
+    /// Everything a contract's book is made of.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn book_documents(
+    fn book_rows(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         contract_ref: ContractRef,
-    ) -> StoreResult<Vec<BookDocument>>;
+    ) -> StoreResult<BookRows>;
     /// The documents in force that stand in any of these places of a contract, by creation.
     ///
     /// # Errors
@@ -62,45 +69,7 @@ pub trait Books {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn book_documents_by_refs(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<BookDocument>>;
-    /// The ledger lines of all of a contract's documents that aren't void, or of those service periods that are named by
-    /// product and first day.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
-    fn documented<'p>(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        periods: Option<&'p [(ProductNo, NaiveDate)]>,
-    ) -> StoreResult<Vec<DocumentedLine>>;
-    /// The sums of families.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn family_sums(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        families: &[DocumentRef],
-    ) -> StoreResult<Vec<FamilySum>>;
-    /// Those of these documents that an event stands on that isn't deleted.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn documents_with_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<DocumentRef>>;
+    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>>;
 }
 
 /// What decisions about a contract write. The contract must be held [`Lock::Exclusive`](super::Lock::Exclusive).

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::StoreResult;
 use crate::document::lines::LedgerLine;
-use crate::document::{Document, DocumentKind, DocumentState, Payment, Settlement};
+use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Payment, Settlement};
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
 
@@ -50,16 +50,16 @@ pub trait Documents {
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>>;
-    /// The documents that name one as parent, by creation; void ones too.
+    /// A customer's documents that name one of these as parent, by creation; void ones too.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn documents_of_parent(
+    fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-        parent: DocumentRef,
-    ) -> StoreResult<Vec<Document>>;
+        parents: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>>;
     /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
     ///
     /// # Errors

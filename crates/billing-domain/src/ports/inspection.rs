@@ -23,16 +23,6 @@ pub trait Inspection {
         after: Option<ContractRef>,
         limit: u32,
     ) -> StoreResult<Vec<Contract>>;
-    /// The running totals of a contract, by their keys.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn usage_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// The same totals counted again from the events that aren't deleted; only those with an event.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
-pub use books::{BookEntries, Books, DocumentedLine, FamilySum};
+pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use contracts::{Contracts, DueContract, NumberSeries};
 pub use documents::{DocumentFilter, Documents};

@@ -81,16 +81,6 @@ pub trait UsageEvents {
         product_no: ProductNo,
         from: NaiveDate,
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Whether any event that isn't deleted stands on a document.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn has_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<bool>;
     /// Holds running totals until the transaction ends, in the order of their keys, and answers them in that
     /// order; a total that isn't there is made, as zero.
     ///

@@ -1,33 +1,41 @@
 //! What a contract's book is read from. Nothing here reads what documents say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
-use billing_domain::document::lines::{Rates, Sum, SumKey};
+use billing_domain::document::lines::{FamilySums, Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::ports::{Books, DocumentedLine, FamilySum, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::document::totals::UsageFacts;
+use billing_domain::ledger::BookRows;
+use billing_domain::party::Customer;
+use billing_domain::ports::{Books, Lock, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::document_rows::{DocumentRow, USAGE};
-use crate::on_document::DocumentsWithEvents;
-use crate::one_of::{one_of_days, one_of_ids, one_of_numbers};
+use super::contracts::Found;
+use super::corrections::by_creation;
+use super::document_rows::{USAGE, WithParts};
+use super::usage::{TotalRow, read_totals};
+use crate::failure::Failure;
+use crate::one_of::{one_of_days, one_of_numbers};
 use crate::row::{Cell, Row};
-use crate::schema::{document_parts, documents, family_sums};
-use crate::sql_types::Bound;
-use crate::tx::{Transaction, with_conn};
+use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, load_held, with_conn};
+use crate::under::{DocumentsOfTotal, SumsOfFamily, VersionBefore};
 
 /// What a sum of tax has in the place of a product, because a key has no NULL.
 pub(super) const NO_PRODUCT: i32 = -1;
 /// What a sum of tax has in the place of a discount.
 pub(super) const NO_DISCOUNT: &str = "";
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = family_sums)]
+/// As it stands [under](SumsOfFamily) a document.
+#[derive(Deserialize)]
 struct SumRow {
-    family_document_id: Cell<Uuid>,
     product_no: i32,
     discount_rate: String,
     tax_rate: String,
@@ -36,8 +44,8 @@ struct SumRow {
 }
 
 impl SumRow {
-    fn read(self) -> StoreResult<FamilySum> {
-        let row = Row::new("family_sums", self.family_document_id.clone());
+    fn read(self, family: Uuid) -> StoreResult<(SumKey, Sum)> {
+        let row = Row::new("family_sums", family);
         let tax = row.leaf("tax_rate", &self.tax_rate)?;
         let key = if self.product_no == NO_PRODUCT {
             SumKey::Tax(tax)
@@ -45,30 +53,125 @@ impl SumRow {
             let product_no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
             SumKey::Discount(product_no, Rates { discount: row.leaf("discount_rate", &self.discount_rate)?, tax })
         };
-        Ok(FamilySum {
-            family: DocumentRef::from_uuid(row.cell("family_document_id", self.family_document_id)?),
-            key,
-            sum: Sum { base: self.base_minor, amount: self.amount_minor },
-        })
+        Ok((key, Sum { base: self.base_minor, amount: self.amount_minor }))
     }
 }
 
-impl Books for Transaction<'_> {
-    fn book_documents(
+impl Transaction<'_> {
+    /// The one that was found, if it is still as it was when the statement began that held it.
+    fn held_agreement(&mut self, found: Vec<(Found, Option<JsonText>)>) -> StoreResult<Option<(Contract, Customer)>> {
+        let Some((found, before)) = found.into_iter().next() else { return Ok(None) };
+        let row = Row::new("contracts", found.id()?);
+        let before: Option<(u32,)> = row.under("version", before.as_ref())?.pop();
+        let (contract, customer) = found.read()?;
+        if before.is_some_and(|(before,)| before != contract.version) {
+            return Err(self.remember(Failure::Contended));
+        }
+        Ok(Some((contract, customer)))
+    }
+
+    /// A contract's documents with their products and the sums of their families.
+    fn documents_of_book(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         contract_ref: ContractRef,
-    ) -> StoreResult<Vec<BookDocument>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+    ) -> StoreResult<(Vec<BookDocument>, BTreeMap<DocumentRef, FamilySums>)> {
+        let rows: Vec<(WithParts, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
             .filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
             .filter(documents::purpose.ne(USAGE))
             .order((documents::created_at, documents::document_id))
-            .select(DocumentRow::as_select())
+            .select((WithParts::as_select(), SumsOfFamily))
             .load(conn))?;
-        self.for_book(rows)
+        let (mut found, mut sums) = (Vec::with_capacity(rows.len()), BTreeMap::new());
+        for (document, of_family) in rows {
+            let document = document.read_for_book()?;
+            let document_ref = document.head.document_ref;
+            let of_family: Vec<SumRow> = Row::new("documents", document_ref).under("sums", of_family.as_ref())?;
+            if !of_family.is_empty() {
+                let of_family = of_family.into_iter().map(|sum| sum.read(document_ref.as_uuid()));
+                sums.insert(document_ref, FamilySums::new(of_family.collect::<StoreResult<Vec<_>>>()?));
+            }
+            found.push(document);
+        }
+        Ok((found, sums))
+    }
+
+    /// A contract's running totals, and which drafts and void documents their events stand on.
+    fn usage_of_book(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<(UsageFacts, BTreeSet<DocumentRef>)> {
+        let rows: Vec<(TotalRow, Option<JsonText>)> = with_conn!(self, "usage_totals", |conn| usage_totals::table
+            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
+            .select((TotalRow::as_select(), DocumentsOfTotal))
+            .load(conn))?;
+        let (mut totals, mut with_events) = (Vec::with_capacity(rows.len()), BTreeSet::new());
+        for (total, documents) in rows {
+            let row = Row::new("usage_totals", contract_ref);
+            for (document_id,) in row.under::<(Cell<Uuid>,)>("documents", documents.as_ref())? {
+                with_events.insert(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
+            }
+            totals.push(total);
+        }
+        Ok((UsageFacts::new(read_totals(totals)?), with_events))
+    }
+}
+
+impl Books for Transaction<'_> {
+    fn agreement(
+        &mut self,
+        organization: OrganizationId,
+        contract_ref: ContractRef,
+        lock: Option<Lock>,
+    ) -> StoreResult<Option<(Contract, Customer)>> {
+        let found: Vec<(Found, Option<JsonText>)> = load_held!(
+            self,
+            "contracts",
+            lock,
+            contracts::table
+                .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .select((Found::as_select(), VersionBefore))
+        )?;
+        self.held_agreement(found)
+    }
+
+    fn agreement_of_event(
+        &mut self,
+        organization: OrganizationId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Contract, Customer)>> {
+        let counts_in =
+            usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id);
+        let found: Vec<(Found, Option<JsonText>)> = load_held!(
+            self,
+            "contracts",
+            Some(Lock::Exclusive),
+            contracts::table
+                .filter(contracts::contract_id.eq_any(counts_in))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .select((Found::as_select(), VersionBefore))
+        )?;
+        self.held_agreement(found)
+    }
+
+    fn book_rows(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> StoreResult<BookRows> {
+        let (documents, sums) = self.documents_of_book(organization, customer_id, contract_ref)?;
+        let lines = self.lines_in_force(organization, customer_id, contract_ref)?;
+        let (usage, with_events) = self.usage_of_book(organization, customer_id, contract_ref)?;
+        Ok(BookRows { documents, lines, sums, usage, with_events })
     }
 
     fn documents_in_places(
@@ -81,7 +184,7 @@ impl Books for Transaction<'_> {
         let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
         let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
         // As in the ledger: each product with each day, of which few stand where nobody asked.
-        type Standing = (DocumentRow, i32, Cell<NaiveDate>, Option<String>);
+        type Standing = (WithParts, i32, Cell<NaiveDate>, Option<String>);
         let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| document_parts::table
             .inner_join(
                 documents::table.on(documents::document_id
@@ -96,7 +199,7 @@ impl Books for Transaction<'_> {
             .filter(document_parts::active)
             .filter(document_parts::slot.is_not_null())
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select((DocumentRow::as_select(), document_parts::product_no, document_parts::period_start, document_parts::slot))
+            .select((WithParts::as_select(), document_parts::product_no, document_parts::period_start, document_parts::slot))
             .load(conn))?;
         let wanted: BTreeSet<Place> = places.iter().copied().collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
@@ -111,63 +214,10 @@ impl Books for Transaction<'_> {
                 found.push(document);
             }
         }
-        let mut documents = self.for_book(found)?;
-        documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
-        Ok(documents)
+        by_creation(found)
     }
 
-    fn book_documents_by_refs(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<BookDocument>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
-            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(DocumentRow::as_select())
-            .load(conn))?;
-        // Sorted here: for the order's sake SQLite would walk through all documents of the organization.
-        let mut documents = self.for_book(rows)?;
-        documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
-        Ok(documents)
-    }
-
-    fn documented(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        periods: Option<&[(ProductNo, NaiveDate)]>,
-    ) -> StoreResult<Vec<DocumentedLine>> {
-        self.lines_in_force(organization, customer_id, contract_ref, periods)
-    }
-
-    fn family_sums(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        families: &[DocumentRef],
-    ) -> StoreResult<Vec<FamilySum>> {
-        let rows: Vec<SumRow> = with_conn!(self, "family_sums", |conn| family_sums::table
-            .filter(family_sums::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(one_of_ids(family_sums::family_document_id, families.iter().map(|family| family.as_uuid())))
-            .filter(family_sums::organization_id.eq(Bound(organization.as_uuid())))
-            .select(SumRow::as_select())
-            .load(conn))?;
-        rows.into_iter().map(SumRow::read).collect()
-    }
-
-    fn documents_with_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<DocumentRef>> {
-        let query = DocumentsWithEvents::new(organization, customer_id, refs);
-        let ids: Vec<Cell<Uuid>> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
-        let row = Row::new("documents", "");
-        ids.into_iter().map(|id| Ok(DocumentRef::from_uuid(row.cell("document_id", id)?))).collect()
+    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
+        by_creation(self.own_documents(organization, refs)?)
     }
 }

@@ -1,34 +1,37 @@
 //! Contracts with all their versions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Contracts, DueContract, Lock, StoreError, StoreResult};
+use billing_domain::party::Customer;
+use billing_domain::ports::{Books as _, Contracts, DueContract, Lock, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::Line;
 use chrono::NaiveDate;
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
+use serde::Deserialize;
 use uuid::Uuid;
 
+use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, limits, stored};
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers};
+use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
+use crate::under::{CustomerOfContract, SegmentsOfContract};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
 pub(super) struct ContractRow {
-    pub(super) contract_id: Cell<Uuid>,
-    customer_id: Cell<Uuid>,
+    contract_id: Cell<Uuid>,
     number: i64,
     po_number: Option<String>,
     version: i32,
@@ -36,10 +39,9 @@ pub(super) struct ContractRow {
     cancelled_at: Option<Cell<Timestamp>>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = contract_products)]
-pub(super) struct SegmentRow {
-    contract_id: Cell<Uuid>,
+/// As it stands [under](SegmentsOfContract) a contract.
+#[derive(Deserialize)]
+struct SegmentRow {
     product_no: i32,
     in_force_from: Cell<NaiveDate>,
     version: i32,
@@ -70,20 +72,20 @@ struct NewMetering<'a> {
 }
 const METERING_COLUMNS: usize = 4;
 
-/// The order in which segments are put together.
-pub(super) const IN_ORDER: (
-    contract_products::contract_id,
-    contract_products::product_no,
-    contract_products::version,
-    contract_products::in_force_from,
-) = (contract_products::contract_id, contract_products::product_no, contract_products::version, contract_products::in_force_from);
-
-/// A contract's own row and its customer's reference.
-pub(super) type Found = (ContractRow, String);
+/// A contract with everything that is agreed in it, and its customer.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = contracts)]
+pub(super) struct Found {
+    #[diesel(embed)]
+    contract: ContractRow,
+    #[diesel(select_expression = SegmentsOfContract)]
+    segments: Option<JsonText>,
+    #[diesel(select_expression = CustomerOfContract)]
+    customer: Option<JsonText>,
+}
 
 impl SegmentRow {
-    fn read(self) -> StoreResult<(Uuid, ProductNo, Segment)> {
-        let row = Row::new("contract_products", format!("{}/{}", self.contract_id, self.product_no));
+    fn read(self, row: &Row<Uuid>) -> StoreResult<(ProductNo, Segment)> {
         let agreed = match (self.terms, self.end_reason) {
             (Some(terms), None) => Agreed::Billed(Box::new(row.json::<StoredTerms>("terms", &terms)?.0)),
             (None, Some(reason)) => Agreed::Ended(row.leaf("end_reason", &reason)?),
@@ -94,43 +96,52 @@ impl SegmentRow {
             in_force_from: row.cell("in_force_from", self.in_force_from)?,
             agreed,
         };
-        let no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
-        Ok((row.cell("contract_id", self.contract_id)?, no, segment))
+        Ok((ProductNo(row.checked("product_no", u16::try_from(self.product_no))?), segment))
     }
 }
 
-/// Puts segments together to products, in the order they come: by product, version and date.
-fn products(rows: Vec<SegmentRow>) -> StoreResult<HashMap<Uuid, Vec<ContractProduct>>> {
-    let mut products: HashMap<Uuid, Vec<ContractProduct>> = HashMap::new();
-    for row in rows {
-        let (contract_id, no, segment) = row.read()?;
-        let of_contract = products.entry(contract_id).or_default();
-        match of_contract.last_mut() {
-            Some(product) if product.no == no => product.segments.push(segment),
-            Some(_) | None => of_contract.push(ContractProduct { no, segments: vec![segment] }),
+impl Found {
+    /// The contract's identity.
+    pub(super) fn id(&self) -> StoreResult<Uuid> {
+        Row::new("contracts", "").cell("contract_id", self.contract.contract_id.clone())
+    }
+
+    pub(super) fn read(self) -> StoreResult<(Contract, Customer)> {
+        let contract_id = self.id()?;
+        let row = Row::new("contracts", contract_id);
+        let Self { contract, segments, customer } = self;
+        let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
+        let customer = customer.ok_or_else(|| row.corrupt("customer_id", "there is no such customer"))?.read()?;
+        let segments: Vec<SegmentRow> = row.under("products", segments.as_ref())?;
+        // Segments come by product, version and date.
+        let row = Row::new("contract_products", contract_id);
+        let mut products: Vec<ContractProduct> = Vec::new();
+        for segment in segments {
+            let (no, segment) = segment.read(&row)?;
+            match products.last_mut() {
+                Some(product) if product.no == no => product.segments.push(segment),
+                Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
+            }
         }
-    }
-    Ok(products)
-}
-
-pub(super) fn assemble(found: Vec<Found>, segments: Vec<SegmentRow>) -> StoreResult<Vec<Contract>> {
-    let mut products = products(segments)?;
-    let read = |(contract, customer_ref): Found| {
-        let row = Row::new("contracts", contract.contract_id.clone());
-        let contract_id = row.cell("contract_id", contract.contract_id)?;
-        Ok(Contract {
+        let row = Row::new("contracts", contract_id);
+        let contract = Contract {
             contract_ref: ContractRef::from_uuid(contract_id),
             number: row.checked("number", u64::try_from(contract.number))?,
-            customer_id: CustomerId::from_uuid(row.cell("customer_id", contract.customer_id)?),
-            customer_ref: row.leaf("customer_ref", &customer_ref)?,
+            customer_id: customer.id,
+            customer_ref: customer.customer_ref.clone(),
             po_number: row.optional_leaf("po_number", contract.po_number.as_deref())?,
             version: row.checked("version", u32::try_from(contract.version))?,
             created_at: row.cell("created_at", contract.created_at)?,
             cancelled_at: row.optional("cancelled_at", contract.cancelled_at)?,
-            products: products.remove(&contract_id).unwrap_or_default(),
-        })
-    };
-    found.into_iter().map(read).collect()
+            products,
+        };
+        Ok((contract, customer))
+    }
+}
+
+/// Contracts as they are found.
+pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
+    found.into_iter().map(|found| Ok(found.read()?.0)).collect()
 }
 
 impl Transaction<'_> {
@@ -228,20 +239,7 @@ impl Contracts for Transaction<'_> {
     }
 
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
-        let found: Option<Found> = with_conn!(self, "contracts", |conn| contracts::table
-            .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
-            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-            .select((ContractRow::as_select(), customers::customer_ref))
-            .first(conn)
-            .optional())?;
-        let Some(found) = found else { return Ok(None) };
-        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
-            .filter(contract_products::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .order(IN_ORDER)
-            .select(SegmentRow::as_select())
-            .load(conn))?;
-        Ok(assemble(vec![found], segments)?.pop())
+        Ok(self.agreement(organization, contract_ref, None)?.map(|(contract, _)| contract))
     }
 
     fn contracts_of_customer(
@@ -259,25 +257,14 @@ impl Contracts for Transaction<'_> {
             };
             let total = of_customer().count().get_result(conn)?;
             let found = of_customer()
-                .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
                 .order((contracts::created_at, contracts::contract_id))
                 .limit(limit)
                 .offset(offset)
-                .select((ContractRow::as_select(), customers::customer_ref))
+                .select(Found::as_select())
                 .load(conn)?;
             Ok((found, total))
         })?;
-        let ids: Vec<Uuid> = found
-            .iter()
-            .map(|(contract, _)| Row::new("contracts", "").cell("contract_id", contract.contract_id.clone()))
-            .collect::<StoreResult<_>>()?;
-        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
-            .filter(contract_products::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(one_of_ids(contract_products::contract_id, ids))
-            .order(IN_ORDER)
-            .select(SegmentRow::as_select())
-            .load(conn))?;
-        Ok(Page { items: assemble(found, segments)?, total: counted(total)? })
+        Ok(Page { items: read_contracts(found)?, total: counted(total)? })
     }
 
     fn contracts_metering(
@@ -287,31 +274,18 @@ impl Contracts for Transaction<'_> {
         usage_product_ref: &UsageProductRef,
     ) -> StoreResult<Vec<Contract>> {
         let customer_id = customer_id.as_uuid();
-        // A condition of both queries, so that neither waits for the other's answer.
-        let metering = || {
-            contract_usage_products::table
-                .filter(contract_usage_products::customer_id.eq(Bound(customer_id)))
-                .filter(contract_usage_products::usage_product_ref.eq(usage_product_ref.as_str()))
-                .select(contract_usage_products::contract_id)
-        };
+        let metering = contract_usage_products::table
+            .filter(contract_usage_products::customer_id.eq(Bound(customer_id)))
+            .filter(contract_usage_products::usage_product_ref.eq(usage_product_ref.as_str()))
+            .select(contract_usage_products::contract_id);
         let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
-            .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
             .filter(contracts::customer_id.eq(Bound(customer_id)))
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(contracts::contract_id.eq_any(metering()))
+            .filter(contracts::contract_id.eq_any(metering))
             .order((contracts::created_at, contracts::contract_id))
-            .select((ContractRow::as_select(), customers::customer_ref))
+            .select(Found::as_select())
             .load(conn))?;
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
-            .filter(contract_products::customer_id.eq(Bound(customer_id)))
-            .filter(contract_products::contract_id.eq_any(metering()))
-            .order(IN_ORDER)
-            .select(SegmentRow::as_select())
-            .load(conn))?;
-        assemble(found, segments)
+        read_contracts(found)
     }
 
     fn lock_contract(

@@ -1,14 +1,16 @@
 //! What happens to documents after they were opened: drafts that follow their contracts, voided documents, payments.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::{Document, DocumentHead, DraftContent, Payment, Settlement};
+use billing_domain::document::{BookDocument, DocumentHead, DraftContent, Payment, Settlement};
 use billing_domain::ports::StoreResult;
 use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use billing_domain::text::Line;
 use diesel::prelude::*;
+use uuid::Uuid;
 
-use super::document_rows::{DRAFT, DocumentRow, VOID, slot_of};
+use super::document_rows::{DRAFT, VOID, WithParts, slot_of};
 use crate::json::StoredDraftRef;
+use crate::one_of::one_of_ids;
 use crate::row::to_json;
 use crate::schema::{document_parts, documents, payments};
 use crate::sql_types::Bound;
@@ -68,27 +70,20 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    pub(super) fn naming_parent(
+    pub(super) fn naming_parents(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-        parent: DocumentRef,
-    ) -> StoreResult<Vec<Document>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+        parents: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>> {
+        let parents: Vec<Uuid> = parents.iter().map(|parent| parent.as_uuid()).collect();
+        let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::parent_document_id.eq(Bound(parent.as_uuid())))
+            .filter(one_of_ids(documents::parent_document_id, parents))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(DocumentRow::as_select())
+            .select(WithParts::as_select())
             .load(conn))?;
-        self.by_creation(rows)
-    }
-
-    /// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of
-    /// the organization.
-    fn by_creation(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<Document>> {
-        let mut documents = self.with_content(rows)?;
-        documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
-        Ok(documents)
+        by_creation(rows)
     }
 
     pub(super) fn record_payment(
@@ -143,4 +138,12 @@ impl Transaction<'_> {
         }
         Ok(())
     }
+}
+
+/// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of the
+/// organization.
+pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>> {
+    let mut documents = rows.into_iter().map(WithParts::read_for_book).collect::<StoreResult<Vec<_>>>()?;
+    documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+    Ok(documents)
 }

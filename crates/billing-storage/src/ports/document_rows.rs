@@ -23,6 +23,7 @@ use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
+use crate::under::PartsOfDocument;
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
@@ -37,7 +38,7 @@ const ADJUSTMENT: &str = "ADJUSTMENT";
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = documents)]
 pub(super) struct DocumentRow {
-    pub(super) document_id: Cell<Uuid>,
+    document_id: Cell<Uuid>,
     customer_id: Cell<Uuid>,
     contract_id: Cell<Uuid>,
     entity_ref: String,
@@ -66,41 +67,66 @@ pub(super) struct DocumentRow {
     default_tax: Option<String>,
 }
 
+/// A document with its products.
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = document_parts)]
-struct PartRow {
-    document_id: Cell<Uuid>,
-    product_no: i32,
+#[diesel(table_name = documents)]
+pub(super) struct WithParts {
+    #[diesel(embed)]
+    document: DocumentRow,
+    #[diesel(select_expression = PartsOfDocument)]
+    parts: Option<JsonText>,
 }
 
-/// Parts by document.
-pub(super) type Parts = HashMap<Uuid, Vec<ProductNo>>;
 /// What was issued, by document.
 type Issued = HashMap<Uuid, Frozen>;
 /// What was said by drafts put out of force, by document.
 type Discarded = HashMap<Uuid, DraftContent>;
 
-impl PartRow {
-    fn read(self) -> StoreResult<(Uuid, ProductNo)> {
-        let row = Row::new("document_parts", format!("{}/{}", self.document_id, self.product_no));
-        let product_no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
-        Ok((row.cell("document_id", self.document_id)?, product_no))
-    }
-}
-
-impl DocumentRow {
+impl WithParts {
     pub(super) fn id(&self) -> StoreResult<Uuid> {
-        Row::new("documents", "").cell("document_id", self.document_id.clone())
+        self.document.id()
     }
 
     /// Its number as people read it, whether it can be one or not.
     pub(super) fn number(&self) -> String {
-        let kind = DocumentKind::read(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.abbreviation().to_owned());
-        format!("{}-{kind}-{}", self.number_prefix, self.sequence)
+        self.document.number()
     }
 
     /// Whether it is open.
     pub(super) fn is_draft(&self) -> bool {
+        self.document.is_draft()
+    }
+
+    fn parts(&self) -> StoreResult<Vec<ProductNo>> {
+        let row = Row::new("document_parts", self.id()?);
+        let parts: Vec<(i32,)> = row.under("product_no", self.parts.as_ref())?;
+        parts.into_iter().map(|(no,)| Ok(ProductNo(row.checked("product_no", u16::try_from(no))?))).collect()
+    }
+
+    /// What is known of a document since it was opened.
+    pub(super) fn head(self) -> StoreResult<DocumentHead> {
+        let parts = self.parts()?;
+        self.document.head(parts)
+    }
+
+    /// What a book knows of it.
+    pub(super) fn read_for_book(self) -> StoreResult<BookDocument> {
+        let parts = self.parts()?;
+        self.document.read_for_book(parts)
+    }
+}
+
+impl DocumentRow {
+    fn id(&self) -> StoreResult<Uuid> {
+        Row::new("documents", "").cell("document_id", self.document_id.clone())
+    }
+
+    fn number(&self) -> String {
+        let kind = DocumentKind::read(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.abbreviation().to_owned());
+        format!("{}-{kind}-{}", self.number_prefix, self.sequence)
+    }
+
+    fn is_draft(&self) -> bool {
         self.lifecycle == DRAFT
     }
 
@@ -109,7 +135,7 @@ impl DocumentRow {
         self.lifecycle == VOID && self.issue_date.is_none()
     }
 
-    fn read(self, parts: &mut Parts, issued: &mut Issued, discarded: &mut Discarded) -> StoreResult<Document> {
+    fn read(self, parts: Vec<ProductNo>, issued: &mut Issued, discarded: &mut Discarded) -> StoreResult<Document> {
         let id = self.id()?;
         let row = Row::new("documents", id);
         let (frozen_head, issued) = issued.remove(&id).map(|frozen| (frozen.document, Box::new(frozen.issued))).unzip();
@@ -133,7 +159,7 @@ impl DocumentRow {
     }
 
     /// What a book knows of it.
-    fn read_for_book(self, parts: &mut Parts) -> StoreResult<BookDocument> {
+    fn read_for_book(self, parts: Vec<ProductNo>) -> StoreResult<BookDocument> {
         let row = Row::new("documents", self.id()?);
         let standing = match self.lifecycle.as_str() {
             DRAFT => Standing::Draft,
@@ -172,7 +198,7 @@ impl DocumentRow {
     }
 
     /// What is known of a document since it was opened.
-    pub(super) fn head(self, parts: &mut Parts) -> StoreResult<DocumentHead> {
+    fn head(self, parts: Vec<ProductNo>) -> StoreResult<DocumentHead> {
         let id = self.id()?;
         let row = Row::new("documents", id);
         let kind = row.leaf("kind", &self.kind)?;
@@ -200,7 +226,7 @@ impl DocumentRow {
             currency: row.leaf("currency", &self.currency)?,
             period: Period::new(start, end).ok_or_else(|| row.corrupt("period_end", "a period without a day"))?,
             is_partial_period: self.is_partial_period,
-            parts: parts.remove(&id).unwrap_or_default(),
+            parts,
             net_terms: row.leaf("net_terms", &self.net_terms)?,
             payment: payment.0,
             parent: row.optional("parent_document_id", self.parent_document_id)?.map(DocumentRef::from_uuid),
@@ -250,43 +276,22 @@ pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
 }
 
 impl Transaction<'_> {
-    /// Reads documents with their parts and what they say, each in one query for all.
-    pub(super) fn with_content(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<Document>> {
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<Uuid> = rows.iter().map(DocumentRow::id).collect::<StoreResult<_>>()?;
-        let mut parts = self.parts_of(&ids)?;
-        let (discarded, kept): (Vec<_>, Vec<_>) =
-            rows.iter().zip(ids).filter(|(row, _)| !row.is_draft()).partition(|(row, _)| row.is_discarded());
+    /// Reads what documents say, in one query for all.
+    pub(super) fn with_content(&mut self, rows: Vec<WithParts>) -> StoreResult<Vec<Document>> {
+        let ids: Vec<Uuid> = rows.iter().map(WithParts::id).collect::<StoreResult<_>>()?;
+        let (discarded, kept): (Vec<_>, Vec<_>) = rows
+            .iter()
+            .map(|row| &row.document)
+            .zip(ids)
+            .filter(|(row, _)| !row.is_draft())
+            .partition(|(row, _)| row.is_discarded());
         let ids_of = |chosen: Vec<(&DocumentRow, Uuid)>| chosen.into_iter().map(|(_, id)| id).collect();
         let (mut issued, mut discarded) = (self.issued_of(ids_of(kept))?, self.discarded_of(ids_of(discarded))?);
-        rows.into_iter().map(|row| row.read(&mut parts, &mut issued, &mut discarded)).collect()
-    }
-
-    /// Reads documents with their parts, but nothing of what they say.
-    pub(super) fn for_book(&mut self, rows: Vec<DocumentRow>) -> StoreResult<Vec<BookDocument>> {
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<Uuid> = rows.iter().map(DocumentRow::id).collect::<StoreResult<_>>()?;
-        let mut parts = self.parts_of(&ids)?;
-        rows.into_iter().map(|row| row.read_for_book(&mut parts)).collect()
-    }
-
-    /// The products of documents, in their order.
-    pub(super) fn parts_of(&mut self, ids: &[Uuid]) -> StoreResult<Parts> {
-        let part_rows: Vec<PartRow> = with_conn!(self, "document_parts", |conn| document_parts::table
-            .filter(one_of_ids(document_parts::document_id, ids.iter().copied()))
-            .order((document_parts::document_id, document_parts::position))
-            .select(PartRow::as_select())
-            .load(conn))?;
-        let mut parts = Parts::new();
-        for part in part_rows {
-            let (id, part) = part.read()?;
-            parts.entry(id).or_default().push(part);
-        }
-        Ok(parts)
+        let read = |row: WithParts| {
+            let parts = row.parts()?;
+            row.document.read(parts, &mut issued, &mut discarded)
+        };
+        rows.into_iter().map(read).collect()
     }
 
     fn issued_of(&mut self, ids: Vec<Uuid>) -> StoreResult<Issued> {

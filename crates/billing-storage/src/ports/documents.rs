@@ -2,14 +2,14 @@
 //! [`book_entries`](super::book_entries)'.
 
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{Document, DocumentState, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document, DocumentState, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::document_rows::{DRAFT, DocumentRow, ISSUED, UNCOLLECTIBLE, VOID};
+use super::document_rows::{DRAFT, ISSUED, UNCOLLECTIBLE, VOID, WithParts};
 use super::{counted, limits};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
@@ -20,27 +20,16 @@ use crate::tx::{Transaction, with_conn};
 
 impl Documents for Transaction<'_> {
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+        let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(DocumentRow::as_select())
+            .select(WithParts::as_select())
             .load(conn))?;
         Ok(self.with_content(rows)?.pop())
     }
 
     fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
-        let found: Vec<(DocumentRow, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
-            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
-            .select((DocumentRow::as_select(), documents::organization_id))
-            .load(conn))?;
-        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
-        let mut own = Vec::new();
-        for (document, owner) in found {
-            let row = Row::new("documents", document.document_id.clone());
-            if row.cell("organization_id", owner)? == organization.as_uuid() {
-                own.push(document);
-            }
-        }
+        let own = self.own_documents(organization, refs)?;
         self.with_content(own)
     }
 
@@ -51,7 +40,7 @@ impl Documents for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Page<Document>> {
         let (limit, offset) = limits(page);
-        let (rows, total): (Vec<DocumentRow>, i64) = with_conn!(self, "documents", |conn| {
+        let (rows, total): (Vec<WithParts>, i64) = with_conn!(self, "documents", |conn| {
             let narrowed = || {
                 let mut query =
                     documents::table.filter(documents::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
@@ -96,18 +85,18 @@ impl Documents for Transaction<'_> {
             };
             let total = narrowed().count().get_result(conn)?;
             let ordered = narrowed().order((documents::created_at, documents::document_id)).limit(limit).offset(offset);
-            Ok((ordered.select(DocumentRow::as_select()).load(conn)?, total))
+            Ok((ordered.select(WithParts::as_select()).load(conn)?, total))
         })?;
         Ok(Page { items: self.with_content(rows)?, total: counted(total)? })
     }
 
-    fn documents_of_parent(
+    fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-        parent: DocumentRef,
-    ) -> StoreResult<Vec<Document>> {
-        self.naming_parent(organization, customer_id, parent)
+        parents: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>> {
+        self.naming_parents(organization, customer_id, parents)
     }
 
     fn ledger_lines(
@@ -187,5 +176,24 @@ mod tests {
             diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
         let plan: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
         assert!(plan.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plan:?}");
+    }
+}
+
+impl Transaction<'_> {
+    /// Those of some documents that are an organization's.
+    pub(super) fn own_documents(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<WithParts>> {
+        let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
+            .select((WithParts::as_select(), documents::organization_id))
+            .load(conn))?;
+        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
+        let mut own = Vec::new();
+        for (document, owner) in found {
+            let row = Row::new("documents", document.id()?);
+            if row.cell("organization_id", owner)? == organization.as_uuid() {
+                own.push(document);
+            }
+        }
+        Ok(own)
     }
 }

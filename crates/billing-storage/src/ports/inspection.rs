@@ -12,9 +12,8 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::numbers::CONTRACT_KIND;
-use super::usage::{TotalRow, read_totals};
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, documents, number_series, organizations, payments, usage_totals};
+use crate::schema::{contracts, documents, number_series, organizations, payments};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -40,21 +39,6 @@ impl Inspection for Transaction<'_> {
         limit: u32,
     ) -> StoreResult<Vec<Contract>> {
         self.contracts_by_ref(organization, after, limit)
-    }
-
-    fn usage_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
-            .select(TotalRow::as_select())
-            .load(conn))?;
-        read_totals(rows)
     }
 
     fn recount_contract(

@@ -1,12 +1,10 @@
 //! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
 
-use std::collections::BTreeSet;
-
 use billing_domain::calendar::Period;
 use billing_domain::document::DocumentHead;
-use billing_domain::document::lines::{LedgerLine, LedgerUsage, LineKey, Rates};
+use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
 use billing_domain::money::{Currency, Money, Percentage};
-use billing_domain::ports::{DocumentedLine, StoreResult};
+use billing_domain::ports::StoreResult;
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, LineItemId, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -16,7 +14,7 @@ use uuid::Uuid;
 use super::document_rows::{DRAFT, VOID};
 use super::{MAX_BINDS, stored};
 use crate::leaf::Leaf as _;
-use crate::one_of::{one_of_days, one_of_ids, one_of_numbers};
+use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -207,49 +205,33 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// The lines of a contract's documents that aren't void.
     pub(super) fn lines_in_force(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         contract_ref: ContractRef,
-        periods: Option<&[(ProductNo, NaiveDate)]>,
     ) -> StoreResult<Vec<DocumentedLine>> {
         type InForce = (LineRow, String, String, Cell<Uuid>);
-        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| {
-            let mut query = document_lines::table
-                .inner_join(
-                    documents::table.on(documents::document_id
-                        .eq(document_lines::document_id)
-                        .and(documents::customer_id.eq(document_lines::customer_id))),
-                )
-                .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::lifecycle.ne(VOID))
-                .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
-                .into_boxed::<Db>();
-            if let Some(periods) = periods {
-                // Both databases find each product with each day by the index; pairs of them SQLite would look for among
-                // all lines of the contract. Mostly there is one day, so that few lines come that nobody asked for.
-                let products: BTreeSet<i32> = periods.iter().map(|(product_no, _)| i32::from(product_no.0)).collect();
-                let days: BTreeSet<NaiveDate> = periods.iter().map(|(_, start)| *start).collect();
-                query = query
-                    .filter(one_of_numbers(document_lines::product_no, products))
-                    .filter(one_of_days(document_lines::billed_period_start, days));
-            }
-            query.load(conn)
-        })?;
-        let wanted: Option<BTreeSet<(ProductNo, NaiveDate)>> = periods.map(|periods| periods.iter().copied().collect());
-        let mut found = Vec::new();
-        for (line, currency, kind, family) in rows {
+        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_lines::document_id)
+                    .and(documents::customer_id.eq(document_lines::customer_id)))
+            )
+            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.ne(VOID))
+            .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
+            .load(conn))?;
+        let read = |(line, currency, kind, family): InForce| {
             let (document_ref, line) = line.read(currency_of(&currency)?)?;
             let row = Row::new("documents", document_ref);
-            if wanted.as_ref().is_none_or(|wanted| wanted.contains(&(line.key.product_no, line.key.period_start))) {
-                let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
-                found.push(DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line });
-            }
-        }
-        Ok(found)
+            let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
+            Ok(DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line })
+        };
+        rows.into_iter().map(read).collect()
     }
 
     /// The lines of several documents, in their order, as they are kept.

@@ -8,6 +8,7 @@ use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use billing_domain::text::Line;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{counted, limits};
@@ -199,9 +200,9 @@ impl Entities for Transaction<'_> {
     }
 }
 
-#[derive(Queryable, Selectable)]
+#[derive(Queryable, Selectable, Deserialize)]
 #[diesel(table_name = customers)]
-struct CustomerRow {
+pub(super) struct CustomerRow {
     customer_id: Cell<Uuid>,
     customer_ref: String,
     name: String,
@@ -250,7 +251,7 @@ impl<'a> CustomerColumns<'a> {
 }
 
 impl CustomerRow {
-    fn read(self) -> StoreResult<Customer> {
+    pub(super) fn read(self) -> StoreResult<Customer> {
         let row = Row::new("customers", self.customer_id.clone());
         let address: Option<StoredAddress> =
             self.billing_address.as_ref().map(|address| row.json("billing_address", address)).transpose()?;

@@ -4,6 +4,7 @@ use billing_domain::ports::StoreResult;
 use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId};
 use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
+use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 
 use super::document_rows::{ISSUED, UNCOLLECTIBLE};
@@ -45,32 +46,22 @@ impl Transaction<'_> {
         if changed == 0 {
             return Err(self.remember(Failure::Contended));
         }
-        let is_billed = self.is_billed_by_its_document(superseded)?;
         with_conn!(self, "usage_event_revisions", |conn| {
-            let billed = usage_event_revisions::billed.eq(is_billed);
+            // Whether it is the one that its document was issued with: later ones that make no difference to the total stay on
+            // it, too.
+            let document_id = Bound(superseded.placement.document_ref.as_uuid());
+            let earlier = usage_event_revisions::table
+                .filter(usage_event_revisions::event_id.eq(key.0))
+                .filter(usage_event_revisions::customer_id.eq(key.1))
+                .filter(usage_event_revisions::document_id.eq(document_id))
+                .filter(usage_event_revisions::billed);
+            let issued = documents::table
+                .find((document_id, key.1))
+                .filter(documents::lifecycle.eq(ISSUED).or(documents::lifecycle.eq(UNCOLLECTIBLE)));
+            let billed = usage_event_revisions::billed.eq(exists(issued).and(not(exists(earlier))));
             diesel::insert_into(usage_event_revisions::table).values((kept, billed)).execute(conn)
         })?;
         Ok(())
-    }
-
-    /// Whether a revision is the one that its document was issued with: later ones that make no difference to the total stay
-    /// on it, too.
-    fn is_billed_by_its_document(&mut self, event: &UsageEvent) -> StoreResult<bool> {
-        let (event_id, customer_id) = (event.event_ref.as_uuid(), event.customer_id.as_uuid());
-        let document_id = event.placement.document_ref.as_uuid();
-        with_conn!(self, "usage_event_revisions", |conn| {
-            let document = documents::table.find((Bound(document_id), Bound(customer_id)));
-            let lifecycle: String = document.select(documents::lifecycle).first(conn)?;
-            if !matches!(lifecycle.as_str(), ISSUED | UNCOLLECTIBLE) {
-                return Ok(false);
-            }
-            let earlier = usage_event_revisions::table
-                .filter(usage_event_revisions::event_id.eq(Bound(event_id)))
-                .filter(usage_event_revisions::customer_id.eq(Bound(customer_id)))
-                .filter(usage_event_revisions::document_id.eq(Bound(document_id)))
-                .filter(usage_event_revisions::billed);
-            Ok(!diesel::select(diesel::dsl::exists(earlier)).get_result::<bool>(conn)?)
-        })
     }
 
     pub(super) fn revisions_of(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {

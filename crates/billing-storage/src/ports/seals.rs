@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::document_rows::{DocumentRow, Parts};
+use super::document_rows::WithParts;
 use super::issue::chained;
 use super::ledger::LineRow;
 use super::numbers::{CHAIN_START, CONTRACT_KIND};
@@ -38,7 +38,7 @@ struct SealRow {
     issued_at: Cell<Timestamp>,
 }
 type Repeated = (Option<Cell<NaiveDate>>, Option<Cell<NaiveDate>>, Option<i64>);
-type Sealed = (SealRow, DocumentRow, Repeated);
+type Sealed = (SealRow, WithParts, Repeated);
 
 /// The documents of one kind of an entity, and what their series says of their chain.
 struct Series {
@@ -83,7 +83,7 @@ impl Transaction<'_> {
 
     /// Documents that were issued and have no seal.
     pub(super) fn unsealed_documents(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
-        let rows: Vec<DocumentRow> = with_conn!(self, "documents", |conn| documents::table
+        let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .left_join(
                 issued_documents::table.on(issued_documents::document_id
                     .eq(documents::document_id)
@@ -93,7 +93,7 @@ impl Transaction<'_> {
             .filter(documents::issue_date.is_not_null())
             .filter(issued_documents::document_id.nullable().is_null())
             .order((documents::created_at, documents::document_id))
-            .select(DocumentRow::as_select())
+            .select(WithParts::as_select())
             .load(conn))?;
         Ok(rows.iter().map(|row| format!("{}: it was issued, but what it said is gone", row.number())).collect())
     }
@@ -140,7 +140,7 @@ impl Transaction<'_> {
             .limit(limit)
             .select((
                 SealRow::as_select(),
-                DocumentRow::as_select(),
+                WithParts::as_select(),
                 (documents::issue_date, documents::due_date, documents::total_minor),
             ))
             .load(conn))
@@ -148,7 +148,6 @@ impl Transaction<'_> {
 
     fn check_page(&mut self, series: &Series, page: Vec<Sealed>, chain: &mut Chain, broken: &mut Vec<String>) -> StoreResult<()> {
         let ids: Vec<Uuid> = page.iter().map(|(_, document, _)| document.id()).collect::<StoreResult<_>>()?;
-        let mut parts = self.parts_of(&ids)?;
         let mut lines: HashMap<Uuid, Vec<LineRow>> = HashMap::new();
         for line in self.line_rows(&ids)? {
             lines.entry(line.document_id()?).or_default().push(line);
@@ -159,7 +158,7 @@ impl Transaction<'_> {
             seal.check_link(chain, &mut find);
             match Row::new("issued_documents", id).json::<Frozen>("content", &seal.content) {
                 Ok(said) => {
-                    let kept = Kept { series, parts: &mut parts, lines: lines.remove(&id).unwrap_or_default(), repeated };
+                    let kept = Kept { series, lines: lines.remove(&id).unwrap_or_default(), repeated };
                     let different = kept.differs_from(&seal, document, &said)?;
                     if !different.is_empty() {
                         find(format!("{} differ from what was issued", different.join(", ")));
@@ -191,14 +190,13 @@ impl SealRow {
 /// What the tables keep of a document beside its content.
 struct Kept<'a> {
     series: &'a Series,
-    parts: &'a mut Parts,
     lines: Vec<LineRow>,
     repeated: Repeated,
 }
 
 impl Kept<'_> {
     /// What isn't as the content says.
-    fn differs_from(self, seal: &SealRow, document: DocumentRow, said: &Frozen) -> StoreResult<Vec<String>> {
+    fn differs_from(self, seal: &SealRow, document: WithParts, said: &Frozen) -> StoreResult<Vec<String>> {
         let row = Row::new("documents", said.document.document_ref);
         let (issue_date, due_date, total) = self.repeated;
         let issued = &said.issued;
@@ -214,7 +212,7 @@ impl Kept<'_> {
         ];
         let mut different: Vec<String> =
             repeated.into_iter().filter(|(_, same)| !same).map(|(what, _)| what.to_owned()).collect();
-        match document.head(self.parts) {
+        match document.head() {
             Ok(head) => different.extend(differing(&head, &said.document).map(str::to_owned)),
             Err(error) => different.push(why(error)?),
         }

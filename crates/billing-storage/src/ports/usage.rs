@@ -2,7 +2,7 @@
 //! them again is [`recount`](super::recount)'s.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Books as _, Lock, StoreResult, UsageEvents};
+use billing_domain::ports::{Lock, StoreResult, UsageEvents};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::{CountedEvent, UsageEvent, UsageKey, UsageTotal};
@@ -220,15 +220,6 @@ impl UsageEvents for Transaction<'_> {
             .select(TotalRow::as_select())
             .load(conn))?;
         read_totals(rows)
-    }
-
-    fn has_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<bool> {
-        Ok(!self.documents_with_events(organization, customer_id, &[document_ref])?.is_empty())
     }
 
     fn lock_usage(

@@ -9,11 +9,9 @@ use billing_domain::text::Line;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::contracts::{ContractRow, Found, IN_ORDER, SegmentRow, assemble};
+use super::contracts::{Found, read_contracts};
 use super::stored;
-use crate::one_of::one_of_ids;
-use crate::row::Row;
-use crate::schema::{contract_products, contract_versions, contracts, customers};
+use crate::schema::{contract_versions, contracts};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -64,23 +62,12 @@ impl Transaction<'_> {
     ) -> StoreResult<Vec<Contract>> {
         // No contract has the nil UUID.
         let after = after.map_or(Uuid::nil(), |after| after.as_uuid());
-        let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
-            .inner_join(customers::table.on(customers::customer_id.eq(contracts::customer_id)))
+        read_contracts(with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
             .filter(contracts::contract_id.gt(Bound(after)))
             .order(contracts::contract_id)
             .limit(i64::from(limit))
-            .select((ContractRow::as_select(), customers::customer_ref))
-            .load(conn))?;
-        let ids: Vec<Uuid> = found
-            .iter()
-            .map(|(contract, _)| Row::new("contracts", "").cell("contract_id", contract.contract_id.clone()))
-            .collect::<StoreResult<_>>()?;
-        let segments: Vec<SegmentRow> = with_conn!(self, "contract_products", |conn| contract_products::table
-            .filter(one_of_ids(contract_products::contract_id, ids))
-            .order(IN_ORDER)
-            .select(SegmentRow::as_select())
-            .load(conn))?;
-        assemble(found, segments)
+            .select(Found::as_select())
+            .load(conn))?)
     }
 }

@@ -102,8 +102,8 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let contract: Reading = |tx, w, _| tx.contract(w.organization, w.contract.contract_ref).map(drop);
     let document: Reading = |tx, w, event| tx.document(w.organization, event.placement.document_ref).map(drop);
     let lines: Reading = |tx, w, event| tx.ledger_lines(w.organization, w.customer.id, event.placement.document_ref).map(drop);
-    let book: Reading = |tx, w, _| tx.book_documents(w.organization, w.customer.id, w.contract.contract_ref).map(drop);
-    let sums: Reading = |tx, w, event| tx.family_sums(w.organization, w.customer.id, &[event.placement.document_ref]).map(drop);
+    let book: Reading = |tx, w, _| tx.book_rows(w.organization, w.customer.id, w.contract.contract_ref).map(drop);
+    let sums = book;
     let the_event: Reading = |tx, w, event| tx.event(w.organization, event.event_ref).map(drop);
     let usage: Reading = |tx, w, _| tx.usage(w.organization, w.customer.id, std::slice::from_ref(&w.key)).map(drop);
     let customer = w.customer.id.to_string();

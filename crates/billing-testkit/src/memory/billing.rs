@@ -32,6 +32,22 @@ impl MemoryTx {
     }
 }
 
+impl MemoryTx {
+    /// A contract's running totals.
+    pub(super) fn totals_of(
+        &self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        contract_ref: ContractRef,
+    ) -> Vec<(UsageKey, UsageTotal)> {
+        let of_contract = |(owner, customer, key): &(OrganizationId, CustomerId, UsageKey)| {
+            *owner == organization && *customer == customer_id && key.contract_ref == contract_ref
+        };
+        let all = self.state.totals.iter().filter(|(key, _)| of_contract(key));
+        all.map(|((_, _, key), total)| (key.clone(), *total)).collect()
+    }
+}
+
 impl Contracts for MemoryTx {
     fn insert_contract(
         &mut self,
@@ -287,16 +303,6 @@ impl UsageEvents for MemoryTx {
             key.contract_ref == contract_ref && key.product_no == product_no && key.period_start >= from && total.events > 0
         });
         Ok(of_product.map(|((_, _, key), total)| (key.clone(), *total)).collect())
-    }
-
-    fn has_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<bool> {
-        let mut rows = self.state.events.of(organization).filter(|row| row.customer_id == customer_id);
-        Ok(rows.any(|row| row.placement.document_ref == document_ref && !row.deleted))
     }
 
     fn lock_usage(

@@ -1,29 +1,87 @@
 //! What a contract's book is read from, and what decisions write to it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::lines::LedgerLine;
+use billing_domain::contract::Contract;
+use billing_domain::document::lines::{DocumentedLine, FamilySums, LedgerLine, Sum, SumKey};
 use billing_domain::document::linking::Place;
+use billing_domain::document::totals::UsageFacts;
 use billing_domain::document::{
     BookDocument, DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
 };
-use billing_domain::ports::{BookEntries, Books, DocumentedLine, Documents as _, FamilySum, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
-use chrono::NaiveDate;
+use billing_domain::ledger::BookRows;
+use billing_domain::party::Customer;
+use billing_domain::ports::{
+    BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
+    UsageEvents as _,
+};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 
 use super::documents::order;
 use super::{MemoryTx, corrupt, sorted};
 
 impl Books for MemoryTx {
-    fn book_documents(
+    fn agreement(
+        &mut self,
+        organization: OrganizationId,
+        contract_ref: ContractRef,
+        lock: Option<Lock>,
+    ) -> StoreResult<Option<(Contract, Customer)>> {
+        let Some(contract) = self.contract(organization, contract_ref)? else { return Ok(None) };
+        if let Some(lock) = lock {
+            self.lock_contract(organization, contract.customer_id, contract_ref, lock)?;
+        }
+        let customer = self.customers_by_ids(organization, &[contract.customer_id])?.pop();
+        customer
+            .map_or_else(|| Err(corrupt(format!("{contract_ref:?} has no customer"))), |customer| Ok(Some((contract, customer))))
+    }
+
+    fn agreement_of_event(
+        &mut self,
+        organization: OrganizationId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Contract, Customer)>> {
+        match self.event(organization, event_ref)? {
+            Some(event) => self.agreement(organization, event.placement.contract_ref, Some(Lock::Exclusive)),
+            None => Ok(None),
+        }
+    }
+
+    fn book_rows(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         contract_ref: ContractRef,
-    ) -> StoreResult<Vec<BookDocument>> {
-        Ok(self
-            .known_to_book(organization, |row| of_contract(row, customer_id, contract_ref) && row.head.purpose != Purpose::Usage))
+    ) -> StoreResult<BookRows> {
+        let is_own = |row: &Document| of_contract(row, customer_id, contract_ref) && row.head.purpose != Purpose::Usage;
+        let documents = self.known_to_book(organization, is_own);
+        let mut lines = Vec::new();
+        for row in self.state.documents.of(organization).filter(|row| of_contract(row, customer_id, contract_ref)) {
+            let (document_ref, family, kind) = (row.head.document_ref, row.family, row.head.kind);
+            let of_document = self.state.ledger.get(&document_ref).filter(|_| !row.lifecycle.is_void());
+            let known = |line: &LedgerLine| DocumentedLine { document_ref, family, kind, line: line.clone() };
+            lines.extend(of_document.into_iter().flatten().map(known));
+        }
+        let mut sums: BTreeMap<DocumentRef, Vec<(SumKey, Sum)>> = BTreeMap::new();
+        for ((owner, customer, family, key), sum) in self.state.family_sums.iter() {
+            if *owner == organization && *customer == customer_id && documents.iter().any(|row| row.head.document_ref == *family)
+            {
+                sums.entry(*family).or_default().push((*key, *sum));
+            }
+        }
+        let is_open = |row: &&BookDocument| row.standing == Standing::Draft || row.standing.is_void();
+        let open: BTreeSet<DocumentRef> = documents.iter().filter(is_open).map(|row| row.head.document_ref).collect();
+        let live = self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted);
+        let with_events = live.map(|row| row.placement.document_ref).filter(|row| open.contains(row)).collect();
+        Ok(BookRows {
+            documents,
+            lines,
+            sums: sums.into_iter().map(|(family, sums)| (family, FamilySums::new(sums))).collect(),
+            usage: UsageFacts::new(self.totals_of(organization, customer_id, contract_ref)),
+            with_events,
+        })
     }
 
     fn documents_in_places(
@@ -39,63 +97,8 @@ impl Books for MemoryTx {
         }))
     }
 
-    fn book_documents_by_refs(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<BookDocument>> {
-        Ok(self.known_to_book(organization, |row| row.head.customer_id == customer_id && refs.contains(&row.head.document_ref)))
-    }
-
-    fn documented(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        periods: Option<&[(ProductNo, NaiveDate)]>,
-    ) -> StoreResult<Vec<DocumentedLine>> {
-        let is_asked =
-            |line: &&LedgerLine| periods.is_none_or(|periods| periods.contains(&(line.key.product_no, line.key.period_start)));
-        let mut found = Vec::new();
-        for row in self.state.documents.of(organization).filter(|row| of_contract(row, customer_id, contract_ref)) {
-            let lines = self.state.ledger.get(&row.head.document_ref).filter(|_| !row.lifecycle.is_void());
-            found.extend(lines.into_iter().flatten().filter(is_asked).map(|line| DocumentedLine {
-                document_ref: row.head.document_ref,
-                family: row.family,
-                kind: row.head.kind,
-                line: line.clone(),
-            }));
-        }
-        Ok(found)
-    }
-
-    fn family_sums(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        families: &[DocumentRef],
-    ) -> StoreResult<Vec<FamilySum>> {
-        let all = self.state.family_sums.iter();
-        let asked = all
-            .filter(|((owner, customer, family, _), _)| {
-                *owner == organization && *customer == customer_id && families.contains(family)
-            })
-            .map(|((_, _, family, key), sum)| FamilySum { family: *family, key: *key, sum: *sum });
-        Ok(asked.collect())
-    }
-
-    fn documents_with_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        refs: &[DocumentRef],
-    ) -> StoreResult<Vec<DocumentRef>> {
-        let live = self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted);
-        let mut found: Vec<DocumentRef> = live.map(|row| row.placement.document_ref).filter(|row| refs.contains(row)).collect();
-        found.sort();
-        found.dedup();
-        Ok(found)
+    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
+        Ok(self.known_to_book(organization, |row| refs.contains(&row.head.document_ref)))
     }
 }
 
@@ -220,16 +223,10 @@ impl BookEntries for MemoryTx {
 
 impl MemoryTx {
     /// What a book knows of those documents that are asked for.
-    fn known_to_book(&self, organization: OrganizationId, is_asked: impl Fn(&Document) -> bool) -> Vec<BookDocument> {
+    pub(super) fn known_to_book(&self, organization: OrganizationId, is_asked: impl Fn(&Document) -> bool) -> Vec<BookDocument> {
         let rows = sorted(self.state.documents.of(organization).filter(|row| is_asked(row)), order);
         let known = |row: Document| BookDocument {
-            standing: match &row.lifecycle {
-                Lifecycle::Draft => Standing::Draft,
-                Lifecycle::Issued(_) => Standing::Issued,
-                Lifecycle::Uncollectible(_) => Standing::Uncollectible,
-                Lifecycle::Void(_) => Standing::Void,
-                Lifecycle::Discarded(_) => Standing::Discarded,
-            },
+            standing: row.lifecycle.standing(),
             total: row.lifecycle.issued().map(|issued| issued.content.total),
             default_tax: self.state.default_taxes.get(&row.head.document_ref).copied(),
             head: row.head,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{Document, DocumentHead, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document, DocumentHead, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
 
-use super::{MemoryTx, corrupt, page, sorted};
+use super::{MemoryTx, corrupt, page};
 
 impl Documents for MemoryTx {
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
@@ -35,14 +35,14 @@ impl Documents for MemoryTx {
         Ok(page(passed.iter(), request, order))
     }
 
-    fn documents_of_parent(
+    fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-        parent: DocumentRef,
-    ) -> StoreResult<Vec<Document>> {
-        let rows = self.state.documents.of(organization).filter(|row| row.head.customer_id == customer_id);
-        Ok(sorted(rows.filter(|row| row.head.parent == Some(parent)), order))
+        parents: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>> {
+        let names_one = |row: &Document| row.head.parent.is_some_and(|parent| parents.contains(&parent));
+        Ok(self.known_to_book(organization, |row| row.head.customer_id == customer_id && names_one(row)))
     }
 
     fn ledger_lines(

@@ -27,19 +27,6 @@ impl Inspection for MemoryTx {
         Ok(found)
     }
 
-    fn usage_of_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let all = self.state.totals.iter().filter(|((owner, customer, _), _)| *owner == organization && *customer == customer_id);
-        Ok(all
-            .filter(|((_, _, key), _)| key.contract_ref == contract_ref)
-            .map(|((_, _, key), total)| (key.clone(), *total))
-            .collect())
-    }
-
     fn recount_contract(
         &mut self,
         organization: OrganizationId,

@@ -87,9 +87,11 @@ impl Held {
         Err(corrupt(format!("{what} without holding {contract_ref:?} exclusively")))
     }
 
-    /// Refuses what needs a running total that isn't held.
+    /// Refuses what needs a running total that isn't held; who holds a contract exclusively holds its totals.
     pub(super) fn need_total(&self, organization: OrganizationId, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
-        if self.forgiving || self.totals.contains(&(organization, customer_id, key.clone())) {
+        let is_held =
+            self.has_contract(organization, key.contract_ref) || self.totals.contains(&(organization, customer_id, key.clone()));
+        if self.forgiving || is_held {
             return Ok(());
         }
         Err(corrupt(format!("put_usage without lock_usage of {key:?}")))

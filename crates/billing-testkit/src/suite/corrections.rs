@@ -4,7 +4,7 @@ use billing_domain::access::Actor;
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{
-    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Payment, Purpose, Settlement,
+    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Payment, Purpose, Settlement, Standing,
 };
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError};
@@ -153,14 +153,20 @@ pub fn documents_that_name_a_parent_come_by_creation_void_ones_too(store: &dyn S
     let child = w.open(store, child);
     let of_other = w.open(store, adjustment(&w, DocumentKind::Debit, &other, 2));
     w.void(store, &child);
-    let named =
-        |parent: &DocumentHead| refs_of(&read(store, |tx| tx.documents_of_parent(w.org, w.customer.id, parent.document_ref)));
+    let named = |parent: &DocumentHead| -> Vec<DocumentRef> {
+        let found = read(store, |tx| tx.documents_of_parents(w.org, w.customer.id, &[parent.document_ref]));
+        found.into_iter().map(|document| document.head.document_ref).collect()
+    };
     assert_eq!(named(&invoice), [first.document_ref, child.document_ref, third.document_ref]);
     assert_eq!(named(&other), [of_other.document_ref]);
     assert_eq!(named(&first), []);
-    let stored = read(store, |tx| tx.documents_of_parent(w.org, w.customer.id, invoice.document_ref));
+    let stored = read(store, |tx| tx.documents_of_parents(w.org, w.customer.id, &[invoice.document_ref]));
     assert_eq!(stored[1].head, child);
-    assert!(matches!(&stored[0].lifecycle, Lifecycle::Issued(_)) && matches!(stored[1].lifecycle, Lifecycle::Discarded(_)));
+    assert_eq!((stored[0].standing, stored[1].standing), (Standing::Issued, Standing::Discarded));
+    let of_both = read(store, |tx| {
+        tx.documents_of_parents(w.org, w.customer.id, &[other.document_ref, invoice.document_ref, w.head(9).document_ref])
+    });
+    assert_eq!(of_both.len(), 4);
 }
 
 pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store) {

@@ -49,7 +49,7 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
 
 pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn Store) {
     let w = world(store);
-    let drafts = |tx: &mut dyn Tx| tx.book_documents(w.org, w.customer.id, w.contract.contract_ref);
+    let drafts = |tx: &mut dyn Tx| Ok(w.rows(tx)?.documents);
     std::thread::scope(|threads| {
         let mut other = None;
         let (sender, receiver) = mpsc::channel();

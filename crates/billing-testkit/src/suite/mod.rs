@@ -31,11 +31,13 @@ use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument};
+use billing_domain::ledger::BookRows;
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId, ProductNo};
+use billing_domain::usage::{UsageEvent, UsageKey};
 use chrono::{DateTime, SecondsFormat};
 
 use crate::{FreshIds, fixtures};
@@ -454,6 +456,23 @@ impl World {
     /// Holds the contract, to change its documents.
     fn hold(&self, tx: &mut dyn Tx) -> StoreResult<()> {
         tx.lock_contract(self.org, self.customer.id, self.contract.contract_ref, Lock::Exclusive).map(drop)
+    }
+
+    /// Everything the contract's book is made of.
+    fn rows(&self, tx: &mut dyn Tx) -> StoreResult<BookRows> {
+        tx.book_rows(self.org, self.customer.id, self.contract.contract_ref)
+    }
+
+    /// Stores events, with totals of their periods.
+    fn insert_events(&self, tx: &mut dyn Tx, events: &[UsageEvent]) -> StoreResult<()> {
+        tx.insert_events(self.org, events)?;
+        let keys: Vec<UsageKey> = events.iter().map(UsageEvent::usage_key).collect();
+        tx.lock_usage(self.org, self.customer.id, &keys).map(drop)
+    }
+
+    /// Whether an event that isn't deleted stands on a draft or a void document.
+    fn has_events(&self, store: &dyn Store, head: &DocumentHead) -> bool {
+        read(store, |tx| self.rows(tx)).with_events.contains(&head.document_ref)
     }
 
     /// The documents in force in a place, by reference.

@@ -28,9 +28,9 @@ pub fn a_transaction_sees_its_own_writes(store: &dyn Store) {
     let (head, total) = write(store, |tx| {
         let head = w.open_in(tx, w.head(1))?;
         let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("2"));
-        tx.insert_events(w.org, std::slice::from_ref(&event))?;
+        w.insert_events(tx, std::slice::from_ref(&event))?;
         assert_eq!(tx.event(w.org, event.event_ref)?, Some(event.clone()));
-        assert!(tx.has_events(w.org, w.customer.id, head.document_ref)?);
+        assert!(w.rows(tx)?.with_events.contains(&head.document_ref));
         let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
         let (key, zero) = tx.lock_usage(w.org, w.customer.id, &[key])?.remove(0);
         let total = zero.plus(event.counted()).expect("in range");

@@ -23,7 +23,7 @@ fn event(w: &World, head: &DocumentHead, seconds: i64, quantity: &str) -> UsageE
 }
 
 fn insert(store: &dyn Store, w: &World, events: &[UsageEvent]) {
-    write(store, |tx| tx.insert_events(w.org, events));
+    write(store, |tx| w.insert_events(tx, events));
 }
 
 pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
@@ -139,7 +139,7 @@ pub fn a_document_has_events_until_all_are_deleted(store: &dyn Store) {
     insert(store, &w, &[gone]);
     insert(store, &w, &both);
     for (head, expected) in [(&empty, false), (&deleted, false), (&live, true)] {
-        assert_eq!(read(store, |tx| tx.has_events(w.org, w.customer.id, head.document_ref)), expected);
+        assert_eq!(w.has_events(store, head), expected);
     }
 }
 
