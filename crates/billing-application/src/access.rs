@@ -111,10 +111,8 @@ pub fn administrator_principal(organization: OrganizationId, admin_ref: AdminRef
 pub fn authenticate_token(services: &Services, token: &str) -> UseCaseResult<Principal> {
     let now = services.now();
     let claims = services.tokens.verify(token, now).map_err(|_| UseCaseError::Unauthenticated)?;
-    let key = transact(&*services.store, Access::Read, |tx| {
-        let revoked = tx.is_token_revoked(claims.token_id)?;
-        let key = tx.api_key(claims.organization, claims.api_key_ref)?;
-        Ok::<_, UseCaseError>(key.filter(|_| !revoked))
+    let key = transact(&*services.store, Access::Glance, |tx| {
+        Ok::<_, UseCaseError>(tx.key_of_token(claims.organization, claims.api_key_ref, claims.token_id)?)
     })?;
     let key = key.filter(|key| key.is_live(now)).ok_or(UseCaseError::Unauthenticated)?;
     Ok(Principal { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes })

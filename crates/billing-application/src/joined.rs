@@ -67,7 +67,7 @@ impl Store for OpenTransaction<'_> {
         match access {
             Access::Write => tx.attempt(work),
             // Nothing is written, so there is nothing to undo.
-            Access::Read => {
+            Access::Glance | Access::Read => {
                 let (Ok(()) | Err(RollBack)) = work(&mut **tx);
                 Ok(())
             }

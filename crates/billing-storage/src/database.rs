@@ -123,6 +123,8 @@ impl Database {
         match (&self.pools, access) {
             // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
             (Pools::Sqlite { writer, .. }, Access::Write) => run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), work),
+            (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), work),
+            (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), work),
             (Pools::Sqlite { readers, .. }, Access::Read) => run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), work),
             (Pools::Postgres(pool), Access::Write) => {
                 run_on(pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", |c| Connection::Postgres(c), work)
@@ -209,6 +211,31 @@ where
         (_, Some(Failure::Contended)) => Err(Failure::Contended),
         (Ok(()), Some(failure)) => Err(failure),
         (Err(RollBack) | Ok(()), _) => Ok(()),
+    }
+}
+
+/// Runs one statement that reads on a connection from a pool. As where a transaction is [begun](begin_on), one may have died
+/// since it was last used.
+fn glance_on<M, C>(
+    pool: &Pool<M>,
+    connection: impl Fn(&mut C) -> Connection<'_>,
+    work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
+) -> Result<(), Failure>
+where
+    M: ManageConnection<Connection = Link<C>>,
+{
+    let mut tries = pool.max_size() + 1;
+    loop {
+        let mut link = take(pool)?;
+        let mut tx = Transaction::new(connection(&mut link.connection));
+        // Whether it is to be kept makes no difference: nothing was written.
+        let (Ok(()) | Err(RollBack)) = work(&mut tx);
+        let Some(failure) = tx.into_failure() else { return Ok(()) };
+        link.lost = failure.is_lost();
+        tries -= 1;
+        if !link.lost || tries == 0 {
+            return Err(failure);
+        }
     }
 }
 

@@ -73,11 +73,16 @@ pub trait ApiKeys {
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>>;
-    /// By reference, within an organization.
+    /// The key of an organization that a token was issued for, unless the token was ended.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
+    fn key_of_token(
+        &mut self,
+        organization: OrganizationId,
+        api_key_ref: ApiKeyRef,
+        token_id: Uuid,
+    ) -> StoreResult<Option<ApiKey>>;
     /// An organization's keys by creation.
     ///
     /// # Errors
@@ -133,11 +138,6 @@ pub trait Tokens {
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()>;
-    /// Whether a token was ended.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool>;
     /// Removes entries of tokens that expired before an instant.
     ///
     /// # Errors

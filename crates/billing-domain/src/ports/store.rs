@@ -55,6 +55,8 @@ pub enum Update {
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// One statement that reads, and no more: nothing has to be begun or ended for it.
+    Glance,
     /// Reads alone: one consistent view, waits for no writer.
     Read,
     /// Reads and writes.

@@ -6,6 +6,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Administrators, ApiKeys, Insertion, Sessions, SigningSecrets, StoreResult, Tokens};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
 use billing_domain::text::Line;
+use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -148,14 +149,19 @@ impl ApiKeys for Transaction<'_> {
         row.map(ApiKeyRow::read).transpose()
     }
 
-    fn api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
-        let row: Option<ApiKeyRow> = with_conn!(self, "api_keys", |conn| api_keys::table
+    fn key_of_token(
+        &mut self,
+        organization: OrganizationId,
+        api_key_ref: ApiKeyRef,
+        token_id: Uuid,
+    ) -> StoreResult<Option<ApiKey>> {
+        let mut rows: Vec<ApiKeyRow> = with_conn!(self, "api_keys", |conn| api_keys::table
             .find(Bound(api_key_ref.as_uuid()))
             .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(not(exists(revoked_tokens::table.find(Bound(token_id)))))
             .select(ApiKeyRow::as_select())
-            .first(conn)
-            .optional())?;
-        row.map(ApiKeyRow::read).transpose()
+            .load(conn))?;
+        rows.pop().map(ApiKeyRow::read).transpose()
     }
 
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>> {
@@ -253,13 +259,6 @@ impl Tokens for Transaction<'_> {
             .on_conflict_do_nothing()
             .execute(conn))?;
         Ok(())
-    }
-
-    fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool> {
-        with_conn!(self, "revoked_tokens", |conn| diesel::select(diesel::dsl::exists(
-            revoked_tokens::table.find(Bound(token_id))
-        ))
-        .get_result(conn))
     }
 
     fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()> {

@@ -74,9 +74,14 @@ impl ApiKeys for MemoryTx {
         Ok(self.state.api_keys.iter().find(|row| row.api_key == api_key).cloned())
     }
 
-    fn api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+    fn key_of_token(
+        &mut self,
+        organization: OrganizationId,
+        api_key_ref: ApiKeyRef,
+        token_id: Uuid,
+    ) -> StoreResult<Option<ApiKey>> {
         let found = self.state.api_keys.iter().find(|row| row.organization == organization && row.api_key_ref == api_key_ref);
-        Ok(found.cloned())
+        Ok(found.filter(|_| !self.state.revoked_tokens.contains_key(&token_id)).cloned())
     }
 
     fn api_keys(&mut self, organization: OrganizationId, request: PageRequest) -> StoreResult<Page<ApiKey>> {
@@ -134,10 +139,6 @@ impl Tokens for MemoryTx {
     fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()> {
         self.state.revoked_tokens.entry(token_id).or_insert(expires_at);
         Ok(())
-    }
-
-    fn is_token_revoked(&mut self, token_id: Uuid) -> StoreResult<bool> {
-        Ok(self.state.revoked_tokens.contains_key(&token_id))
     }
 
     fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()> {

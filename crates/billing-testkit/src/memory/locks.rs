@@ -102,7 +102,7 @@ impl Held {
     }
 
     fn reach(&mut self, stage: Stage, known: bool) -> StoreResult<()> {
-        if self.access == Access::Read {
+        if self.access != Access::Write {
             return Err(corrupt("a transaction opened to read can't hold anything"));
         }
         if stage < self.stage && !known && !self.forgiving {

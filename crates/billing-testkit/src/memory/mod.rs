@@ -93,7 +93,7 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
         self.ready()?;
-        if access == Access::Read {
+        if access != Access::Write {
             let before = self.snapshot();
             let mut tx = self.begin(access);
             // Whether it is committed makes no difference: there is nothing to keep.

@@ -11,6 +11,7 @@ use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
 use billing_domain::refs::ProductNo;
 use billing_domain::usage::{UsageEvent, UsageTotal};
+use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
 use super::{World, all, done, later, month, read, transact_answer, updated, world, write};
@@ -30,13 +31,13 @@ pub fn another_organization_sees_no_keys(store: &dyn Store) {
     let key = fixtures::api_key(&FreshIds, w.org);
     write(store, |tx| done(tx.insert_api_key(&key)));
     write(store, |tx| {
-        assert_eq!(tx.api_key(stranger, key.api_key_ref)?, None);
+        assert_eq!(tx.key_of_token(stranger, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_keys(stranger, all())?, Page::empty());
         tx.touch_api_key(stranger, key.api_key_ref, later(1))?;
         assert!(!tx.delete_api_key(stranger, key.api_key_ref)?);
         Ok(())
     });
-    assert_eq!(read(store, |tx| tx.api_key(w.org, key.api_key_ref)), Some(key));
+    assert_eq!(read(store, |tx| tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())), Some(key));
 }
 
 pub fn another_organization_sees_no_catalog(store: &dyn Store) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, Tx, attempt};
+use uuid::Uuid;
 
 use super::{all, done, later, read, undo, updated, world, write};
 use crate::{FreshIds, fixtures};
@@ -54,7 +55,8 @@ pub fn a_rolled_back_transaction_leaves_nothing(store: &dyn Store) {
     let key = fixtures::api_key(&FreshIds, w.org);
     let session = fixtures::session(&FreshIds, &administrator);
     let secret = fixtures::signing_secret(&FreshIds);
-    let token = uuid::Uuid::now_v7();
+    let (token, other_key) = (Uuid::now_v7(), fixtures::api_key(&FreshIds, w.org));
+    write(store, |tx| done(tx.insert_api_key(&other_key)));
     let usage_key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
     let (head, event) = undo(store, |tx| {
         done(tx.insert_organization(&organization))?;
@@ -75,10 +77,10 @@ pub fn a_rolled_back_transaction_leaves_nothing(store: &dyn Store) {
     read(store, |tx| {
         assert_eq!(tx.organization(organization.id)?, None);
         assert_eq!(tx.administrator(administrator.admin_ref)?, None);
-        assert_eq!(tx.api_key(w.org, key.api_key_ref)?, None);
+        assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?, None);
+        assert_eq!(tx.key_of_token(w.org, other_key.api_key_ref, token)?.as_ref(), Some(&other_key));
         assert_eq!(tx.session(session.digest)?, None);
         assert!(!tx.signing_secrets(secret.purpose)?.contains(&secret));
-        assert!(!tx.is_token_revoked(token)?);
         assert_eq!(tx.entities(w.org, all())?.total, 1);
         assert_eq!(tx.customers(w.org, all())?.total, 1);
         assert_eq!(tx.contract(w.org, contract.contract_ref)?, None);
@@ -108,7 +110,7 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
     });
     read(store, |tx| {
         assert_eq!(tx.customers_by_ids(w.org, &[w.customer.id])?, std::slice::from_ref(&w.customer));
-        assert_eq!(tx.api_key(w.org, key.api_key_ref)?.as_ref(), Some(&key));
+        assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?.as_ref(), Some(&key));
         assert_eq!(tx.organization(w.org)?.as_ref(), Some(&w.organization));
         assert_eq!(tx.contracts_due(Some(w.org), later(1), None, 10)?, []);
         assert!(tx.document(w.org, head.document_ref)?.is_some_and(|document| document.is_draft()));
