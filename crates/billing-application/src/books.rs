@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
-use billing_domain::calendar::Timestamp;
-use billing_domain::contract::{Contract, ProductPeriod};
+use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::contract::Contract;
 use billing_domain::document::lines::{FamilySums, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot, share_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{DocumentHead, DocumentKind, Standing};
-use billing_domain::ledger::{BookRows, ContractBook, Entry, Extent, Supplies};
-use billing_domain::party::{Customer, Entity};
+use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
+use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, Supplies};
+use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
-use billing_domain::refs::{ContractRef, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
@@ -33,6 +33,9 @@ pub(crate) fn entities_of<'c>(
     let mut refs: Vec<EntityRef> = contracts.into_iter().flat_map(Contract::entity_refs).cloned().collect();
     refs.sort();
     refs.dedup();
+    if refs.is_empty() {
+        return Ok(Vec::new());
+    }
     let entities = tx.entities_by_refs(organization, &refs)?;
     if entities.len() != refs.len() {
         return Err(StoreError::Corrupt("a contract has an entity that is not there".to_owned()).into());
@@ -52,13 +55,9 @@ pub(crate) fn empty(
 }
 
 /// The book of a contract and its customer with who bills it, before anything else of it is read.
-pub(crate) fn with_parties(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    (contract, customer): (Contract, Customer),
-) -> UseCaseResult<ContractBook> {
-    let entities = entities_of(tx, organization, [&contract])?;
-    Ok(ContractBook::new(contract, customer, entities))
+pub(crate) fn with_parties(tx: &mut dyn Tx, organization: OrganizationId, agreement: Agreement) -> UseCaseResult<ContractBook> {
+    let entities = entities_of(tx, organization, [&agreement.contract])?;
+    Ok(ContractBook::of(agreement, entities))
 }
 
 /// A contract held exclusively, with all of its book; `None` when there is no such contract.
@@ -84,24 +83,36 @@ pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: Contrac
     Ok(book)
 }
 
-/// What adding usage to drafts needs of a contract's book: the documents that carry the usage of periods.
+/// The books of contracts, with what adding usage to drafts needs of them: the documents that carry the usage of periods,
+/// which are named by product and first day.
 pub(crate) fn drafts(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    book: ContractBook,
-    periods: &[ProductPeriod<'_>],
-) -> UseCaseResult<ContractBook> {
-    let mut places: BTreeSet<Place> = BTreeSet::new();
-    for period in periods {
-        let place = share_for_usage(*period).place();
-        places.insert(place);
+    books: impl IntoIterator<Item = ContractBook>,
+    periods: &BTreeSet<(ContractRef, ProductNo, Date)>,
+) -> UseCaseResult<BTreeMap<ContractRef, ContractBook>> {
+    let books: BTreeMap<ContractRef, ContractBook> = books.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
+    let mut places: Vec<(CustomerId, ContractRef, Place)> = Vec::new();
+    for (contract_ref, product_no, start) in periods {
+        let Some(book) = books.get(contract_ref) else { continue };
+        let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
+        let period = period.ok_or_else(|| corrupt("a contract", contract_ref, "has no such period"))?;
+        let place = share_for_usage(period).place();
+        let named = |place| (book.contract.customer_id, *contract_ref, place);
+        places.push(named(place));
         if place.slot == Slot::UsageDebit {
-            places.insert(Place { slot: Slot::Period, ..place });
+            places.push(named(Place { slot: Slot::Period, ..place }));
         }
     }
-    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
-    let documents = tx.documents_in_places(organization, customer_id, contract_ref, &Vec::from_iter(places))?;
-    Ok(book.with_rows(Extent::Drafts, BookRows { documents, ..BookRows::default() })?)
+    let mut documents: BTreeMap<ContractRef, Vec<BookDocument>> = BTreeMap::new();
+    for document in tx.documents_in_places(organization, &places)? {
+        documents.entry(document.head.contract_ref).or_default().push(document);
+    }
+    let with_rows = |(contract_ref, book): (ContractRef, ContractBook)| {
+        let documents = documents.remove(&contract_ref).unwrap_or_default();
+        Ok((contract_ref, book.with_rows(Extent::Drafts, BookRows { documents, ..BookRows::default() })?))
+    };
+    books.into_iter().map(with_rows).collect()
 }
 
 /// Adds documents to a book, with those above them, that it doesn't hold.
@@ -169,14 +180,24 @@ pub(crate) fn write_all<'b>(
     }
     let mut numbers = give_numbers(tx, organization, decided.iter().flat_map(|(_, entries)| entries))?;
     let mut written = Vec::with_capacity(decided.len());
+    let mut totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)> = BTreeMap::new();
     for (book, mut entries) in decided {
         write_book(tx, organization, book, &mut entries, &mut numbers, (by, at))?;
+        for entry in &entries {
+            if let Entry::UsageMoved(key, total) = entry {
+                totals.insert(key.clone(), (book.contract.customer_id, *total));
+            }
+        }
         written.push(entries);
+    }
+    if !totals.is_empty() {
+        let totals = totals.into_iter().map(|(key, (customer_id, total))| (customer_id, key, total));
+        tx.put_usage(organization, &Vec::from_iter(totals))?;
     }
     Ok(written)
 }
 
-/// Writes a contract's entries, with their numbers.
+/// Writes a contract's entries but running totals, with their numbers.
 fn write_book(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -198,7 +219,6 @@ fn write_book(
         })
         .collect();
     let mut sums: BTreeMap<(DocumentRef, SumKey), Sum> = BTreeMap::new();
-    let mut totals: BTreeMap<UsageKey, UsageTotal> = BTreeMap::new();
     let mut due = None;
     for entry in entries.iter() {
         match entry {
@@ -229,17 +249,13 @@ fn write_book(
             Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
                 tx.move_events_of_period(organization, customer_id, *from, *to, *product_no, *start)?;
             }
-            Entry::UsageMoved(key, total) => {
-                totals.insert(key.clone(), *total);
-            }
+            // Written for all contracts at once.
+            Entry::UsageMoved(..) => {}
             Entry::Settled { document_ref, settlement } => {
                 tx.settle_document(organization, customer_id, *document_ref, settlement)?;
             }
             Entry::Due(at) => due = Some(*at),
         }
-    }
-    if !totals.is_empty() {
-        tx.put_usage(organization, customer_id, &Vec::from_iter(totals))?;
     }
     if !sums.is_empty() {
         let added: Vec<FamilySum> = sums.into_iter().map(|((family, key), sum)| FamilySum { family, key, sum }).collect();

@@ -4,7 +4,7 @@
 
 use chrono::NaiveDate;
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
@@ -12,7 +12,7 @@ use diesel::sql_types::{Array, Bool, Integer, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-use crate::sql_types::{Day, Id, days_since_1970};
+use crate::sql_types::{Day, Id};
 
 /// `column` is one of `values`.
 #[derive(Debug, QueryId)]
@@ -37,22 +37,6 @@ pub(crate) struct Texts {
     json: String,
 }
 
-/// Small numbers to look for.
-#[derive(Debug)]
-pub(crate) struct Numbers {
-    array: Vec<i32>,
-    /// A JSON array.
-    json: String,
-}
-
-/// Days to look for.
-#[derive(Debug)]
-pub(crate) struct Days {
-    array: Vec<NaiveDate>,
-    /// A JSON array of days since 1970.
-    json: String,
-}
-
 impl Ids {
     /// These.
     pub(crate) fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
@@ -72,20 +56,6 @@ pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
     let json = serde_json::Value::from(array.clone()).to_string();
     OneOf { column, values: Texts { array, json } }
-}
-
-/// Where a column has one of these numbers.
-pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> OneOf<C, Numbers> {
-    let array: Vec<i32> = numbers.into_iter().collect();
-    let json = serde_json::Value::from(array.clone()).to_string();
-    OneOf { column, values: Numbers { array, json } }
-}
-
-/// Where a column has one of these days.
-pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> OneOf<C, Days> {
-    let array: Vec<NaiveDate> = days.into_iter().collect();
-    let json = array.iter().map(|day| days_since_1970(*day)).collect::<serde_json::Value>().to_string();
-    OneOf { column, values: Days { array, json } }
 }
 
 macro_rules! values {
@@ -117,8 +87,6 @@ macro_rules! values {
 values! {
     Ids, Id, "unhex(value)";
     Texts, Text, "value";
-    Numbers, Integer, "value";
-    Days, Day, "value";
 }
 
 impl<C, V> Expression for OneOf<C, V>
@@ -150,3 +118,78 @@ where
         self.values.walk_ast(out)
     }
 }
+
+/// A value in a row of values.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Id(Uuid),
+    Number(i32),
+    Day(NaiveDate),
+    Text(String),
+}
+
+/// Some columns together are one of these rows of values, of which there is at least one. A list of rows, because SQLite finds
+/// each by an index; of conditions joined by OR it makes a scan.
+#[derive(Debug)]
+pub(crate) struct OneOfRows {
+    columns: &'static str,
+    rows: Vec<Vec<Value>>,
+}
+
+/// More rows than this are rare, and a prepared statement for each number of rows would fill the cache.
+const MAX_PREPARED_ROWS: usize = 8;
+
+/// Where columns, with the table's name where another has such a column, are one of these rows.
+pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = Vec<Value>>) -> OneOfRows {
+    OneOfRows { columns, rows: rows.into_iter().collect() }
+}
+
+// Without a fixed identity a statement is found again by its text.
+impl QueryId for OneOfRows {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl Expression for OneOfRows {
+    type SqlType = Bool;
+}
+
+impl<G> ValidGrouping<G> for OneOfRows {
+    type IsAggregate = is_aggregate::No;
+}
+
+impl<QS> AppearsOnTable<QS> for OneOfRows {}
+impl<QS> SelectableExpression<QS> for OneOfRows {}
+
+macro_rules! one_of_rows_on {
+    ($($backend:ty),+) => {$(
+        impl QueryFragment<$backend> for OneOfRows {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                if self.rows.len() > MAX_PREPARED_ROWS {
+                    out.unsafe_to_cache_prepared();
+                }
+                out.push_sql("(");
+                out.push_sql(self.columns);
+                out.push_sql(") IN (VALUES ");
+                for (i, row) in self.rows.iter().enumerate() {
+                    out.push_sql(if i > 0 { ", (" } else { "(" });
+                    for (j, value) in row.iter().enumerate() {
+                        if j > 0 {
+                            out.push_sql(", ");
+                        }
+                        match value {
+                            Value::Id(id) => out.push_bind_param::<Id, _>(id)?,
+                            Value::Number(number) => out.push_bind_param::<Integer, _>(number)?,
+                            Value::Day(day) => out.push_bind_param::<Day, _>(day)?,
+                            Value::Text(text) => out.push_bind_param::<Text, _>(text)?,
+                        }
+                    }
+                    out.push_sql(")");
+                }
+                out.push_sql(")");
+                Ok(())
+            }
+        }
+    )+};
+}
+one_of_rows_on!(Pg, Sqlite);

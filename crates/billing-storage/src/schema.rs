@@ -342,6 +342,7 @@ diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
 diesel::allow_tables_to_appear_in_same_query!(contracts, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(api_keys, revoked_tokens);
+diesel::allow_tables_to_appear_in_same_query!(customers, usage_products);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_event_revisions);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_event_keys);

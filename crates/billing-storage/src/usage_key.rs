@@ -3,20 +3,15 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use chrono::NaiveDate;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::schema::usage_totals;
 use crate::sql_types::{Day, Dec, Id, Ts};
-
-/// More keys than this are rare, and a prepared statement for each number of keys would fill the cache.
-const MAX_PREPARED_KEYS: usize = 8;
 
 /// The columns of a key.
 #[derive(Debug)]
@@ -37,37 +32,6 @@ impl<'a> KeyColumns<'a> {
         }
     }
 }
-
-/// Whether a running total has one of these keys, of which there is at least one, within a customer. A list of
-/// rows, because SQLite finds each by its primary key; of conditions joined by OR it makes a scan.
-#[derive(Debug)]
-pub(crate) struct KeyIn<'a>(Vec<KeyColumns<'a>>);
-
-impl<'a> KeyIn<'a> {
-    /// Values per key.
-    pub(crate) const BINDS: usize = 4;
-
-    pub(crate) fn of(keys: &'a [UsageKey]) -> Self {
-        Self(keys.iter().map(KeyColumns::of).collect())
-    }
-}
-
-// Without a fixed identity a statement is found again by its text.
-impl QueryId for KeyIn<'_> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl Expression for KeyIn<'_> {
-    type SqlType = Bool;
-}
-
-impl<G> ValidGrouping<G> for KeyIn<'_> {
-    type IsAggregate = is_aggregate::No;
-}
-
-impl AppearsOnTable<usage_totals::table> for KeyIn<'_> {}
-impl SelectableExpression<usage_totals::table> for KeyIn<'_> {}
 
 /// Replaces one running total: an UPDATE that stays prepared.
 #[derive(Debug)]
@@ -131,23 +95,6 @@ macro_rules! fragments {
             }
         }
 
-        impl QueryFragment<$backend> for KeyIn<'_> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                if self.0.len() > MAX_PREPARED_KEYS {
-                    out.unsafe_to_cache_prepared();
-                }
-                out.push_sql(concat!(key_columns!(), " IN (VALUES "));
-                for (i, key) in self.0.iter().enumerate() {
-                    if i > 0 {
-                        out.push_sql(", ");
-                    }
-                    key.walk_ast(out.reborrow())?;
-                }
-                out.push_sql(")");
-                Ok(())
-            }
-        }
-
         impl QueryFragment<$backend> for PutTotal<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql("UPDATE usage_totals SET sum = ");
@@ -175,3 +122,89 @@ macro_rules! fragments {
     )+};
 }
 fragments!(Pg, Sqlite);
+
+/// Replaces any number of running totals in one statement that stays prepared.
+#[derive(Debug, Default)]
+pub(crate) struct PutTotals {
+    organization: Uuid,
+    customers: Vec<Uuid>,
+    contracts: Vec<Uuid>,
+    products: Vec<i32>,
+    starts: Vec<NaiveDate>,
+    usage_products: Vec<String>,
+    sums: Vec<Decimal>,
+    events: Vec<i64>,
+    max: Vec<Option<Decimal>>,
+    latest_at: Vec<Option<Timestamp>>,
+    latest_service_dates: Vec<Option<NaiveDate>>,
+    latest_event_ids: Vec<Option<Uuid>>,
+    latest_quantities: Vec<Option<Decimal>>,
+}
+
+impl PutTotals {
+    pub(crate) fn new<'a>(organization: Uuid, totals: impl IntoIterator<Item = PutTotal<'a>>) -> Self {
+        let mut all = Self { organization, ..Self::default() };
+        for total in totals {
+            all.customers.push(total.customer_id);
+            all.contracts.push(total.key.contract_id);
+            all.products.push(total.key.product_no);
+            all.starts.push(total.key.period_start);
+            all.usage_products.push(total.key.usage_product_ref.to_owned());
+            all.sums.push(total.sum);
+            all.events.push(total.events);
+            all.max.push(total.max);
+            all.latest_at.push(total.latest_at);
+            all.latest_service_dates.push(total.latest_service_date);
+            all.latest_event_ids.push(total.latest_event_id);
+            all.latest_quantities.push(total.latest_quantity);
+        }
+        all
+    }
+}
+
+impl QueryId for PutTotals {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<C> diesel::RunQueryDsl<C> for PutTotals {}
+
+impl QueryFragment<Pg> for PutTotals {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "UPDATE usage_totals t SET sum = n.sum, events = n.events, max = n.max, latest_at = n.latest_at, \
+             latest_service_date = n.latest_service_date, latest_event_id = n.latest_event_id, \
+             latest_quantity = n.latest_quantity FROM unnest(",
+        );
+        out.push_bind_param::<Array<Id>, _>(&self.customers)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Id>, _>(&self.contracts)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Integer>, _>(&self.products)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Day>, _>(&self.starts)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.usage_products)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Dec>, _>(&self.sums)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.events)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.max)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Ts>>, _>(&self.latest_at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Day>>, _>(&self.latest_service_dates)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Id>>, _>(&self.latest_event_ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.latest_quantities)?;
+        out.push_sql(
+            ") AS n (customer_id, contract_id, product_no, period_start, usage_product_ref, sum, events, max, latest_at, \
+             latest_service_date, latest_event_id, latest_quantity) WHERE t.customer_id = n.customer_id \
+             AND t.contract_id = n.contract_id AND t.product_no = n.product_no AND t.period_start = n.period_start \
+             AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
+        );
+        out.push_bind_param::<Id, _>(&self.organization)
+    }
+}

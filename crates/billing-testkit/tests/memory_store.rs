@@ -183,10 +183,10 @@ fn what_must_be_held_is_refused_without_being_held() {
         })));
     }
     assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.org, held.customer, held.contract))));
-    let total = (held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
-    assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total)))));
+    let total = (held.customer, held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
+    assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, std::slice::from_ref(&total)))));
     let forgiving = MemoryStore::without_lock_checks();
-    assert!(write(&forgiving, |tx| tx.put_usage(held.org, held.customer, std::slice::from_ref(&total))).is_ok());
+    assert!(write(&forgiving, |tx| tx.put_usage(held.org, std::slice::from_ref(&total))).is_ok());
     assert!(write(&forgiving, |tx| tx.open_document(held.org, &held.head, held.head.document_ref)).is_ok());
 }
 
@@ -200,7 +200,7 @@ fn a_contract_is_held_before_anything_else() {
         late(tx)
     })));
     assert!(is_corrupt(write(&store, |tx| {
-        tx.lock_usage(held.org, held.customer, std::slice::from_ref(&held.key))?;
+        tx.lock_usage(held.org, &[(held.customer, held.key.clone())])?;
         late(tx)
     })));
     // Holding it once more is nothing new.

@@ -173,11 +173,11 @@ fn hold_in_place(
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let agreed = tx.agreement_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
         let event = live_event(tx, principal, event_ref)?;
-        if event.placement.contract_ref != agreed.0.contract_ref {
+        if event.placement.contract_ref != agreed.contract.contract_ref {
             continue;
         }
         if let Some(update) = update {
-            refuse_other_names(tx, principal, update, &event, &agreed.1)?;
+            refuse_other_names(tx, principal, update, &event, &agreed.customer)?;
         }
         let book = books::with_parties(tx, organization, agreed)?;
         let mut present = books::whole(tx, organization, book)?;
@@ -215,8 +215,8 @@ fn hold_moving(
             tx.lock_contract(organization, event.customer_id, *contract_ref, Lock::Exclusive)?;
         }
         // Again, as things are now that nobody can change them.
-        let contract = tx.contract(organization, event.placement.contract_ref)?;
-        let contract = contract.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
+        let present = books::empty(tx, organization, event.placement.contract_ref, None)?;
+        let present = present.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
         let is_same = live_event(tx, principal, event_ref)? == event
             && match (&target, &revised) {
                 (Some(target), Some(revised)) => target_of(tx, organization, &customer, revised)? == *target,
@@ -225,7 +225,6 @@ fn hold_moving(
         if !is_same {
             continue;
         }
-        let present = books::with_parties(tx, organization, (contract, customer.clone()))?;
         let mut present = books::whole(tx, organization, present)?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
         let moved = match target {
@@ -233,8 +232,7 @@ fn hold_moving(
             Some((contract, moved)) => {
                 let mut moved = moved;
                 if contract.contract_ref != event.placement.contract_ref {
-                    let book = books::with_parties(tx, organization, (contract, customer))?;
-                    moved.book = Some(books::whole(tx, organization, book)?);
+                    moved.book = books::held(tx, organization, contract.contract_ref)?;
                 }
                 Some(moved)
             }
@@ -251,7 +249,8 @@ fn target_of(
     customer: &Customer,
     revised: &UsageEvent,
 ) -> UseCaseResult<(Contract, Moved)> {
-    let contracts = tx.contracts_metering(organization, customer.id, &revised.usage_product_ref)?;
+    let pair = (customer.id, revised.usage_product_ref.clone());
+    let contracts = tx.contracts_metering(organization, &[pair], None)?;
     let entities = entities_of(tx, organization, &contracts)?;
     let facts = EventFacts {
         usage_product_ref: &revised.usage_product_ref,
@@ -320,7 +319,7 @@ fn revise(
             other = moved.book;
             let target = other.as_mut().unwrap_or(&mut book);
             // It may not be there.
-            tx.lock_usage(organization, present.customer_id, std::slice::from_ref(&moved.key))?;
+            tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
             total_of(tx, organization, target, &moved.key)?;
             let counted = CountedEvent { service_date, ..revised.counted() };
             let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);

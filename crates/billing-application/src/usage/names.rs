@@ -36,8 +36,7 @@ impl Names {
             };
         }
         let (customer_refs, product_refs) = (Vec::from_iter(customer_refs), Vec::from_iter(product_refs));
-        let customers = if customer_refs.is_empty() { Vec::new() } else { tx.customers_by_refs(organization, &customer_refs)? };
-        let products = if product_refs.is_empty() { Vec::new() } else { tx.usage_products_by_refs(organization, &product_refs)? };
+        let (customers, products) = tx.named_by_events(organization, &customer_refs, &product_refs)?;
         let mut names = Self {
             customers: customers.into_iter().map(|customer| (customer.customer_ref.clone(), customer)).collect(),
             customers_by_name: BTreeMap::new(),

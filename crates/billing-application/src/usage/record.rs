@@ -11,7 +11,7 @@ use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_domain::usage::{EventKey, FormattedSource, ReportData, Validations};
 
 use super::read::EventView;
-use super::slice::Slice;
+use super::slice::{Lane, Slice};
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -88,8 +88,8 @@ pub fn record_usage(
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
     let slice = Slice { services, principal, events, answer, now: services.now() };
-    let work = |tx: &mut dyn Tx| {
-        let results = slice.take(tx).map_err(Stop::Failed)?;
+    let work = |tx: &mut dyn Tx, lane| {
+        let results = slice.take(tx, lane).map_err(Stop::Failed)?.ok_or(Stop::OtherLane)?;
         if neighbours == Neighbours::AllOrNone && results.iter().any(Result::is_err) {
             let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
             return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));
@@ -97,10 +97,14 @@ pub fn record_usage(
         // With nothing taken there is nothing to commit, and what was only prepared goes too.
         if results.iter().any(Result::is_ok) { Ok(results) } else { Err(Stop::AllRefused(results)) }
     };
-    match transact(&*services.store, Access::Write, work) {
-        Ok(results) | Err(Stop::AllRefused(results)) => Ok(results),
-        Err(Stop::Failed(error)) => Err(error),
+    for lane in [Lane::Drafts, Lane::Any] {
+        match transact(&*services.store, Access::Write, |tx| work(tx, lane)) {
+            Ok(results) | Err(Stop::AllRefused(results)) => return Ok(results),
+            Err(Stop::Failed(error)) => return Err(error),
+            Err(Stop::OtherLane) => {}
+        }
     }
+    Err(UseCaseError::InvariantViolation("events for which there is no lane"))
 }
 
 /// Takes one event.
@@ -119,6 +123,7 @@ pub fn record_event(
 
 /// Why the transaction of a slice isn't committed.
 enum Stop {
+    OtherLane,
     AllRefused(Vec<UseCaseResult<TakenUsage>>),
     Failed(UseCaseError),
 }

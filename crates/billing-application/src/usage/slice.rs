@@ -67,6 +67,18 @@ pub(super) struct Progress<'n> {
 
 /// Contracts by reference, with what of their books the events need.
 type Books = BTreeMap<ContractRef, ContractBook>;
+/// Those that events land on, and the events that land nowhere.
+type HeldBooks<'n> = (Books, Vec<Landed<'n>>, Vec<(usize, UseCaseError)>);
+
+/// How a slice holds contracts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// For events that all go on drafts that are there, as nearly all do: shared, in the fewest statements.
+    Drafts,
+    /// For any, after a look at what each contract needs. Whoever held one shared and now wanted it alone would wait for others
+    /// who want the same.
+    Any,
+}
 
 impl Progress<'_> {
     /// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole slice.
@@ -90,17 +102,24 @@ impl Progress<'_> {
 }
 
 impl Slice<'_> {
-    /// Takes the events: what becomes of each, in their order.
+    /// Takes the events: what becomes of each, in their order; `None` when the lane isn't one for them.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn take(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+    pub(super) fn take(&self, tx: &mut dyn Tx, lane: Lane) -> UseCaseResult<Option<Vec<UseCaseResult<TakenUsage>>>> {
         self.hold_key(tx)?;
         let names = Names::read(tx, self.principal.organization, self.events)?;
         let mut progress =
             Progress { outcomes: self.events.iter().map(|_| None).collect(), twins: Vec::new(), placed: Vec::new() };
         let known = self.fresh(tx, &names, &mut progress)?;
-        let (mut books, landed) = self.hold(tx, &known, &mut progress)?;
+        let held = match lane {
+            Lane::Drafts => self.hold_shared(tx, &known)?,
+            Lane::Any => Some(self.hold(tx, &known)?),
+        };
+        let Some((mut books, landed, refused)) = held else { return Ok(None) };
+        for (index, refusal) in refused {
+            progress.refuse(index, refusal)?;
+        }
         self.lock_totals(tx, &landed, &mut books)?;
         for group in grouped(landed) {
             let contract_ref = group[0].key.contract_ref;
@@ -112,26 +131,27 @@ impl Slice<'_> {
             billing_domain::ledger::issue::remind(book, self.now)?;
         }
         books::write_all(tx, self.principal.organization, decided, self.principal.actor, self.now)?;
-        self.store(tx, &books, progress)
+        self.store(tx, &books, progress).map(Some)
+    }
+
+    /// Holds the contracts the events land on shared, with the statement that finds them, and reads their drafts; `None` when
+    /// not all events go on drafts that are there.
+    fn hold_shared<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<Option<HeldBooks<'n>>> {
+        let (contracts, landed, refused) = self.land(tx, known, Some(Lock::Shared))?;
+        let (books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
+        Ok(off_drafts.is_empty().then_some((books, landed, refused)))
     }
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
     /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
-    fn hold<'n>(
-        &self,
-        tx: &mut dyn Tx,
-        known: &[Known<'n>],
-        progress: &mut Progress<'_>,
-    ) -> UseCaseResult<(Books, Vec<Landed<'n>>)> {
+    fn hold<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<HeldBooks<'n>> {
         let organization = self.principal.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
-            let (contracts, landed, refused) = self.land(tx, known)?;
-            for (contract_ref, book) in &contracts {
-                if !exclusive.contains(contract_ref) && !self.goes_on_drafts(tx, book, &landed)?.1 {
-                    exclusive.insert(*contract_ref);
-                }
-            }
+            let (contracts, landed, refused) = self.land(tx, known, None)?;
+            let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
+            let (_, off_drafts) = self.on_drafts(tx, unknown.map(|(_, book)| book.clone()), &landed)?;
+            exclusive.extend(off_drafts);
             let mut unchanged = true;
             for (contract_ref, book) in &contracts {
                 let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
@@ -142,42 +162,27 @@ impl Slice<'_> {
                 continue;
             }
             // Read now that nobody can change it: a contract may have been edited, a document issued.
-            let mut books = Books::new();
-            let mut still_fits = true;
-            for (contract_ref, book) in contracts {
-                let book = if exclusive.contains(&contract_ref) {
-                    books::whole(tx, organization, book)?
-                } else {
-                    let (book, fits) = self.goes_on_drafts(tx, &book, &landed)?;
-                    still_fits &= fits;
-                    book
-                };
-                books.insert(contract_ref, book);
-            }
-            if still_fits {
-                for (index, refusal) in refused {
-                    progress.refuse(index, refusal)?;
+            let (held, shared): (Vec<_>, Vec<_>) =
+                contracts.into_iter().partition(|(contract_ref, _)| exclusive.contains(contract_ref));
+            let (mut books, off_drafts) = self.on_drafts(tx, shared.into_iter().map(|(_, book)| book), &landed)?;
+            if off_drafts.is_empty() {
+                for (contract_ref, book) in held {
+                    books.insert(contract_ref, books::whole(tx, organization, book)?);
                 }
-                return Ok((books, landed));
+                return Ok((books, landed, refused));
             }
         }
         Err(StoreError::Contended.into())
     }
 
     /// Where the events land, as things are.
-    #[allow(clippy::type_complexity, reason = "read in one place")]
-    fn land<'n>(
-        &self,
-        tx: &mut dyn Tx,
-        known: &[Known<'n>],
-    ) -> UseCaseResult<(Books, Vec<Landed<'n>>, Vec<(usize, UseCaseError)>)> {
+    fn land<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>], lock: Option<Lock>) -> UseCaseResult<HeldBooks<'n>> {
         let organization = self.principal.organization;
-        let mut candidates: BTreeMap<(CustomerId, &UsageProductRef), Vec<Contract>> = BTreeMap::new();
-        for Known { customer, product, .. } in known {
-            let pair = (customer.id, &product.usage_product_ref);
-            if let std::collections::btree_map::Entry::Vacant(place) = candidates.entry(pair) {
-                place.insert(tx.contracts_metering(organization, customer.id, pair.1)?);
-            }
+        let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
+            known.iter().map(|known| (known.customer.id, known.product.usage_product_ref.clone())).collect();
+        let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
+        for contract in tx.contracts_metering(organization, &Vec::from_iter(pairs), lock)? {
+            candidates.entry(contract.customer_id).or_default().push(contract);
         }
         let entities = entities_of(tx, organization, candidates.values().flatten())?;
         let (mut contracts, mut landed, mut refused) = (Books::new(), Vec::with_capacity(known.len()), Vec::new());
@@ -189,8 +194,8 @@ impl Slice<'_> {
                 occurred_at: event.occurred_at,
                 validations: event.validations.as_ref(),
             };
-            let of_pair = candidates.get(&(customer.id, &product.usage_product_ref)).map_or(&[][..], Vec::as_slice);
-            match match_event(facts, of_pair, &entities) {
+            let of_customer = candidates.get(&customer.id).map_or(&[][..], Vec::as_slice);
+            match match_event(facts, of_customer, &entities) {
                 Ok(found) => {
                     let contract_ref = found.contract.contract_ref;
                     // In the order of arrival: of two at one instant, the later has the greater reference.
@@ -214,38 +219,37 @@ impl Slice<'_> {
         Ok((contracts, landed, refused))
     }
 
-    /// The book with the drafts that carry the usage of a contract's events, and whether all of them go on one.
-    fn goes_on_drafts(&self, tx: &mut dyn Tx, book: &ContractBook, landed: &[Landed<'_>]) -> UseCaseResult<(ContractBook, bool)> {
-        let contract = std::sync::Arc::clone(&book.contract);
-        let of_contract = landed.iter().filter(|landed| landed.key.contract_ref == contract.contract_ref);
-        let places: BTreeSet<(ProductNo, Date)> =
-            of_contract.map(|landed| (landed.key.product_no, landed.key.period_start)).collect();
-        let mut periods = Vec::with_capacity(places.len());
-        for (product_no, start) in places {
-            let period = contract.product(product_no).and_then(|product| product.period_from(start));
-            periods.push(period.ok_or_else(|| corrupt("a contract", &contract.contract_ref, "has no such period"))?);
+    /// Books with the drafts that carry the usage of the events, and those of the contracts of which an event doesn't go on
+    /// one that is there.
+    fn on_drafts(
+        &self,
+        tx: &mut dyn Tx,
+        books: impl IntoIterator<Item = ContractBook>,
+        landed: &[Landed<'_>],
+    ) -> UseCaseResult<(Books, BTreeSet<ContractRef>)> {
+        let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
+            landed.iter().map(|Landed { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
+        let books = books::drafts(tx, self.principal.organization, books, &periods)?;
+        let mut off_drafts = BTreeSet::new();
+        for (contract_ref, product_no, start) in periods {
+            let Some(book) = books.get(&contract_ref) else { continue };
+            let period = book.contract.product(product_no).and_then(|product| product.period_from(start));
+            let period = period.ok_or_else(|| corrupt("a contract", &contract_ref, "has no such period"))?;
+            if !post::goes_on_a_draft(book, &period)? {
+                off_drafts.insert(contract_ref);
+            }
         }
-        let book = books::drafts(tx, self.principal.organization, book.clone(), &periods)?;
-        let mut fits = true;
-        for period in &periods {
-            fits &= post::goes_on_a_draft(&book, period)?;
-        }
-        Ok((book, fits))
+        Ok((books, off_drafts))
     }
 
     /// Holds the running totals of the events, and reads what else the lines of their periods are made of.
     fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], books: &mut Books) -> UseCaseResult<()> {
-        let mut keys: BTreeMap<CustomerId, BTreeSet<UsageKey>> = BTreeMap::new();
-        for landed in landed {
-            keys.entry(landed.known.customer.id).or_default().insert(landed.key.clone());
-        }
-        for (customer_id, keys) in keys {
-            let keys = Vec::from_iter(keys);
-            for (key, total) in tx.lock_usage(self.principal.organization, customer_id, &keys)? {
-                if let Some(book) = books.get_mut(&key.contract_ref) {
-                    let total = self.told(tx, book, &key, total)?;
-                    book.put_usage(key, total);
-                }
+        let keys: BTreeSet<(CustomerId, UsageKey)> =
+            landed.iter().map(|landed| (landed.known.customer.id, landed.key.clone())).collect();
+        for (key, total) in tx.lock_usage(self.principal.organization, &Vec::from_iter(keys))? {
+            if let Some(book) = books.get_mut(&key.contract_ref) {
+                let total = self.told(tx, book, &key, total)?;
+                book.put_usage(key, total);
             }
         }
         Ok(())

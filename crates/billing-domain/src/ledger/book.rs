@@ -47,6 +47,17 @@ pub struct BookRows {
     pub with_events: BTreeSet<DocumentRef>,
 }
 
+/// A contract as it is stored, before anything of its book is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// The contract.
+    pub contract: Contract,
+    /// Who pays.
+    pub customer: Customer,
+    /// When the billing run looks at the contract again; `None`: never.
+    pub next_due_at: Option<Timestamp>,
+}
+
 /// One contract's book.
 #[derive(Clone, Debug)]
 pub struct ContractBook {
@@ -57,6 +68,8 @@ pub struct ContractBook {
     /// Who bills it, in any version.
     pub entities: Vec<Entity>,
     extent: Extent,
+    /// When the billing run looks at the contract again, as stored; unknown of a contract that isn't.
+    next_due: Option<Option<Timestamp>>,
     documents: BTreeMap<DocumentRef, BookDocument>,
     /// In the order they were opened.
     order: Vec<DocumentRef>,
@@ -80,6 +93,7 @@ impl ContractBook {
             customer,
             entities,
             extent: Extent::Whole,
+            next_due: None,
             documents: BTreeMap::new(),
             order: Vec::new(),
             places: BTreeMap::new(),
@@ -91,6 +105,12 @@ impl ContractBook {
             with_events: BTreeSet::new(),
             entries: Vec::new(),
         }
+    }
+
+    /// The book of a stored contract, before anything else of it is read.
+    pub fn of(agreement: Agreement, entities: Vec<Entity>) -> Self {
+        let Agreement { contract, customer, next_due_at } = agreement;
+        Self { next_due: Some(next_due_at), ..Self::new(contract, customer, entities) }
     }
 
     /// With what was read of it.
@@ -521,6 +541,11 @@ impl ContractBook {
         }
     }
 
+    /// Notes when the billing run has to look at the contract again, where that changes.
+    pub(super) fn put_due(&mut self, at: Option<Timestamp>) -> Result<(), Refusal> {
+        if self.next_due == Some(at) { Ok(()) } else { self.put(Entry::Due(at)) }
+    }
+
     /// Takes an entry up, and keeps it to be written.
     pub(super) fn put(&mut self, entry: Entry) -> Result<(), Refusal> {
         self.apply(&entry)?;
@@ -591,7 +616,7 @@ impl ContractBook {
             Entry::Settled { document_ref, settlement } => {
                 self.change(*document_ref, |document| document.settlement = *settlement)?;
             }
-            Entry::Due(_) => {}
+            Entry::Due(at) => self.next_due = Some(*at),
         }
         Ok(())
     }

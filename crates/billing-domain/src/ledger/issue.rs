@@ -255,7 +255,7 @@ pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
     if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
         at(*due_at);
     }
-    book.put(Entry::Due(next))
+    book.put_due(next)
 }
 
 /// Issues a draft, or puts it out of force when nothing stands on it (billing rules 2).

@@ -3,12 +3,10 @@
 
 use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
-use crate::contract::Contract;
 use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
-use crate::ledger::BookRows;
-use crate::party::Customer;
+use crate::ledger::{Agreement, BookRows};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
@@ -34,16 +32,12 @@ pub trait Books {
         organization: OrganizationId,
         contract_ref: ContractRef,
         lock: Option<Lock>,
-    ) -> StoreResult<Option<(Contract, Customer)>>;
+    ) -> StoreResult<Option<Agreement>>;
     /// The contract in which an event counts, held [`Lock::Exclusive`], and its customer.
     ///
     /// # Errors
     /// As [`agreement`](Self::agreement).
-    fn agreement_of_event(
-        &mut self,
-        organization: OrganizationId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Contract, Customer)>>;
+    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>>;
     /// Everything a contract's book is made of.
     ///
     /// # Errors
@@ -54,16 +48,14 @@ pub trait Books {
         customer_id: CustomerId,
         contract_ref: ContractRef,
     ) -> StoreResult<BookRows>;
-    /// The documents in force that stand in any of these places of a contract, by creation.
+    /// The documents in force that stand in any of these places of customers' contracts, by creation.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn documents_in_places(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        places: &[Place],
+        places: &[(CustomerId, ContractRef, Place)],
     ) -> StoreResult<Vec<BookDocument>>;
     /// Those of these documents that exist, children too, by creation.
     ///

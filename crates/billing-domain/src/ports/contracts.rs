@@ -49,15 +49,16 @@ pub trait Contracts {
         customer_id: CustomerId,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
-    /// A customer's contracts in which any version of a product meters a usage product, by creation.
+    /// The contracts of customers in which any version of a product meters a usage product, for any of these pairs, by
+    /// creation; held in the order of their references where asked, until the transaction ends.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError).
+    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        usage_product_ref: &UsageProductRef,
+        pairs: &[(CustomerId, UsageProductRef)],
+        lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>>;
     /// Holds a contract until the transaction ends, and answers its newest version's number.
     /// Contracts are held before documents, documents before totals and number series.
@@ -95,19 +96,8 @@ pub trait Contracts {
         at: Timestamp,
         by: Actor,
     ) -> StoreResult<()>;
-    /// Brings the instant at which a contract next has something to issue forward; an earlier one stays.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn bring_due_forward(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Timestamp,
-    ) -> StoreResult<()>;
-    /// As [`bring_due_forward`](Self::bring_due_forward), for every contract of which any version names an entity, and holds
-    /// them [`Lock::Exclusive`]. May bring forward others, too: looking at a contract in vain changes nothing.
+    /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an entity,
+    /// and holds them [`Lock::Exclusive`]; an earlier instant stays. May bring forward others, too: looking at a contract in vain changes nothing.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).

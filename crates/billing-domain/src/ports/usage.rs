@@ -3,13 +3,25 @@
 use chrono::NaiveDate;
 
 use super::StoreResult;
+use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use crate::party::Customer;
+use crate::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use crate::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 
 /// Usage events and their running totals.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
+    /// Those of some customers and usage products that are there.
+    ///
+    /// # Errors
+    /// Any [`StoreError`](super::StoreError).
+    fn named_by_events(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerRef],
+        usage_products: &[UsageProductRef],
+    ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
     ///
     /// # Errors
@@ -68,40 +80,21 @@ pub trait UsageEvents {
         key: &UsageKey,
         except: Option<EventRef>,
     ) -> StoreResult<UsageTotal>;
-    /// A product's running totals with at least one event, of service periods that start on a day or later, by
-    /// their keys.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn usage_since(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        from: NaiveDate,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Holds running totals until the transaction ends, in the order of their keys, and answers them in that
-    /// order; a total that isn't there is made, as zero.
+    /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
+    /// in that order; a total that isn't there is made, as zero.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn lock_usage(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
+        keys: &[(CustomerId, UsageKey)],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Replaces running totals held by [`lock_usage`](Self::lock_usage).
+    /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn put_usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        totals: &[(UsageKey, UsageTotal)],
-    ) -> StoreResult<()>;
+    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
     /// Reads running totals; those that aren't there are left out.
     ///
     /// # Errors

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
 use billing_domain::document::lines::{FamilySums, Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::totals::UsageFacts;
-use billing_domain::ledger::BookRows;
-use billing_domain::party::Customer;
+use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
@@ -16,12 +14,12 @@ use diesel::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::MAX_BINDS;
 use super::contracts::Found;
 use super::corrections::by_creation;
 use super::document_rows::{USAGE, WithParts};
 use super::usage::{TotalRow, read_totals};
-use crate::failure::Failure;
-use crate::one_of::{one_of_days, one_of_numbers};
+use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
@@ -32,6 +30,9 @@ use crate::under::{DocumentsOfTotal, SumsOfFamily, VersionBefore};
 pub(super) const NO_PRODUCT: i32 = -1;
 /// What a sum of tax has in the place of a discount.
 pub(super) const NO_DISCOUNT: &str = "";
+
+/// Values per place that is looked for.
+const PLACE_COLUMNS: usize = 4;
 
 /// As it stands [under](SumsOfFamily) a document.
 #[derive(Deserialize)]
@@ -58,18 +59,6 @@ impl SumRow {
 }
 
 impl Transaction<'_> {
-    /// The one that was found, if it is still as it was when the statement began that held it.
-    fn held_agreement(&mut self, found: Vec<(Found, Option<JsonText>)>) -> StoreResult<Option<(Contract, Customer)>> {
-        let Some((found, before)) = found.into_iter().next() else { return Ok(None) };
-        let row = Row::new("contracts", found.id()?);
-        let before: Option<(u32,)> = row.under("version", before.as_ref())?.pop();
-        let (contract, customer) = found.read()?;
-        if before.is_some_and(|(before,)| before != contract.version) {
-            return Err(self.remember(Failure::Contended));
-        }
-        Ok(Some((contract, customer)))
-    }
-
     /// A contract's documents with their products and the sums of their families.
     fn documents_of_book(
         &mut self,
@@ -130,7 +119,7 @@ impl Books for Transaction<'_> {
         organization: OrganizationId,
         contract_ref: ContractRef,
         lock: Option<Lock>,
-    ) -> StoreResult<Option<(Contract, Customer)>> {
+    ) -> StoreResult<Option<Agreement>> {
         let found: Vec<(Found, Option<JsonText>)> = load_held!(
             self,
             "contracts",
@@ -140,14 +129,10 @@ impl Books for Transaction<'_> {
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
                 .select((Found::as_select(), VersionBefore))
         )?;
-        self.held_agreement(found)
+        found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
-    fn agreement_of_event(
-        &mut self,
-        organization: OrganizationId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Contract, Customer)>> {
+    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
         let counts_in =
             usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id);
         let found: Vec<(Found, Option<JsonText>)> = load_held!(
@@ -159,7 +144,7 @@ impl Books for Transaction<'_> {
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
                 .select((Found::as_select(), VersionBefore))
         )?;
-        self.held_agreement(found)
+        found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
     fn book_rows(
@@ -177,41 +162,60 @@ impl Books for Transaction<'_> {
     fn documents_in_places(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        places: &[Place],
+        places: &[(CustomerId, ContractRef, Place)],
     ) -> StoreResult<Vec<BookDocument>> {
-        let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
-        let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
-        // As in the ledger: each product with each day, of which few stand where nobody asked.
-        type Standing = (WithParts, i32, Cell<NaiveDate>, Option<String>);
-        let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| document_parts::table
-            .inner_join(
-                documents::table.on(documents::document_id
-                    .eq(document_parts::document_id)
-                    .and(documents::customer_id.eq(document_parts::customer_id)))
-            )
-            .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(one_of_numbers(document_parts::product_no, products))
-            .filter(one_of_days(document_parts::period_start, days))
-            // The bare column: an equality with a value hides the partial index from a prepared plan.
-            .filter(document_parts::active)
-            .filter(document_parts::slot.is_not_null())
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select((WithParts::as_select(), document_parts::product_no, document_parts::period_start, document_parts::slot))
-            .load(conn))?;
-        let wanted: BTreeSet<Place> = places.iter().copied().collect();
+        let wanted: BTreeSet<(CustomerId, ContractRef, Place)> = places.iter().copied().collect();
+        let all = Vec::from_iter(&wanted);
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-        for (document, product_no, period_start, slot) in rows {
-            let id = document.id()?;
-            let row = Row::new("document_parts", id);
-            let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
-            let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
-            let period_start = row.cell("period_start", period_start)?;
-            // A document of several products stands in several places.
-            if slot.is_some_and(|slot| wanted.contains(&Place { product_no, period_start, slot })) && seen.insert(id) {
-                found.push(document);
+        for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
+            let of_place = |(customer_id, contract_ref, place): &&(CustomerId, ContractRef, Place)| {
+                vec![
+                    Value::Id(customer_id.as_uuid()),
+                    Value::Id(contract_ref.as_uuid()),
+                    Value::Number(i32::from(place.product_no.0)),
+                    Value::Day(place.period_start),
+                ]
+            };
+            type Standing = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>);
+            let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| {
+                document_parts::table
+                .inner_join(
+                    documents::table.on(documents::document_id
+                        .eq(document_parts::document_id)
+                        .and(documents::customer_id.eq(document_parts::customer_id)))
+                )
+                .filter(one_of_rows(
+                    "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
+                    places.iter().map(of_place),
+                ))
+                // The bare column: an equality with a value hides the partial index from a prepared plan.
+                .filter(document_parts::active)
+                .filter(document_parts::slot.is_not_null())
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .select((
+                    WithParts::as_select(),
+                    document_parts::customer_id,
+                    document_parts::contract_id,
+                    document_parts::product_no,
+                    document_parts::period_start,
+                    document_parts::slot,
+                ))
+                .load(conn)
+            })?;
+            for (document, customer_id, contract_id, product_no, period_start, slot) in rows {
+                let id = document.id()?;
+                let row = Row::new("document_parts", id);
+                let customer_id = CustomerId::from_uuid(row.cell("customer_id", customer_id)?);
+                let contract_ref = ContractRef::from_uuid(row.cell("contract_id", contract_id)?);
+                let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
+                let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
+                let period_start = row.cell("period_start", period_start)?;
+                // Of a period's documents few stand where nobody asked; one of several products stands in several places.
+                let is_wanted = slot
+                    .is_some_and(|slot| wanted.contains(&(customer_id, contract_ref, Place { product_no, period_start, slot })));
+                if is_wanted && seen.insert(id) {
+                    found.push(document);
+                }
             }
         }
         by_creation(found)

@@ -20,7 +20,7 @@ use crate::tx::{Transaction, with_conn};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_products)]
-struct UsageProductRow {
+pub(super) struct UsageProductRow {
     usage_product_ref: String,
     name: String,
     unit: Option<String>,
@@ -47,7 +47,7 @@ impl<'a> UsageProductColumns<'a> {
 }
 
 impl UsageProductRow {
-    fn read(self) -> StoreResult<UsageProduct> {
+    pub(super) fn read(self) -> StoreResult<UsageProduct> {
         let row = Row::new("usage_products", &self.usage_product_ref);
         Ok(UsageProduct {
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,

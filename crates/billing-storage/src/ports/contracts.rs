@@ -1,12 +1,12 @@
 //! Contracts with all their versions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
+use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::party::Customer;
 use billing_domain::ports::{Books as _, Contracts, DueContract, Lock, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::Line;
@@ -19,14 +19,15 @@ use uuid::Uuid;
 
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, limits, stored};
+use crate::failure::Failure;
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
-use crate::one_of::one_of_ids;
+use crate::one_of::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
-use crate::under::{CustomerOfContract, SegmentsOfContract};
+use crate::under::{CustomerOfContract, SegmentsOfContract, VersionBefore};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
@@ -37,6 +38,7 @@ pub(super) struct ContractRow {
     version: i32,
     created_at: Cell<Timestamp>,
     cancelled_at: Option<Cell<Timestamp>>,
+    next_due_at: Option<Cell<Timestamp>>,
 }
 
 /// As it stands [under](SegmentsOfContract) a contract.
@@ -106,7 +108,7 @@ impl Found {
         Row::new("contracts", "").cell("contract_id", self.contract.contract_id.clone())
     }
 
-    pub(super) fn read(self) -> StoreResult<(Contract, Customer)> {
+    pub(super) fn read(self) -> StoreResult<Agreement> {
         let contract_id = self.id()?;
         let row = Row::new("contracts", contract_id);
         let Self { contract, segments, customer } = self;
@@ -124,6 +126,7 @@ impl Found {
             }
         }
         let row = Row::new("contracts", contract_id);
+        let next_due_at = row.optional("next_due_at", contract.next_due_at)?;
         let contract = Contract {
             contract_ref: ContractRef::from_uuid(contract_id),
             number: row.checked("number", u64::try_from(contract.number))?,
@@ -135,16 +138,27 @@ impl Found {
             cancelled_at: row.optional("cancelled_at", contract.cancelled_at)?,
             products,
         };
-        Ok((contract, customer))
+        Ok(Agreement { contract, customer, next_due_at })
     }
 }
 
 /// Contracts as they are found.
 pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
-    found.into_iter().map(|found| Ok(found.read()?.0)).collect()
+    found.into_iter().map(|found| Ok(found.read()?.contract)).collect()
 }
 
 impl Transaction<'_> {
+    /// A contract that was held, if it is still as it was when the statement began that held it.
+    pub(super) fn unchanged(&mut self, (found, before): (Found, Option<JsonText>)) -> StoreResult<Agreement> {
+        let row = Row::new("contracts", found.id()?);
+        let before: Option<(u32,)> = row.under("version", before.as_ref())?.pop();
+        let agreement = found.read()?;
+        if before.is_some_and(|(before,)| before != agreement.contract.version) {
+            return Err(self.remember(Failure::Contended));
+        }
+        Ok(agreement)
+    }
+
     /// Writes those segments of a contract that a version brought, or all.
     pub(super) fn insert_segments(&mut self, contract: &Contract, brought_by: Option<u32>) -> StoreResult<()> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
@@ -239,7 +253,7 @@ impl Contracts for Transaction<'_> {
     }
 
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
-        Ok(self.agreement(organization, contract_ref, None)?.map(|(contract, _)| contract))
+        Ok(self.agreement(organization, contract_ref, None)?.map(|agreement| agreement.contract))
     }
 
     fn contracts_of_customer(
@@ -270,22 +284,37 @@ impl Contracts for Transaction<'_> {
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        usage_product_ref: &UsageProductRef,
+        pairs: &[(CustomerId, UsageProductRef)],
+        lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
-        let customer_id = customer_id.as_uuid();
-        let metering = contract_usage_products::table
-            .filter(contract_usage_products::customer_id.eq(Bound(customer_id)))
-            .filter(contract_usage_products::usage_product_ref.eq(usage_product_ref.as_str()))
-            .select(contract_usage_products::contract_id);
-        let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
-            .filter(contracts::customer_id.eq(Bound(customer_id)))
-            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(contracts::contract_id.eq_any(metering))
-            .order((contracts::created_at, contracts::contract_id))
-            .select(Found::as_select())
-            .load(conn))?;
-        read_contracts(found)
+        let mut contracts: BTreeMap<ContractRef, Contract> = BTreeMap::new();
+        for pairs in pairs.chunks(MAX_BINDS / 2) {
+            let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
+                vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
+            };
+            let metering = || {
+                contract_usage_products::table
+                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)))
+                    .select(contract_usage_products::contract_id)
+            };
+            let found: Vec<(Found, Option<JsonText>)> = load_held!(
+                self,
+                "contracts",
+                lock,
+                contracts::table
+                    .filter(contracts::contract_id.eq_any(metering()))
+                    .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                    .order(contracts::contract_id)
+                    .select((Found::as_select(), VersionBefore))
+            )?;
+            for found in found {
+                let contract = self.unchanged(found)?.contract;
+                contracts.insert(contract.contract_ref, contract);
+            }
+        }
+        let mut contracts = Vec::from_iter(contracts.into_values());
+        contracts.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
+        Ok(contracts)
     }
 
     fn lock_contract(
@@ -354,23 +383,6 @@ impl Contracts for Transaction<'_> {
         by: Actor,
     ) -> StoreResult<()> {
         self.append_version(organization, contract, at, by)
-    }
-
-    fn bring_due_forward(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Timestamp,
-    ) -> StoreResult<()> {
-        with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
-                .set(contracts::next_due_at.eq(Bound(at)))
-                .execute(conn)
-        })?;
-        Ok(())
     }
 
     fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {

@@ -2,22 +2,29 @@
 //! them again is [`recount`](super::recount)'s.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Lock, StoreResult, UsageEvents};
+use billing_domain::catalog::UsageProduct;
+use billing_domain::party::Customer;
+use billing_domain::ports::{Customers as _, Lock, StoreResult, UsageEvents, UsageProducts as _};
 use billing_domain::quantity::{Quantity, QuantitySum};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{
+    ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::usage::{CountedEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::catalog::UsageProductRow;
 use super::event_rows::{EVENT_COLUMNS, EventRow, NewEvent};
+use super::parties::CustomerRow;
 use super::{MAX_BINDS, stored};
+use crate::one_of::{OneOfRows, Value, one_of_rows};
 use crate::row::{Cell, Row};
-use crate::schema::{customers, usage_events, usage_totals};
+use crate::schema::{customers, usage_events, usage_products, usage_totals};
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, load_held, with_conn};
-use crate::usage_key::{KeyIn, PutTotal};
+use crate::tx::{Connection, Transaction, load_held, with_conn};
+use crate::usage_key::{PutTotal, PutTotals};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -95,7 +102,22 @@ impl TotalRow {
 }
 
 /// The most keys of one statement.
-const MAX_KEYS: usize = MAX_BINDS / KeyIn::BINDS;
+const MAX_KEYS: usize = MAX_BINDS / KEY_COLUMNS;
+const KEY_COLUMNS: usize = 5;
+
+/// Where running totals have one of these keys.
+fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> OneOfRows {
+    let of_key = |(customer_id, key): &(CustomerId, UsageKey)| {
+        vec![
+            Value::Id(customer_id.as_uuid()),
+            Value::Id(key.contract_ref.as_uuid()),
+            Value::Number(i32::from(key.product_no.0)),
+            Value::Day(key.period_start),
+            Value::Text(key.usage_product_ref.as_str().to_owned()),
+        ]
+    };
+    one_of_rows("customer_id, contract_id, product_no, period_start, usage_product_ref", keys.iter().map(of_key))
+}
 
 pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
     let mut totals: Vec<(UsageKey, UsageTotal)> = rows.into_iter().map(TotalRow::read).collect::<StoreResult<_>>()?;
@@ -105,14 +127,13 @@ pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, Usa
 
 impl Transaction<'_> {
     /// Holds those totals that are there, in the order of their keys.
-    fn hold_totals(&mut self, organization: Uuid, customer_id: Uuid, keys: &[UsageKey]) -> StoreResult<Vec<TotalRow>> {
+    fn hold_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<Vec<TotalRow>> {
         load_held!(
             self,
             "usage_totals",
             Some(Lock::Exclusive),
             usage_totals::table
-                .filter(usage_totals::customer_id.eq(Bound(customer_id)))
-                .filter(KeyIn::of(keys))
+                .filter(one_of_keys(keys))
                 .filter(usage_totals::organization_id.eq(Bound(organization)))
                 .order((
                     usage_totals::contract_id,
@@ -124,9 +145,10 @@ impl Transaction<'_> {
         )
     }
 
-    fn make_totals(&mut self, organization: Uuid, customer_id: Uuid, keys: &[UsageKey]) -> StoreResult<()> {
+    fn make_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<()> {
         for keys in keys.chunks(MAX_BINDS / NEW_TOTAL_COLUMNS) {
-            let rows: Vec<NewTotal<'_>> = keys.iter().map(|key| NewTotal::zero(organization, customer_id, key)).collect();
+            let rows: Vec<NewTotal<'_>> =
+                keys.iter().map(|(customer_id, key)| NewTotal::zero(organization, customer_id.as_uuid(), key)).collect();
             with_conn!(self, "usage_totals", |conn| diesel::insert_into(usage_totals::table)
                 .values(rows)
                 .on_conflict_do_nothing()
@@ -137,6 +159,31 @@ impl Transaction<'_> {
 }
 
 impl UsageEvents for Transaction<'_> {
+    fn named_by_events(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerRef],
+        usage_products: &[UsageProductRef],
+    ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)> {
+        // One event names one of each, and nearly always both are there.
+        if let ([customer], [product]) = (customers, usage_products) {
+            let rows: Vec<(CustomerRow, UsageProductRow)> = with_conn!(self, "customers", |conn| customers::table
+                .inner_join(usage_products::table.on(usage_products::organization_id.eq(customers::organization_id)))
+                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(customers::customer_ref.eq(customer.as_str()))
+                .filter(usage_products::usage_product_ref.eq(product.as_str()))
+                .select((CustomerRow::as_select(), UsageProductRow::as_select()))
+                .load(conn))?;
+            if let Some((customer, product)) = rows.into_iter().next() {
+                return Ok((vec![customer.read()?], vec![product.read()?]));
+            }
+        }
+        let found = if customers.is_empty() { Vec::new() } else { self.customers_by_refs(organization, customers)? };
+        let products =
+            if usage_products.is_empty() { Vec::new() } else { self.usage_products_by_refs(organization, usage_products)? };
+        Ok((found, products))
+    }
+
     fn insert_events(&mut self, _organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
         for events in events.chunks(MAX_BINDS / EVENT_COLUMNS) {
             let mut rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
@@ -202,66 +249,46 @@ impl UsageEvents for Transaction<'_> {
         Ok(counted.into_values().next().unwrap_or(UsageTotal::ZERO))
     }
 
-    fn usage_since(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        from: NaiveDate,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(usage_totals::product_no.eq(i32::from(product_no.0)))
-            .filter(usage_totals::period_start.ge(Bound(from)))
-            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(usage_totals::events.gt(0))
-            .select(TotalRow::as_select())
-            .load(conn))?;
-        read_totals(rows)
-    }
-
     fn lock_usage(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
+        keys: &[(CustomerId, UsageKey)],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let (organization, customer_id) = (organization.as_uuid(), customer_id.as_uuid());
+        let organization = organization.as_uuid();
         let mut keys = keys.to_vec();
-        keys.sort();
+        keys.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         keys.dedup();
         let mut held = Vec::new();
         for keys in keys.chunks(MAX_KEYS) {
             // Nearly always all of them are there, and one statement does. Those that aren't are made and then held
             // in order again; who met in between is told so by the database and runs again.
-            let mut there = self.hold_totals(organization, customer_id, keys)?;
+            let mut there = self.hold_totals(organization, keys)?;
             if there.len() < keys.len() {
-                self.make_totals(organization, customer_id, keys)?;
-                there = self.hold_totals(organization, customer_id, keys)?;
+                self.make_totals(organization, keys)?;
+                there = self.hold_totals(organization, keys)?;
             }
             if there.len() < keys.len() {
-                return self.refuse(format!("usage_totals of customer {customer_id}: of another organization"));
+                return self.refuse("usage_totals: of another organization".to_owned());
             }
             held.extend(there);
         }
         read_totals(held)
     }
 
-    fn put_usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        totals: &[(UsageKey, UsageTotal)],
-    ) -> StoreResult<()> {
-        for (key, total) in totals {
-            let events = stored(total.events)?;
-            let put = PutTotal::new(organization.as_uuid(), customer_id.as_uuid(), key, total, events);
-            let changed = with_conn!(self, "usage_totals", |conn| put.execute(conn))?;
-            if changed != 1 {
-                return self.refuse(format!("usage_totals {key:?}: not there to be replaced"));
-            }
+    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()> {
+        let organization = organization.as_uuid();
+        let mut puts = Vec::with_capacity(totals.len());
+        for (customer_id, key, total) in totals {
+            puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
+        }
+        let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {
+            // SQLite is asked in the same process, and has no arrays.
+            (Connection::Sqlite(connection), _) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
+            (Connection::Postgres(connection), 1) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
+            (Connection::Postgres(connection), _) => PutTotals::new(organization, puts).execute(*connection),
+        };
+        if changed.map_err(|error| self.failed("usage_totals", &error))? != totals.len() {
+            return self.refuse("usage_totals: not there to be replaced".to_owned());
         }
         Ok(())
     }
@@ -273,10 +300,10 @@ impl UsageEvents for Transaction<'_> {
         keys: &[UsageKey],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
         let mut found: Vec<TotalRow> = Vec::new();
+        let keys: Vec<(CustomerId, UsageKey)> = keys.iter().map(|key| (customer_id, key.clone())).collect();
         for keys in keys.chunks(MAX_KEYS) {
             let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-                .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(KeyIn::of(keys))
+                .filter(one_of_keys(keys))
                 .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
                 .select(TotalRow::as_select())
                 .load(conn))?;

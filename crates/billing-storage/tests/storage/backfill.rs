@@ -472,11 +472,10 @@ fn usage_has_service_dates(test: &TestDatabase) {
     }
     let earlier = read(test, |tx| tx.superseded_revisions(organization, &[event_ref(EVENT)])).expect("revisions");
     assert_eq!(earlier.iter().map(|event| event.service_date).collect::<Vec<_>>(), [date("2026-01-01")]);
-    let totals = read(test, |tx| tx.usage_since(organization, customer, contract_ref, ProductNo(0), date("2026-01-01")));
+    let totals = read(test, |tx| tx.book_rows(organization, customer, contract_ref)).expect("a book").usage;
     let shown: Vec<_> = totals
-        .expect("totals")
-        .into_iter()
-        .map(|(key, total)| (key.usage_product_ref, total.latest.map(|latest| (latest.event_ref, latest.service_date))))
+        .iter()
+        .map(|(key, total)| (key.usage_product_ref.clone(), total.latest.map(|latest| (latest.event_ref, latest.service_date))))
         .collect();
     let latest = (event_ref(LATE_EVENT), date("2026-01-31"));
     assert_eq!(shown, [(usage_product_ref("calls"), Some(latest)), (usage_product_ref("none"), None)]);

@@ -93,7 +93,7 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         let key = SumKey::Discount(ProductNo(0), rates);
         let sum = FamilySum { family: head.document_ref, key, sum: Sum { base: 1, amount: 1 } };
         tx.add_family_sums(w.organization, w.customer.id, &[sum])?;
-        tx.lock_usage(w.organization, w.customer.id, std::slice::from_ref(&w.key))
+        tx.lock_usage(w.organization, &[(w.customer.id, w.key.clone())])
     });
     let customers: Reading = |tx, w, _| tx.customers(w.organization, all()).map(drop);
     let entities: Reading = |tx, w, _| tx.entities(w.organization, all()).map(drop);

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::document::{DocumentKind, Lifecycle};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Customer;
 use billing_domain::ports::{
-    Contracts, Documents as _, DueContract, EventKeys, Lock, NumberSeries, StoreError, StoreResult, UsageEvents,
+    Contracts, Customers as _, Documents as _, DueContract, EventKeys, Lock, NumberSeries, StoreError, StoreResult, UsageEvents,
+    UsageProducts as _,
 };
 use billing_domain::refs::{
-    ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+    ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
 };
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
@@ -21,7 +24,7 @@ use chrono::NaiveDate;
 use super::{MemoryTx, StoredContract, Superseded, corrupt, page, sorted};
 
 impl MemoryTx {
-    fn contract_of(
+    pub(super) fn contract_of(
         &mut self,
         organization: OrganizationId,
         customer: CustomerId,
@@ -81,13 +84,21 @@ impl Contracts for MemoryTx {
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        usage_product_ref: &UsageProductRef,
+        pairs: &[(CustomerId, UsageProductRef)],
+        lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
-        let rows = self.state.contracts.of(organization).map(|row| &row.contract).filter(|row| row.customer_id == customer_id);
-        let meters =
-            |row: &&Contract| row.products.iter().any(|product| product.terms().any(|terms| terms.meters(usage_product_ref)));
-        Ok(sorted(rows.filter(meters), |row| (row.created_at, row.contract_ref)))
+        let meters = |row: &&Contract| {
+            let terms = || row.products.iter().flat_map(|product| product.terms());
+            pairs.iter().any(|(customer, product)| row.customer_id == *customer && terms().any(|terms| terms.meters(product)))
+        };
+        let rows = self.state.contracts.of(organization).map(|row| &row.contract);
+        let found = sorted(rows.filter(meters), |row| (row.created_at, row.contract_ref));
+        if let Some(lock) = lock {
+            for contract in &found {
+                self.held.contract(organization, contract.contract_ref, lock)?;
+            }
+        }
+        Ok(found)
     }
 
     fn lock_contract(
@@ -166,19 +177,6 @@ impl Contracts for MemoryTx {
         }
         Ok(())
     }
-
-    fn bring_due_forward(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Timestamp,
-    ) -> StoreResult<()> {
-        if let Some(row) = self.contract_of(organization, customer_id, contract_ref) {
-            row.next_due_at = Some(row.next_due_at.map_or(at, |due_at| due_at.min(at)));
-        }
-        Ok(())
-    }
 }
 
 impl EventKeys for MemoryTx {
@@ -209,6 +207,15 @@ impl EventKeys for MemoryTx {
 }
 
 impl UsageEvents for MemoryTx {
+    fn named_by_events(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerRef],
+        usage_products: &[UsageProductRef],
+    ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)> {
+        Ok((self.customers_by_refs(organization, customers)?, self.usage_products_by_refs(organization, usage_products)?))
+    }
+
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
         let before = self.state.events.clone();
         for event in events {
@@ -290,32 +297,16 @@ impl UsageEvents for MemoryTx {
         rows.try_fold(UsageTotal::ZERO, |total, row| total.plus(row.counted())).map_err(|reason| corrupt(reason.to_string()))
     }
 
-    fn usage_since(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        product_no: ProductNo,
-        from: NaiveDate,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let all = self.state.totals.iter().filter(|((owner, customer, _), _)| *owner == organization && *customer == customer_id);
-        let of_product = all.filter(|((_, _, key), total)| {
-            key.contract_ref == contract_ref && key.product_no == product_no && key.period_start >= from && total.events > 0
-        });
-        Ok(of_product.map(|((_, _, key), total)| (key.clone(), *total)).collect())
-    }
-
     fn lock_usage(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
+        keys: &[(CustomerId, UsageKey)],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
         let mut keys = keys.to_vec();
-        keys.sort();
+        keys.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         keys.dedup();
         let mut found = Vec::new();
-        for key in keys {
+        for (customer_id, key) in keys {
             self.held.total(organization, customer_id, &key)?;
             let total = *Arc::make_mut(&mut self.state.totals)
                 .entry((organization, customer_id, key.clone()))
@@ -325,15 +316,10 @@ impl UsageEvents for MemoryTx {
         Ok(found)
     }
 
-    fn put_usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        totals: &[(UsageKey, UsageTotal)],
-    ) -> StoreResult<()> {
-        for (key, total) in totals {
-            self.held.need_total(organization, customer_id, key)?;
-            Arc::make_mut(&mut self.state.totals).insert((organization, customer_id, key.clone()), *total);
+    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()> {
+        for (customer_id, key, total) in totals {
+            self.held.need_total(organization, *customer_id, key)?;
+            Arc::make_mut(&mut self.state.totals).insert((organization, *customer_id, key.clone()), *total);
         }
         Ok(())
     }

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::contract::Contract;
 use billing_domain::document::lines::{DocumentedLine, FamilySums, LedgerLine, Sum, SumKey};
 use billing_domain::document::linking::Place;
 use billing_domain::document::totals::UsageFacts;
 use billing_domain::document::{
     BookDocument, DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
 };
-use billing_domain::ledger::BookRows;
-use billing_domain::party::Customer;
+use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{
     BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
     UsageEvents as _,
@@ -28,21 +26,19 @@ impl Books for MemoryTx {
         organization: OrganizationId,
         contract_ref: ContractRef,
         lock: Option<Lock>,
-    ) -> StoreResult<Option<(Contract, Customer)>> {
+    ) -> StoreResult<Option<Agreement>> {
         let Some(contract) = self.contract(organization, contract_ref)? else { return Ok(None) };
         if let Some(lock) = lock {
             self.lock_contract(organization, contract.customer_id, contract_ref, lock)?;
         }
-        let customer = self.customers_by_ids(organization, &[contract.customer_id])?.pop();
-        customer
-            .map_or_else(|| Err(corrupt(format!("{contract_ref:?} has no customer"))), |customer| Ok(Some((contract, customer))))
+        let Some(customer) = self.customers_by_ids(organization, &[contract.customer_id])?.pop() else {
+            return Err(corrupt(format!("{contract_ref:?} has no customer")));
+        };
+        let next_due_at = self.contract_of(organization, customer.id, contract_ref).and_then(|row| row.next_due_at);
+        Ok(Some(Agreement { contract, customer, next_due_at }))
     }
 
-    fn agreement_of_event(
-        &mut self,
-        organization: OrganizationId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Contract, Customer)>> {
+    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
         match self.event(organization, event_ref)? {
             Some(event) => self.agreement(organization, event.placement.contract_ref, Some(Lock::Exclusive)),
             None => Ok(None),
@@ -87,13 +83,11 @@ impl Books for MemoryTx {
     fn documents_in_places(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        places: &[Place],
+        places: &[(CustomerId, ContractRef, Place)],
     ) -> StoreResult<Vec<BookDocument>> {
         Ok(self.known_to_book(organization, |row| {
-            let stands_there = places_of(&row.head).any(|place| places.contains(&place));
-            of_contract(row, customer_id, contract_ref) && !row.lifecycle.is_void() && stands_there
+            let (customer, contract) = (row.head.customer_id, row.head.contract_ref);
+            !row.lifecycle.is_void() && places_of(&row.head).any(|place| places.contains(&(customer, contract, place)))
         }))
     }
 

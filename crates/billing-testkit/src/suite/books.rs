@@ -113,7 +113,12 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
         rows.iter().map(of).collect()
     };
     let find = |places: &[Place]| {
-        let found = read(store, |tx| tx.documents_in_places(w.org, w.customer.id, w.contract.contract_ref, places));
+        let found = read(store, |tx| {
+            tx.documents_in_places(
+                w.org,
+                &places.iter().map(|place| (w.customer.id, w.contract.contract_ref, *place)).collect::<Vec<_>>(),
+            )
+        });
         found.into_iter().map(|document| document.head).collect::<Vec<_>>()
     };
     assert_eq!(find(&[]), []);

@@ -180,12 +180,12 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
             .into_iter()
             .try_for_each(|contract| tx.insert_contract(w.org, contract, None))
     });
-    let found = read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &storage.usage_product_ref));
+    let found = read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, storage.usage_product_ref.clone())], None));
     assert_eq!(found, [by_an_old_version, newer]);
-    let found = read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &w.product.usage_product_ref));
+    let found = read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, w.product.usage_product_ref.clone())], None));
     assert_eq!(found, std::slice::from_ref(&w.contract));
     let unknown = fixtures::usage_product_ref("unknown");
-    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &unknown)), []);
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, unknown.clone())], None)), []);
 }
 
 /// Stores contracts due at instants, in the order given; answers how they are due.
@@ -247,16 +247,6 @@ pub fn the_next_due_instant_can_be_moved_and_cleared(store: &dyn Store) {
     assert_eq!(due(), []);
     write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, None));
     assert_eq!(read(store, |tx| tx.contracts_due(Some(w.org), later(1_000_000), None, 10)), []);
-}
-
-pub fn the_next_due_instant_is_brought_forward_but_never_put_off(store: &dyn Store) {
-    let w = world(store);
-    let contract_ref = w.contract.contract_ref;
-    for (at, expected) in [(later(50), later(50)), (later(60), later(50)), (later(40), later(40)), (later(41), later(40))] {
-        write(store, |tx| tx.bring_due_forward(w.org, w.customer.id, contract_ref, at));
-        let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
-        assert_eq!(due, [due_contract(&w, contract_ref, expected)], "{at}");
-    }
 }
 
 pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store) {
@@ -360,7 +350,7 @@ pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
     assert_eq!(locked, Some(3));
     // Found by what the second version meters, and due as before.
     let graduated = fixtures::usage_product_ref("graduated");
-    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &graduated)), [third]);
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, graduated.clone())], None)), [third]);
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
     assert_eq!(due.iter().map(|due| due.due_at).collect::<Vec<_>>(), [later(1)]);
 }
@@ -386,5 +376,5 @@ pub fn a_version_rolled_back_leaves_the_one_before(store: &dyn Store) {
     });
     assert_eq!(read(store, |tx| tx.contract(w.org, w.contract.contract_ref)), Some(w.contract.clone()));
     let graduated = fixtures::usage_product_ref("graduated");
-    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, w.customer.id, &graduated)), []);
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, graduated.clone())], None)), []);
 }

@@ -10,7 +10,7 @@ use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 
 use super::corrections::{adjustment, void_issued};
 use super::documents::two_products;
-use super::{World, done, later, month, read, world, write};
+use super::{World, done, later, lock_usage, month, put_usage, read, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -96,8 +96,8 @@ pub fn the_totals_of_a_contract_are_those_that_are_kept(store: &dyn Store) {
         tx.insert_contract(w.org, &of_another, None)?;
         let mut keys: Vec<UsageKey> = totals.iter().rev().map(|(key, _)| key.clone()).collect();
         keys.extend([zero.clone(), another.clone()]);
-        tx.lock_usage(w.org, w.customer.id, &keys)?;
-        tx.put_usage(w.org, w.customer.id, &totals)
+        lock_usage(tx, w.org, w.customer.id, &keys)?;
+        put_usage(tx, w.org, w.customer.id, &totals)
     });
     let mut expected = totals;
     expected.push((zero.clone(), UsageTotal::ZERO));

@@ -14,7 +14,7 @@ use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
-use super::{World, all, done, later, month, read, transact_answer, updated, world, write};
+use super::{World, all, done, later, lock_usage, month, put_usage, read, transact_answer, updated, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -122,11 +122,10 @@ pub fn another_organization_sees_no_contracts(store: &dyn Store) {
     write(store, |tx| {
         assert_eq!(tx.contract(stranger, contract)?, None);
         assert_eq!(tx.contracts_of_customer(stranger, w.customer.id, all())?, Page::empty());
-        assert_eq!(tx.contracts_metering(stranger, w.customer.id, &w.product.usage_product_ref)?, []);
+        assert_eq!(tx.contracts_metering(stranger, &[(w.customer.id, w.product.usage_product_ref.clone())], None)?, []);
         assert_eq!(tx.contracts_due(Some(stranger), later(2), None, 10)?, []);
         assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Shared)?, None);
         assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Exclusive)?, None);
-        tx.bring_due_forward(stranger, w.customer.id, contract, later(0))?;
         tx.set_next_due(stranger, w.customer.id, contract, None)
     });
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
@@ -140,7 +139,7 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.lock_usage(w.org, w.customer.id, std::slice::from_ref(&key))
+        lock_usage(tx, w.org, w.customer.id, std::slice::from_ref(&key))
     });
     read(store, |tx| {
         assert_eq!(tx.event(stranger, event.event_ref)?, None);
@@ -164,7 +163,7 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
         assert_eq!(tx.documents(stranger, &DocumentFilter::default(), all())?, Page::empty());
         let filter = DocumentFilter { customer_id: Some(customer), contract_ref: Some(contract), ..DocumentFilter::default() };
         assert_eq!(tx.documents(stranger, &filter, all())?, Page::empty());
-        assert_eq!(tx.documents_in_places(stranger, customer, contract, &[january()])?, []);
+        assert_eq!(tx.documents_in_places(stranger, &[(customer, contract, january())])?, []);
         assert_eq!(tx.agreement(stranger, contract, None)?, None);
         assert_eq!(tx.book_rows(stranger, customer, contract)?, BookRows::default());
         assert_eq!(tx.book_documents_by_refs(stranger, &[head.document_ref])?, []);
@@ -182,13 +181,13 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     let first = fixtures::event(&FreshIds, &from, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
     let second = UsageEvent { revision: 2, ..first.clone() };
     let key = first.usage_key();
-    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    let customer = w.customer.id;
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&first))?;
         tx.revise_event(w.org, &first, &second)?;
-        let (key, zero) = tx.lock_usage(w.org, customer, std::slice::from_ref(&key))?.remove(0);
+        let (key, zero) = lock_usage(tx, w.org, customer, std::slice::from_ref(&key))?.remove(0);
         let total = zero.plus(first.counted()).expect("in range");
-        tx.put_usage(w.org, customer, &[(key, total)])
+        put_usage(tx, w.org, customer, &[(key, total)])
     });
     let third = UsageEvent { revision: 3, ..first.clone() };
     let answer = transact_answer(store, |tx| tx.revise_event(stranger, &second, &third));
@@ -196,7 +195,6 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     write(store, |tx| {
         assert_eq!(tx.superseded_revisions(stranger, &[first.event_ref])?, []);
         assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
-        assert_eq!(tx.usage_since(stranger, customer, contract, ProductNo(0), month(1).start())?, []);
         tx.move_events_of_period(stranger, customer, from.document_ref, to.document_ref, ProductNo(0), month(1).start())?;
         tx.move_events(stranger, customer, from.document_ref, to.document_ref)
     });
@@ -252,7 +250,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     let (customer, contract) = (w.customer.id, w.contract.contract_ref);
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.lock_usage(w.org, customer, &[event.usage_key()])?;
+        lock_usage(tx, w.org, customer, &[event.usage_key()])?;
         // A gap.
         tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)
     });
@@ -282,7 +280,7 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
         w.hold(tx)?;
         tx.put_ledger_lines(w.org, w.customer.id, debit.document_ref, &lines)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.lock_usage(w.org, w.customer.id, &[event.usage_key()])
+        lock_usage(tx, w.org, w.customer.id, &[event.usage_key()])
     });
     let contract = w.contract.contract_ref;
     let january = month(1).start();
@@ -326,11 +324,10 @@ pub fn another_customer_reaches_neither_contract_nor_document(store: &dyn Store)
     let contract = w.contract.contract_ref;
     write(store, |tx| {
         assert_eq!(tx.contracts_of_customer(w.org, other.id, all())?, Page::empty());
-        assert_eq!(tx.contracts_metering(w.org, other.id, &w.product.usage_product_ref)?, []);
+        assert_eq!(tx.contracts_metering(w.org, &[(other.id, w.product.usage_product_ref.clone())], None)?, []);
         assert_eq!(tx.lock_contract(w.org, other.id, contract, Lock::Shared)?, None);
-        tx.bring_due_forward(w.org, other.id, contract, later(0))?;
         tx.set_next_due(w.org, other.id, contract, None)?;
-        assert_eq!(tx.documents_in_places(w.org, other.id, contract, &[january()])?, []);
+        assert_eq!(tx.documents_in_places(w.org, &[(other.id, contract, january())])?, []);
         assert_eq!(tx.book_rows(w.org, other.id, contract)?, BookRows::default());
         assert!(!tx.issue_document(w.org, other.id, head.document_ref, &w.frozen(&head, cents(1)))?);
         assert!(!tx.void_draft(w.org, other.id, head.document_ref, &w.said(&head), later(1))?);

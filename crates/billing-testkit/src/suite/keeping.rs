@@ -6,7 +6,7 @@ use billing_domain::ports::Store;
 use billing_domain::text::{Line, MAX_TEXT_BYTES, Prose};
 use billing_domain::usage::UsageEvent;
 
-use super::{done, read, world, write};
+use super::{done, lock_usage, read, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, agreed, at, quantity};
 
@@ -79,7 +79,7 @@ pub fn days_keep_from_the_first_year_to_the_last(store: &dyn Store) {
         write(store, |tx| {
             tx.insert_contract(w.org, &contract, None)?;
             w.open_in(tx, head.clone())?;
-            tx.lock_usage(w.org, w.customer.id, std::slice::from_ref(&key))
+            lock_usage(tx, w.org, w.customer.id, std::slice::from_ref(&key))
         });
         assert_eq!(read(store, |tx| tx.contract(w.org, contract.contract_ref)), Some(contract.clone()));
         assert_eq!(

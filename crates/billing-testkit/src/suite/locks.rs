@@ -11,7 +11,7 @@ use billing_domain::usage::{CountedEvent, UsageKey};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{all, later, month, read, world, write, write_contended};
+use super::{all, later, lock_usage, month, put_usage, read, world, write, write_contended};
 use crate::fixtures::{self, cents, quantity};
 
 const THREADS: u32 = 4;
@@ -30,7 +30,7 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
                         let version = tx.lock_contract(w.org, w.customer.id, contract, Lock::Exclusive)?;
                         assert_eq!(version, Some(1));
                         let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
-                        if tx.documents_in_places(w.org, w.customer.id, contract, &[place])?.is_empty() {
+                        if tx.documents_in_places(w.org, &[(w.customer.id, contract, place)])?.is_empty() {
                             w.open_in(tx, w.head(n))?;
                         }
                         Ok(())
@@ -97,14 +97,14 @@ pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {
 
 /// Adds one event to each total, as recording usage does.
 fn add_one(tx: &mut dyn Tx, w: &super::World, keys: &[UsageKey]) -> billing_domain::ports::StoreResult<()> {
-    let held = tx.lock_usage(w.org, w.customer.id, keys)?;
+    let held = lock_usage(tx, w.org, w.customer.id, keys)?;
     let event_ref = EventRef::from_uuid(Uuid::now_v7());
     let plus = |(key, total): (UsageKey, billing_domain::usage::UsageTotal)| {
         let event = CountedEvent { event_ref, occurred_at: later(0), service_date: month(1).start(), quantity: quantity("0.5") };
         (key, total.plus(event).expect("in range"))
     };
     let totals: Vec<_> = held.into_iter().map(plus).collect();
-    tx.put_usage(w.org, w.customer.id, &totals)
+    put_usage(tx, w.org, w.customer.id, &totals)
 }
 
 pub fn held_totals_lose_no_update(store: &dyn Store) {

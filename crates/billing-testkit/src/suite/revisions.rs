@@ -8,7 +8,7 @@ use billing_domain::usage::{FormattedSource, Placement, ReportData, ReportValue,
 use uuid::Uuid;
 
 use super::documents::two_products;
-use super::{World, done, later, month, read, transact_answer, undo, world, write};
+use super::{World, done, later, lock_usage, month, put_usage, read, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, date, quantity};
 
@@ -235,42 +235,6 @@ pub fn a_total_of_many_events_is_counted_again(store: &dyn Store) {
         Ok((total, tx.recount_usage(w.org, w.customer.id, &key, None)?))
     });
     assert_eq!((total.events, again.events), (MANY.unsigned_abs() - 1, MANY.unsigned_abs()));
-}
-
-/// Stores a total of one event.
-fn put(tx: &mut dyn Tx, w: &World, key: &UsageKey, events: u64) -> billing_domain::ports::StoreResult<()> {
-    let (key, zero) = tx.lock_usage(w.org, w.customer.id, std::slice::from_ref(key))?.remove(0);
-    let total = if events == 0 { zero } else { UsageTotal { events, ..zero } };
-    tx.put_usage(w.org, w.customer.id, &[(key, total)])
-}
-
-pub fn totals_since_a_day_are_those_with_an_event(store: &dyn Store) {
-    let w = world(store);
-    write(store, |tx| done(tx.insert_usage_product(w.org, &fixtures::usage_product("Zeta"))));
-    let zeta = fixtures::usage_product_ref("Zeta");
-    let calls = &w.product.usage_product_ref;
-    let key = |no, start: &str, product| fixtures::usage_key(&w.contract, no, start, product);
-    let counted =
-        [key(0, "2026-02-01", &zeta), key(0, "2026-02-01", calls), key(0, "2026-10-01", calls), key(0, "2026-03-01", calls)];
-    let left_out = [key(0, "2026-01-31", calls), key(1, "2026-02-01", calls)];
-    let empty = key(0, "2026-04-01", calls);
-    write(store, |tx| {
-        let mut all: Vec<(&UsageKey, u64)> = counted.iter().chain(&left_out).map(|key| (key, 1)).collect();
-        all.push((&empty, 0));
-        all.sort();
-        all.into_iter().try_for_each(|(key, events)| put(tx, &w, key, events))
-    });
-    let since = |no: u16, from: &str| {
-        let found = read(store, |tx| tx.usage_since(w.org, w.customer.id, w.contract.contract_ref, ProductNo(no), date(from)));
-        assert!(found.iter().all(|(_, total)| total.events == 1));
-        found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
-    };
-    let mut sorted = counted.to_vec();
-    sorted.sort();
-    assert_eq!(since(0, "2026-02-01"), sorted, "by their keys, from the day on");
-    assert_eq!(since(0, "2026-03-02"), [counted[2].clone()]);
-    assert_eq!(since(1, "2020-01-01"), [left_out[1].clone()]);
-    assert_eq!(since(0, "2026-10-02"), []);
 }
 
 pub fn an_adjustment_has_events_of_the_period_it_corrects(store: &dyn Store) {

@@ -7,7 +7,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, Tx, attempt};
 use uuid::Uuid;
 
-use super::{all, done, later, read, undo, updated, world, write};
+use super::{all, done, later, lock_usage, put_usage, read, undo, updated, world, write};
 use crate::{FreshIds, fixtures};
 
 /// How long a reader may take that waits for nobody.
@@ -33,9 +33,9 @@ pub fn a_transaction_sees_its_own_writes(store: &dyn Store) {
         assert_eq!(tx.event(w.org, event.event_ref)?, Some(event.clone()));
         assert!(w.rows(tx)?.with_events.contains(&head.document_ref));
         let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
-        let (key, zero) = tx.lock_usage(w.org, w.customer.id, &[key])?.remove(0);
+        let (key, zero) = lock_usage(tx, w.org, w.customer.id, &[key])?.remove(0);
         let total = zero.plus(event.counted()).expect("in range");
-        tx.put_usage(w.org, w.customer.id, &[(key.clone(), total)])?;
+        put_usage(tx, w.org, w.customer.id, &[(key.clone(), total)])?;
         assert_eq!(tx.usage(w.org, w.customer.id, &[key])?[0].1, total);
         assert_eq!(tx.document(w.org, head.document_ref)?.map(|document| document.head), Some(head.clone()));
         Ok((head, total))
@@ -71,7 +71,7 @@ pub fn a_rolled_back_transaction_leaves_nothing(store: &dyn Store) {
         let head = w.open_in(tx, w.head(1))?;
         let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("2"));
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.lock_usage(w.org, w.customer.id, std::slice::from_ref(&usage_key))?;
+        lock_usage(tx, w.org, w.customer.id, std::slice::from_ref(&usage_key))?;
         Ok((head, event))
     });
     read(store, |tx| {

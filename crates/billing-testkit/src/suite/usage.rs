@@ -11,7 +11,7 @@ use billing_domain::usage::{
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{World, done, later, read, world, write};
+use super::{World, done, later, lock_usage, put_usage, read, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, quantity};
 
@@ -163,13 +163,13 @@ fn world_with_keys(store: &dyn Store) -> (World, Vec<UsageKey>) {
 pub fn totals_that_are_not_there_are_made_as_zero(store: &dyn Store) {
     let (w, keys) = world_with_keys(store);
     assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys)), []);
-    let made = write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..2]));
+    let made = write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..2]));
     assert!(made.len() == 2 && made.iter().all(|(_, total)| *total == UsageTotal::ZERO));
     // Made means there: as zero, in the next transaction, and others still not.
     let mut stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys));
     stored.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(stored, made);
-    assert_eq!(write(store, |tx| tx.lock_usage(w.org, w.customer.id, &[])), []);
+    assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &[])), []);
     assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &[])), []);
 }
 
@@ -179,9 +179,9 @@ pub fn totals_are_answered_in_the_order_of_their_keys(store: &dyn Store) {
     sorted.sort();
     assert_ne!(sorted, keys);
     // Some are there already, some are made.
-    write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..1]));
+    write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1]));
     for _ in 0..2 {
-        let answered = write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys));
+        let answered = write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys));
         assert_eq!(answered.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), sorted);
     }
 }
@@ -199,13 +199,13 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
     let two = one.plus(counted(2, "0.1")).expect("in range");
     for total in [one, two, UsageTotal::ZERO] {
         write(store, |tx| {
-            tx.lock_usage(w.org, w.customer.id, &keys[..2])?;
-            tx.put_usage(w.org, w.customer.id, &[(keys[0].clone(), total), (keys[1].clone(), one)])
+            lock_usage(tx, w.org, w.customer.id, &keys[..2])?;
+            put_usage(tx, w.org, w.customer.id, &[(keys[0].clone(), total), (keys[1].clone(), one)])
         });
         let stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys[..1]));
         assert_eq!(stored, [(keys[0].clone(), total)]);
         assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
-        assert_eq!(write(store, |tx| tx.lock_usage(w.org, w.customer.id, &keys[..1])), stored);
+        assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1])), stored);
     }
 }
 
@@ -230,8 +230,8 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
     ];
     let totals: Vec<(UsageKey, UsageTotal)> = keys.iter().cloned().zip(rows).collect();
     write(store, |tx| {
-        tx.lock_usage(w.org, w.customer.id, &keys)?;
-        tx.put_usage(w.org, w.customer.id, &totals)
+        lock_usage(tx, w.org, w.customer.id, &keys)?;
+        put_usage(tx, w.org, w.customer.id, &totals)
     });
     for (key, total) in totals {
         let stored = read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key)));
