@@ -2,7 +2,10 @@
 //! the caller's token, counts.
 
 use acceptance::{Client, Database, Server, books, catalog};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// How many contracts the events of a batch are spread over: the most events that one takes.
+const CONTRACTS: usize = 1000;
 
 /// The least that a request sent of a few: the billing run of every minute may come between.
 fn statements(database: &Database, mut request: impl FnMut()) -> Vec<String> {
@@ -38,9 +41,24 @@ fn requests_send_a_few_statements_however_much_is_there() {
         books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
     });
     let current = statements(&database, || drop(books::preview(&client, "current", &contract_ref)));
+    // Each contract has its draft since the first of them.
+    let customers: Vec<String> = (0..CONTRACTS).map(|n| format!("customer-{n}")).collect();
+    for customer in &customers {
+        catalog::make_customer(&client, customer);
+        catalog::make_contract(&client, &catalog::contract(customer));
+    }
+    let events: Vec<Value> = customers.iter().map(|customer| catalog::event(customer, 1)).collect();
+    let batch = || drop(client.post("/api/usage/event/batch", &json!({"events": events})).ok());
+    batch();
+    let many = statements(&database, batch);
 
-    let sent =
-        [("an event", on_a_draft, 10), ("an update", update, 14), ("an edit", edit, 20), ("the current invoice", current, 8)];
+    let sent = [
+        ("an event on a draft", on_a_draft, 10),
+        ("an update", update, 14),
+        ("an edit", edit, 20),
+        ("the current invoice", current, 8),
+        ("a batch with an event on each of many contracts", many, 20),
+    ];
     for (request, sent, most) in sent {
         let count = sent.len();
         assert!(0 < count && count <= most, "{request} sends {count} statements, and may send {most}:\n{}", sent.join("\n"));

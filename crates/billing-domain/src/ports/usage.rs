@@ -95,16 +95,6 @@ pub trait UsageEvents {
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
-    /// Reads running totals; those that aren't there are left out.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
 }
 
 /// The keys that events were sent with, kept for ever: longer than the events count.

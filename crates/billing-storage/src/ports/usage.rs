@@ -292,23 +292,4 @@ impl UsageEvents for Transaction<'_> {
         }
         Ok(())
     }
-
-    fn usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let mut found: Vec<TotalRow> = Vec::new();
-        let keys: Vec<(CustomerId, UsageKey)> = keys.iter().map(|key| (customer_id, key.clone())).collect();
-        for keys in keys.chunks(MAX_KEYS) {
-            let rows: Vec<TotalRow> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-                .filter(one_of_keys(keys))
-                .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
-                .select(TotalRow::as_select())
-                .load(conn))?;
-            found.extend(rows);
-        }
-        read_totals(found)
-    }
 }

@@ -323,16 +323,6 @@ impl UsageEvents for MemoryTx {
         }
         Ok(())
     }
-
-    fn usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[UsageKey],
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        let read = |key: &UsageKey| Some((key.clone(), *self.state.totals.get(&(organization, customer_id, key.clone()))?));
-        Ok(keys.iter().filter_map(read).collect())
-    }
 }
 
 impl NumberSeries for MemoryTx {

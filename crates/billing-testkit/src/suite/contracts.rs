@@ -181,9 +181,20 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
             .try_for_each(|contract| tx.insert_contract(w.org, contract, None))
     });
     let found = read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, storage.usage_product_ref.clone())], None));
-    assert_eq!(found, [by_an_old_version, newer]);
+    assert_eq!(found, [by_an_old_version.clone(), newer.clone()]);
     let found = read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, w.product.usage_product_ref.clone())], None));
     assert_eq!(found, std::slice::from_ref(&w.contract));
+    // Each once, of whatever pairs; a pair is of its own customer and product.
+    let pairs = [
+        (w.customer.id, storage.usage_product_ref.clone()),
+        (other_customer.id, storage.usage_product_ref.clone()),
+        (w.customer.id, storage.usage_product_ref.clone()),
+        (other_customer.id, w.product.usage_product_ref.clone()),
+    ];
+    let found = write(store, |tx| tx.contracts_metering(w.org, &pairs, Some(Lock::Shared)));
+    assert_eq!(found.len(), 3);
+    assert!([&by_an_old_version, &newer, &others].iter().all(|contract| found.contains(contract)));
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[], None)), []);
     let unknown = fixtures::usage_product_ref("unknown");
     assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, unknown.clone())], None)), []);
 }

@@ -14,7 +14,7 @@ use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
-use super::{World, all, done, later, lock_usage, month, put_usage, read, transact_answer, updated, world, write};
+use super::{World, all, done, later, lock_usage, month, put_usage, read, transact_answer, updated, usage, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -144,7 +144,7 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     read(store, |tx| {
         assert_eq!(tx.event(stranger, event.event_ref)?, None);
         assert_eq!(tx.book_rows(stranger, w.customer.id, w.contract.contract_ref)?, BookRows::default());
-        assert_eq!(tx.usage(stranger, w.customer.id, std::slice::from_ref(&key))?, []);
+        assert_eq!(usage(tx, stranger, w.customer.id, std::slice::from_ref(&key))?, []);
         Ok(())
     });
 }

@@ -6,7 +6,7 @@ use billing_domain::ports::Store;
 use billing_domain::text::{Line, MAX_TEXT_BYTES, Prose};
 use billing_domain::usage::UsageEvent;
 
-use super::{done, lock_usage, read, world, write};
+use super::{done, lock_usage, read, usage, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, agreed, at, quantity};
 
@@ -86,7 +86,7 @@ pub fn days_keep_from_the_first_year_to_the_last(store: &dyn Store) {
             read(store, |tx| tx.document(w.org, head.document_ref)).map(|document| document.head.period),
             Some(head.period)
         );
-        assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key))).len(), 1);
+        assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, std::slice::from_ref(&key))).len(), 1);
     }
 }
 

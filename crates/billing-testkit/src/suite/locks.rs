@@ -11,7 +11,7 @@ use billing_domain::usage::{CountedEvent, UsageKey};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{all, later, lock_usage, month, put_usage, read, world, write, write_contended};
+use super::{all, later, lock_usage, month, put_usage, read, usage, world, write, write_contended};
 use crate::fixtures::{self, cents, quantity};
 
 const THREADS: u32 = 4;
@@ -121,7 +121,7 @@ pub fn held_totals_lose_no_update(store: &dyn Store) {
             });
         }
     });
-    let total = read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key))).remove(0).1;
+    let total = read(store, |tx| usage(tx, w.org, w.customer.id, std::slice::from_ref(&key))).remove(0).1;
     assert_eq!(total.events, u64::from(THREADS * ROUNDS));
     assert_eq!(total.sum.as_decimal(), Decimal::new(i64::from(THREADS * ROUNDS) * 5, 1));
 }
@@ -143,7 +143,7 @@ pub fn totals_held_in_any_order_end_in_no_deadlock(store: &dyn Store) {
             });
         }
     });
-    let totals = read(store, |tx| tx.usage(w.org, w.customer.id, &forwards));
+    let totals = read(store, |tx| usage(tx, w.org, w.customer.id, &forwards));
     assert_eq!(totals.len(), forwards.len());
     assert!(totals.iter().all(|(_, total)| total.events == u64::from(THREADS * ROUNDS)));
 }

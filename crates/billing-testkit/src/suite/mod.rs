@@ -36,7 +36,7 @@ use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use chrono::{DateTime, SecondsFormat};
 
@@ -276,6 +276,8 @@ macro_rules! store_contract {
                 totals_that_are_not_there_are_made_as_zero
                 totals_are_answered_in_the_order_of_their_keys
                 totals_are_replaced_and_read_back
+                totals_of_many_customers_are_held_and_replaced_at_once
+                customers_and_usage_products_that_events_name_are_those_that_are_there
                 totals_of_usage_keep_every_part
             }
         }
@@ -434,6 +436,22 @@ fn lock_usage(
 ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
     let keys: Vec<(CustomerId, UsageKey)> = keys.iter().map(|key| (customer_id, key.clone())).collect();
     tx.lock_usage(organization, &keys)
+}
+
+/// The running totals of one customer that are there.
+fn usage(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer_id: CustomerId,
+    keys: &[UsageKey],
+) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+    let contracts: std::collections::BTreeSet<ContractRef> = keys.iter().map(|key| key.contract_ref).collect();
+    let mut found = Vec::new();
+    for contract_ref in contracts {
+        let kept = tx.book_rows(organization, customer_id, contract_ref)?.usage;
+        found.extend(kept.iter().filter(|(key, _)| keys.contains(key)).map(|(key, total)| (key.clone(), *total)));
+    }
+    Ok(found)
 }
 
 /// Replaces running totals of one customer.

@@ -2,13 +2,13 @@
 
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
-use billing_domain::ports::{Store, StoreError, Tx};
+use billing_domain::ports::{Store, StoreError};
 use billing_domain::refs::{ApiKeyRef, DocumentRef, EventRef, FormatRef, ProductNo};
 use billing_domain::usage::{FormattedSource, Placement, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations};
 use uuid::Uuid;
 
 use super::documents::two_products;
-use super::{World, done, later, lock_usage, month, put_usage, read, transact_answer, undo, world, write};
+use super::{World, done, later, month, read, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, date, quantity};
 

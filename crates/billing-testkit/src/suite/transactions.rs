@@ -7,7 +7,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, Tx, attempt};
 use uuid::Uuid;
 
-use super::{all, done, later, lock_usage, put_usage, read, undo, updated, world, write};
+use super::{all, done, later, lock_usage, put_usage, read, undo, updated, usage, world, write};
 use crate::{FreshIds, fixtures};
 
 /// How long a reader may take that waits for nobody.
@@ -36,12 +36,12 @@ pub fn a_transaction_sees_its_own_writes(store: &dyn Store) {
         let (key, zero) = lock_usage(tx, w.org, w.customer.id, &[key])?.remove(0);
         let total = zero.plus(event.counted()).expect("in range");
         put_usage(tx, w.org, w.customer.id, &[(key.clone(), total)])?;
-        assert_eq!(tx.usage(w.org, w.customer.id, &[key])?[0].1, total);
+        assert_eq!(usage(tx, w.org, w.customer.id, &[key])?[0].1, total);
         assert_eq!(tx.document(w.org, head.document_ref)?.map(|document| document.head), Some(head.clone()));
         Ok((head, total))
     });
     let key = fixtures::usage_key(&w.contract, 0, "2026-01-01", &w.product.usage_product_ref);
-    assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key))), [(key.clone(), total)]);
+    assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, std::slice::from_ref(&key))), [(key.clone(), total)]);
     assert_eq!(read(store, |tx| tx.document(w.org, head.document_ref)).map(|document| document.head), Some(head));
 }
 
@@ -87,7 +87,7 @@ pub fn a_rolled_back_transaction_leaves_nothing(store: &dyn Store) {
         assert_eq!(tx.contracts_due(Some(w.org), later(1), None, 10)?, []);
         assert_eq!(tx.document(w.org, head.document_ref)?, None);
         assert_eq!(tx.event(w.org, event.event_ref)?, None);
-        assert_eq!(tx.usage(w.org, w.customer.id, std::slice::from_ref(&usage_key))?, []);
+        assert_eq!(usage(tx, w.org, w.customer.id, std::slice::from_ref(&usage_key))?, []);
         Ok(())
     });
 }

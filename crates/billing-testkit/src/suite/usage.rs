@@ -1,17 +1,18 @@
 //! Usage events and running totals.
 
 use billing_domain::access::Actor;
+use billing_domain::contract::Contract;
 use billing_domain::document::DocumentHead;
-use billing_domain::ports::{Access, RollBack, Store};
+use billing_domain::ports::{Access, RollBack, Store, StoreError};
 use billing_domain::quantity::QuantitySum;
-use billing_domain::refs::{AdminRef, ApiKeyRef, EventRef, FormatRef};
+use billing_domain::refs::{AdminRef, ApiKeyRef, CustomerId, EventRef, FormatRef};
 use billing_domain::usage::{
     CountedEvent, FormattedSource, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
 };
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{World, done, later, lock_usage, put_usage, read, world, write};
+use super::{World, done, later, lock_usage, put_usage, read, transact_answer, usage, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, quantity};
 
@@ -162,15 +163,15 @@ fn world_with_keys(store: &dyn Store) -> (World, Vec<UsageKey>) {
 
 pub fn totals_that_are_not_there_are_made_as_zero(store: &dyn Store) {
     let (w, keys) = world_with_keys(store);
-    assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys)), []);
+    assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys)), []);
     let made = write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..2]));
     assert!(made.len() == 2 && made.iter().all(|(_, total)| *total == UsageTotal::ZERO));
     // Made means there: as zero, in the next transaction, and others still not.
-    let mut stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys));
+    let mut stored = read(store, |tx| usage(tx, w.org, w.customer.id, &keys));
     stored.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(stored, made);
     assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &[])), []);
-    assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &[])), []);
+    assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &[])), []);
 }
 
 pub fn totals_are_answered_in_the_order_of_their_keys(store: &dyn Store) {
@@ -202,11 +203,76 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
             lock_usage(tx, w.org, w.customer.id, &keys[..2])?;
             put_usage(tx, w.org, w.customer.id, &[(keys[0].clone(), total), (keys[1].clone(), one)])
         });
-        let stored = read(store, |tx| tx.usage(w.org, w.customer.id, &keys[..1]));
+        let stored = read(store, |tx| usage(tx, w.org, w.customer.id, &keys[..1]));
         assert_eq!(stored, [(keys[0].clone(), total)]);
-        assert_eq!(read(store, |tx| tx.usage(w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
+        assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
         assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1])), stored);
     }
+}
+
+pub fn totals_of_many_customers_are_held_and_replaced_at_once(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let other = fixtures::customer(&FreshIds, "other");
+    let theirs = Contract { number: 2, ..fixtures::contract(&FreshIds, &other, vec![]) };
+    let key = fixtures::usage_key(&theirs, 0, "2026-01-01", &w.product.usage_product_ref);
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &other))?;
+        tx.insert_contract(w.org, &theirs, None)
+    });
+    let count = |n: u64| UsageTotal { events: n, ..UsageTotal::ZERO };
+    let latest = CountedEvent {
+        event_ref: EventRef::from_uuid(Uuid::now_v7()),
+        occurred_at: later(1),
+        service_date: fixtures::date("2026-01-31"),
+        quantity: quantity("2.50"),
+    };
+    let whole = UsageTotal::ZERO.plus(latest).expect("in range");
+    let totals =
+        [(other.id, key.clone(), count(3)), (w.customer.id, keys[0].clone(), whole), (w.customer.id, keys[1].clone(), count(5))];
+    write(store, |tx| {
+        let keys: Vec<(CustomerId, UsageKey)> = totals.iter().map(|(customer, key, _)| (*customer, key.clone())).collect();
+        let held = tx.lock_usage(w.org, &keys)?;
+        assert!(held.iter().all(|(_, total)| *total == UsageTotal::ZERO) && held.is_sorted_by(|a, b| a.0 < b.0));
+        tx.put_usage(w.org, &totals)
+    });
+    for (customer, key, total) in &totals {
+        assert_eq!(read(store, |tx| usage(tx, w.org, *customer, std::slice::from_ref(key))), [(key.clone(), *total)]);
+    }
+    // A customer's key is nobody else's: it isn't there to be held or replaced.
+    let foreign = (w.customer.id, key, count(9));
+    let answer = transact_answer(store, |tx| tx.put_usage(w.org, std::slice::from_ref(&foreign)));
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+}
+
+pub fn customers_and_usage_products_that_events_name_are_those_that_are_there(store: &dyn Store) {
+    let w = world(store);
+    let other = fixtures::customer(&FreshIds, "other");
+    let storage = fixtures::usage_product("storage");
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &other))?;
+        done(tx.insert_usage_product(w.org, &storage))
+    });
+    let named = |customers: &[&str], products: &[&str]| {
+        let customers: Vec<_> = customers.iter().map(|text| fixtures::customer_ref(text)).collect();
+        let products: Vec<_> = products.iter().map(|text| fixtures::usage_product_ref(text)).collect();
+        let (customers, products) = read(store, |tx| tx.named_by_events(w.org, &customers, &products));
+        let customers: Vec<String> = customers.iter().map(|customer| customer.customer_ref.to_string()).collect();
+        let products: Vec<String> = products.iter().map(|product| product.usage_product_ref.to_string()).collect();
+        (customers, products)
+    };
+    let expected = |customers: &[&str], products: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        (owned(customers), owned(products))
+    };
+    assert_eq!(named(&["other"], &["storage"]), expected(&["other"], &["storage"]));
+    assert_eq!(named(&["nobody"], &["storage"]), expected(&[], &["storage"]));
+    assert_eq!(named(&["other"], &["nothing"]), expected(&["other"], &[]));
+    assert_eq!(named(&["other", "nobody"], &[]), expected(&["other"], &[]));
+    assert_eq!(named(&[], &[]), expected(&[], &[]));
+    let stranger = world(store).org;
+    let both =
+        read(store, |tx| tx.named_by_events(stranger, &[other.customer_ref.clone()], &[storage.usage_product_ref.clone()]));
+    assert_eq!(both, (vec![], vec![]));
 }
 
 pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
@@ -234,7 +300,7 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
         put_usage(tx, w.org, w.customer.id, &totals)
     });
     for (key, total) in totals {
-        let stored = read(store, |tx| tx.usage(w.org, w.customer.id, std::slice::from_ref(&key)));
+        let stored = read(store, |tx| usage(tx, w.org, w.customer.id, std::slice::from_ref(&key)));
         assert_eq!(stored, [(key, total)]);
     }
 }
