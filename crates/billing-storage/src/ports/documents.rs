@@ -129,6 +129,25 @@ impl Documents for Transaction<'_> {
     }
 }
 
+impl Transaction<'_> {
+    /// Those of some documents that are an organization's.
+    pub(super) fn own_documents(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<WithParts>> {
+        let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
+            .select((WithParts::as_select(), documents::organization_id))
+            .load(conn))?;
+        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
+        let mut own = Vec::new();
+        for (document, owner) in found {
+            let row = Row::new("documents", document.id()?);
+            if row.cell("organization_id", owner)? == organization.as_uuid() {
+                own.push(document);
+            }
+        }
+        Ok(own)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -176,24 +195,5 @@ mod tests {
             diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
         let plan: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
         assert!(plan.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plan:?}");
-    }
-}
-
-impl Transaction<'_> {
-    /// Those of some documents that are an organization's.
-    pub(super) fn own_documents(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<WithParts>> {
-        let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
-            .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
-            .select((WithParts::as_select(), documents::organization_id))
-            .load(conn))?;
-        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
-        let mut own = Vec::new();
-        for (document, owner) in found {
-            let row = Row::new("documents", document.id()?);
-            if row.cell("organization_id", owner)? == organization.as_uuid() {
-                own.push(document);
-            }
-        }
-        Ok(own)
     }
 }

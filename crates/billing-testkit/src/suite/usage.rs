@@ -270,8 +270,9 @@ pub fn customers_and_usage_products_that_events_name_are_those_that_are_there(st
     assert_eq!(named(&["other", "nobody"], &[]), expected(&["other"], &[]));
     assert_eq!(named(&[], &[]), expected(&[], &[]));
     let stranger = world(store).org;
-    let both =
-        read(store, |tx| tx.named_by_events(stranger, &[other.customer_ref.clone()], &[storage.usage_product_ref.clone()]));
+    let both = read(store, |tx| {
+        tx.named_by_events(stranger, std::slice::from_ref(&other.customer_ref), std::slice::from_ref(&storage.usage_product_ref))
+    });
     assert_eq!(both, (vec![], vec![]));
 }
 
