@@ -288,14 +288,20 @@ impl Model {
         };
         if end <= today {
             // It has ended.
-            let Some(new_end) = element.end.filter(|new| *new != newest.end) else {
+            if product.cut.is_some() && product.whole.last().is_some_and(|last| last.from >= end) {
+                return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+            }
+            let Some(new_end) = element.end.filter(|new| product.cut.is_some() || *new != newest.end) else {
                 let dated = is_dated(&rest, same_set) || rest.items.is_named();
                 return if dated { Verdict::Skip("an ended product's terms") } else { Verdict::Take(next) };
             };
-            if product.cut.is_some() || new_end <= end {
+            if new_end <= end {
                 return Verdict::Skip("an ended product's other end");
             }
             let From::Day(day) = request.since else { return Verdict::Refuse("product_over") };
+            if product.cut.is_some() {
+                return Verdict::Skip("an ended product's other end");
+            }
             if day < end || day >= new_end || quantities_of(element).next().is_some() {
                 return Verdict::Skip("an ended product that goes on before its end or never");
             }
@@ -393,17 +399,17 @@ impl Model {
             From::Day(day) if day <= first => first,
             From::Day(day) => match next.period_at(day) {
                 Some(period) if period.start == day => day,
-                Some(_) if beyond_is_nothing(element, &newest) => {
-                    return Verdict::May("not_a_period_start, and nothing changes", next);
-                }
                 Some(_) if self.changes_nothing(&next, &rest, same_set, day) => {
                     return Verdict::May("not_a_period_start, and nothing changes in effect", next);
                 }
-                Some(_) if rest.end.is_some() => return Verdict::Skip("an end that changes within a period"),
-                Some(_) if self.begins_later(&next, &rest, same_set, day) => {
+                Some(_) if rest.end.is_none() && self.begins_later(&next, &rest, same_set, day) => {
                     doubt = Some("not_a_period_start, and what changes begins later");
                     day
                 }
+                Some(_) if beyond_is_nothing(element, &newest) => {
+                    return Verdict::May("not_a_period_start, and nothing changes", next);
+                }
+                Some(_) if rest.end.is_some() => return Verdict::Skip("an end that changes within a period"),
                 Some(_) => return Verdict::Refuse("not_a_period_start"),
                 None if next.end() == Some(day) => day,
                 None => return Verdict::Skip("a change after the end or in a gap"),
