@@ -115,23 +115,24 @@ pub(crate) fn drafts(
     books.into_iter().map(with_rows).collect()
 }
 
-/// Adds documents to a book, with those above them, that it doesn't hold.
+/// Adds documents to a book that it doesn't hold, and those above them.
 pub(crate) fn know(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &mut ContractBook,
     refs: &[DocumentRef],
 ) -> UseCaseResult<()> {
-    let mut wanted: Vec<DocumentRef> = refs.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect();
+    let mut wanted: BTreeSet<DocumentRef> = refs.iter().copied().collect();
     while !wanted.is_empty() {
-        let found = tx.book_documents_by_refs(organization, &wanted)?;
-        if found.len() < wanted.len() {
-            return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that is not there"));
+        let unknown: Vec<DocumentRef> = wanted.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect();
+        if !unknown.is_empty() {
+            let found = tx.book_documents_by_refs(organization, &unknown)?;
+            if found.len() < unknown.len() {
+                return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that is not there"));
+            }
+            book.add_documents(found);
         }
-        let above = found.iter().filter_map(|document| document.head.parent).filter(|parent| book.document(*parent).is_none());
-        let above: BTreeSet<DocumentRef> = above.collect();
-        book.add_documents(found);
-        wanted = above.into_iter().filter(|parent| book.document(*parent).is_none()).collect();
+        wanted = wanted.iter().filter_map(|document| book.document(*document)?.head.parent).collect();
     }
     Ok(())
 }

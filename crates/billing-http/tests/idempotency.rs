@@ -217,7 +217,7 @@ struct Slow {
 
 impl Store for Slow {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
-        if access == Access::Read || !self.is_slow.load(Ordering::Relaxed) {
+        if access != Access::Write || !self.is_slow.load(Ordering::Relaxed) {
             return self.store.run(access, work);
         }
         let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;

@@ -122,6 +122,16 @@ fn a_draft_of_the_wrong_sign_becomes_void_and_the_other_kind_takes_its_lines() {
 }
 
 #[test]
+fn another_time_in_the_same_period_that_makes_no_difference_draws_up_nothing() {
+    let (books, event) = january_issued();
+    let before = books.documents();
+    books.update(event, Some("2026-01-17T08:00:00Z"), None);
+    books.bill("2026-02-20T00:00:00Z");
+    assert_eq!(books.documents().matches("UB-").count(), before.matches("UB-").count());
+    assert_eq!(books.numbers_of(event), "UB-INV-1");
+}
+
+#[test]
 fn an_event_that_moves_to_another_period_settles_both() {
     let (books, event) = january_issued();
     books.update(event, Some("2026-02-03T00:00:00Z"), Some("70"));

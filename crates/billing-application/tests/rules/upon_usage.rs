@@ -107,6 +107,20 @@ fn with_before_use_children_belong_to_the_invoice_and_come_off_the_debit_not_off
     );
 }
 
+#[test]
+fn an_event_is_changed_again_after_the_correction_of_its_child_was_issued() {
+    let books = january(vec![per_unit("calls", "0.10")], PaymentTime::AfterUse);
+    let event = books.calls("2026-01-05T10:00:00Z", "30");
+    books.update(event, None, Some("10"));
+    books.bill("2026-01-06T00:00:00Z");
+    books.delete(event);
+    assert_eq!(
+        books.only(&["UB-CRD-1", "UB-CRD-2"]),
+        "UB-CRD-1 ISSUED, of UB-INV-2, issued 2026-01-06, due 2026-01-06\n  2026-01-01…2026-01-31 calls × 20: 2.00\n  total 2.00 EUR\n\n\
+         UB-CRD-2 DRAFT, of UB-INV-2\n  2026-01-01…2026-01-31 calls × 10: 1.00\n  total 1.00 EUR"
+    );
+}
+
 /// Usage billed by a child in January, at 1.00 a call; then January costs 0.50 a call, and at least 45.00.
 fn a_usage_debit_below_zero() -> (Books, EventRef) {
     let (books, api, contract) = january_with_contract(vec![per_unit("calls", "1.00")], PaymentTime::BeforeUse);

@@ -32,6 +32,16 @@ struct Change<'c> {
     now: Timestamp,
 }
 
+impl Change<'_> {
+    /// Whether nothing that is rated differs: the quantity of any line item, or the number of events.
+    fn rates_the_same(&self) -> bool {
+        let metered = self.period.terms.line_items.iter().filter_map(|item| item.metered());
+        let mut of_product = metered.filter(|metered| metered.charge.usage_product_ref == self.key.usage_product_ref);
+        self.before.events == self.after.events
+            && of_product.all(|metered| self.before.quantity(metered.aggregation) == self.after.quantity(metered.aggregation))
+    }
+}
+
 /// Whether events of a service period only add to the usage of a draft that is there: then any number of them costs the
 /// same, and the contract needn't be held exclusively.
 ///
@@ -122,7 +132,11 @@ pub fn change(
         None => without,
     };
     let change = Change { period, key: key.clone(), before, after: total, now };
-    if total == before {
+    if change.rates_the_same() {
+        // Another time within the period, say: the total tells it, and no document.
+        if total != before {
+            book.put(Entry::UsageMoved(change.key, total))?;
+        }
         return Ok(standing);
     }
     let standing = book.known(standing)?.clone();

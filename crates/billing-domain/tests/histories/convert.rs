@@ -241,7 +241,7 @@ fn prose(text: &str) -> Prose {
 }
 
 /// An element of a create.
-fn requested(element: &Element) -> RequestedProduct {
+pub(crate) fn requested(element: &Element) -> RequestedProduct {
     RequestedProduct {
         pricing_ref: pricing_ref(element.pricing),
         billing_start_date: element.start.expect("a start"),

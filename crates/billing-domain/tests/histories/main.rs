@@ -9,6 +9,7 @@
 mod check;
 mod concrete;
 mod convert;
+mod follow;
 mod generate;
 mod model;
 mod plans;

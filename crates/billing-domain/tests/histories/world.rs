@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::concrete;
 use crate::convert;
+use crate::follow::{Deed, Follower};
 use crate::model::calendar::{Date, service_date};
 use crate::model::terms::Product;
 use crate::model::{Event, Facts, LastDay, Model, Slot, Verdict};
@@ -47,10 +48,16 @@ pub(crate) struct World {
     pub(crate) has_run: bool,
     ids: u128,
     pub(crate) reached: Reached,
+    follower: Option<Box<dyn Follower>>,
 }
 
 /// Plays all steps and tells what they reached, or the number of the one that failed, and how.
 pub(crate) fn play(history: &History) -> Result<Reached, (usize, String)> {
+    play_before(history, None)
+}
+
+/// As [`play`], before the eyes of a follower.
+pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>) -> Result<Reached, (usize, String)> {
     let now = convert::at(START);
     let elements: Vec<Element> = history.products.iter().map(|spec| concrete::element(spec, service_date("UTC", now))).collect();
     let (Ok(model), Ok(contract)) =
@@ -70,7 +77,13 @@ pub(crate) fn play(history: &History) -> Result<Reached, (usize, String)> {
         has_run: false,
         ids: 1_000,
         reached: Reached::from([("create taken".to_owned(), 1)]),
+        follower: None,
     };
+    if let Some(mut follower) = follower {
+        let products = elements.iter().map(convert::requested).collect();
+        follower.begin(&history.catalog, products, &world).map_err(|problem| (0, problem))?;
+        world.follower = Some(follower);
+    }
     for (i, step) in history.steps.iter().enumerate() {
         world.has_run = false;
         let done = world.step(step).and_then(|()| world.check());
@@ -84,6 +97,18 @@ pub(crate) fn play(history: &History) -> Result<Reached, (usize, String)> {
 impl World {
     fn note(&mut self, what: &str) {
         *self.reached.entry(what.to_owned()).or_insert(0) += 1;
+    }
+
+    fn tell(&mut self, deed: Deed, taken: bool) -> Checked {
+        let Some(mut follower) = self.follower.take() else { return Ok(()) };
+        let followed = follower.follow(deed, taken, self);
+        self.follower = Some(follower);
+        followed
+    }
+
+    /// Where a document stands among those that were opened.
+    pub(crate) fn place_of(&self, document_ref: DocumentRef) -> Option<usize> {
+        self.book.documents().position(|document| document.head.document_ref == document_ref)
     }
 
     fn catalog(&self) -> agreement::Catalog {
@@ -163,19 +188,19 @@ impl World {
         match step {
             Step::EditPricing { pricing, content } => {
                 self.model.catalog.pricings[*pricing] = content.clone();
-                Ok(())
+                self.tell(Deed::Pricing(*pricing), true)
             }
             Step::EditEntity { entity, zone, grace_hours } => {
                 self.model.zone_moved |= self.model.catalog.entities[*entity].zone != *zone;
                 self.model.catalog.entities[*entity] = EntitySpec { zone, grace_hours: *grace_hours };
                 self.book.entities = convert::entities(&self.model.catalog);
-                Ok(())
+                self.tell(Deed::Entity(*entity), true)
             }
             Step::EditCustomer { tax, net_terms } => {
                 self.model.catalog.customer.tax = *tax;
                 self.model.catalog.customer.net_terms = *net_terms;
                 self.book.customer = convert::customer(&self.model.catalog);
-                Ok(())
+                self.tell(Deed::Customer, true)
             }
             Step::Clock { seconds } => {
                 self.now = self.now.plus_seconds(*seconds);
@@ -185,7 +210,7 @@ impl World {
                 let request = self.model.request(step, self.now);
                 let verdict = self.model.edited(&request, &self.facts(), self.now);
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
-                self.amend("edit", verdict, &request, |book, now, mut ids| {
+                self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
                     terms::edit(book, &edit, &catalog, Backdated::Allowed, now, &mut ids)
                 })
                 .map(|_| ())
@@ -195,7 +220,7 @@ impl World {
                 let verdict = self.model.with_quantity(&request, self.now);
                 let product = self.model.product(request.product);
                 let change = convert::quantity_change(&request, product.pricing(), product.start());
-                self.amend("quantity", verdict, &request, |book, now, mut ids| {
+                self.amend("quantity", verdict, &request, Deed::Quantity(change.clone()), |book, now, mut ids| {
                     terms::change_quantity(book, &change, Backdated::Allowed, now, &mut ids)
                 })
                 .map(|_| ())
@@ -205,8 +230,9 @@ impl World {
                 let verdict = self.model.cancelled(last_day, self.now);
                 let before = self.model.products.clone();
                 let todays = self.model.todays(self.now);
-                let taken = self.amend("cancel", verdict, &last_day, |book, now, mut ids| {
-                    terms::cancel(book, convert::last_day(last_day), Backdated::Allowed, now, &mut ids)
+                let asked = convert::last_day(last_day);
+                let taken = self.amend("cancel", verdict, &last_day, Deed::Cancel(asked), |book, now, mut ids| {
+                    terms::cancel(book, asked, Backdated::Allowed, now, &mut ids)
                 })?;
                 if taken {
                     self.model.before_cancel.get_or_insert(before);
@@ -224,8 +250,9 @@ impl World {
             }
             Step::Resume => {
                 let verdict = self.model.resumed(self.now);
-                let taken = self
-                    .amend("resume", verdict, &(), |book, now, mut ids| terms::resume(book, Backdated::Allowed, now, &mut ids))?;
+                let taken = self.amend("resume", verdict, &(), Deed::Resume, |book, now, mut ids| {
+                    terms::resume(book, Backdated::Allowed, now, &mut ids)
+                })?;
                 if taken {
                     self.model.was_resumed = true;
                     self.model.before_cancel = None;
@@ -278,6 +305,7 @@ impl World {
         what: &str,
         verdict: Verdict<Vec<Product>>,
         request: &impl std::fmt::Debug,
+        deed: Deed,
         decide: impl FnOnce(&mut ContractBook, Timestamp, &mut dyn FnMut() -> Uuid) -> Result<(), Refusal>,
     ) -> Checked<bool> {
         if let Verdict::Skip(why) = verdict {
@@ -293,14 +321,17 @@ impl World {
                 self.model.first_day = first.map_or(self.model.first_day, |first| first.min(self.model.first_day));
                 self.model.products = products;
                 self.write(&entries)?;
+                self.tell(deed, true)?;
                 Ok(true)
             }
             (Verdict::Refuse(why), Err(_)) => {
                 self.note(&format!("{what} refused: {why}"));
+                self.tell(deed, false)?;
                 Ok(false)
             }
             (Verdict::May(why, _), Err(_)) => {
                 self.note(&format!("{what} may be, and was refused: {why}"));
+                self.tell(deed, false)?;
                 Ok(false)
             }
             (Verdict::Refuse(why), Ok(_)) => Err(format!("the {what} was taken, but {why}: {request:?}")),
@@ -370,7 +401,8 @@ impl World {
         let at = self.model.instant(when, self.now);
         let Some((product, day)) = self.landing(usage, at)? else {
             self.note("event refused");
-            return Ok(());
+            let usage_product_ref = convert::usage_ref(usage);
+            return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
         };
         let event = Event { usage, at, day, product, quantity, deleted: false };
         self.ids += 1;
@@ -383,7 +415,9 @@ impl World {
         self.model.events.push(event);
         self.events.push(Kept { event_ref: counted.event_ref, standing });
         self.note("event taken");
-        self.write(&entries)
+        self.write(&entries)?;
+        let usage_product_ref = convert::usage_ref(usage);
+        self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, true)
     }
 
     fn live(&self, event: usize) -> Option<usize> {
@@ -399,7 +433,8 @@ impl World {
             after.at = self.model.instant(when, self.now);
             let Some((product, day)) = self.landing(before.usage, after.at)? else {
                 self.note("update refused");
-                return Ok(());
+                let quantity = quantity.map(convert::quantity);
+                return self.tell(Deed::Update { event: index, at: Some(after.at), quantity }, false);
             };
             (after.product, after.day) = (product, day);
         }
@@ -416,7 +451,9 @@ impl World {
         self.model.events[index] = after;
         self.events[index].standing = standing;
         self.note(if stays { "update taken" } else { "update moved" });
-        self.write(&entries)
+        self.write(&entries)?;
+        let at = when.map(|_| self.model.events[index].at);
+        self.tell(Deed::Update { event: index, at, quantity: quantity.map(convert::quantity) }, true)
     }
 
     fn delete(&mut self, event: usize) -> Checked {
@@ -427,7 +464,8 @@ impl World {
         let (_, entries) = made.map_err(|refusal| format!("a delete was refused: {refusal:?}"))?;
         self.model.events[index].deleted = true;
         self.note("delete taken");
-        self.write(&entries)
+        self.write(&entries)?;
+        self.tell(Deed::Delete(index), true)
     }
 
     fn numbered(&self, document: usize, standing: Standing) -> Option<BookDocument> {
@@ -440,7 +478,9 @@ impl World {
         let made = self.decide(|book, now, mut ids| issue::issue(book, draft.head.document_ref, now, &mut ids))?;
         let (_, entries) = made.map_err(|refusal| format!("the issue of a draft was refused: {refusal:?}"))?;
         self.note("issue taken");
-        self.write(&entries)
+        self.write(&entries)?;
+        let place = self.place_of(draft.head.document_ref).ok_or("an unknown draft")?;
+        self.tell(Deed::Issue(place), true)
     }
 
     fn void(&mut self, document: usize) -> Checked {
@@ -458,12 +498,15 @@ impl World {
                     return Err(format!("a document was voided that can't be: {}", self.told(&issued)));
                 }
                 self.note("void taken");
-                self.write(&entries)
+                self.write(&entries)?;
+                let place = self.place_of(document_ref).ok_or("an unknown document")?;
+                self.tell(Deed::Void(place), true)
             }
             // With `BEFORE_USE`, corrections of the usage debit name the invoice; usage may have moved elsewhere.
             Err(_) => {
                 self.note(if is_regular && !is_named { "void may be, and was refused" } else { "void refused" });
-                Ok(())
+                let place = self.place_of(document_ref).ok_or("an unknown document")?;
+                self.tell(Deed::Void(place), false)
             }
         }
     }
@@ -474,6 +517,7 @@ impl World {
         let made = self.decide(|book, now, mut ids| issue::run(book, now, usize::MAX, &mut ids))?;
         let (_, entries) = made.map_err(|refusal| format!("a run was refused: {refusal:?}"))?;
         self.write(&entries)?;
+        self.tell(Deed::Run, true)?;
         self.note("run");
         for entry in &entries {
             let Entry::Issued { document_ref, .. } = entry else { continue };

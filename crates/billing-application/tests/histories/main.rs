@@ -1,0 +1,329 @@
+//! Random histories through the use cases: what the ledger decides on its own in the domain's histories, where a model
+//! watches it, is what the use cases read, decide and write. `HISTORIES=n` plays so many, `SEED=s` starts with that seed.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "which histories to play is told by the environment")]
+#![allow(dead_code, reason = "the domain's histories, of which a part is needed here")]
+
+#[path = "../../../billing-domain/tests/histories/check.rs"]
+mod check;
+#[path = "../../../billing-domain/tests/histories/concrete.rs"]
+mod concrete;
+#[path = "../../../billing-domain/tests/histories/convert.rs"]
+mod convert;
+#[path = "../../../billing-domain/tests/histories/follow.rs"]
+mod follow;
+#[path = "../../../billing-domain/tests/histories/generate.rs"]
+mod generate;
+#[path = "../../../billing-domain/tests/histories/model/mod.rs"]
+mod model;
+#[path = "../../../billing-domain/tests/histories/plans.rs"]
+mod plans;
+#[path = "../../../billing-domain/tests/histories/shrink.rs"]
+mod shrink;
+#[path = "../../../billing-domain/tests/histories/spec.rs"]
+mod spec;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../../../billing-domain/tests/histories/world.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use billing_application::billing_run::run_billing;
+use billing_application::catalog::{
+    WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
+};
+use billing_application::contracts::{
+    AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
+};
+use billing_application::documents::{issue_document, void_document};
+use billing_application::error::UseCaseResult;
+use billing_application::usage::{
+    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
+};
+use billing_application::verify::verify;
+use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::document::lines::LedgerLine;
+use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::{Document, Settlement, Standing};
+use billing_domain::ledger::BookRows;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::DocumentFilter;
+use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
+use billing_domain::usage::MAX_AHEAD_SECONDS;
+
+use follow::{Deed, Follower};
+use generate::Kind;
+use support::Bench;
+use world::{Checked, World};
+
+/// The use cases on a store in memory.
+struct UseCases {
+    bench: Bench,
+    contract: Option<ContractRef>,
+    events: Vec<EventRef>,
+    /// Set when the history goes where the use cases don't: usage from the future.
+    is_over: bool,
+}
+
+/// What is compared of a document, whose reference is its place among those that were opened.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    head: String,
+    standing: Standing,
+    parent: Option<usize>,
+    replaces: Option<usize>,
+    family: usize,
+    settlement: Settlement,
+    said: Option<DocumentContent>,
+    lines: Vec<LedgerLine>,
+}
+
+fn same<T: PartialEq + Debug>(what: &str, decided: &T, stored: &T) -> Checked {
+    if decided == stored { Ok(()) } else { Err(format!("{what}: {decided:#?} is decided, {stored:#?} is stored")) }
+}
+
+impl UseCases {
+    fn new() -> Self {
+        Self { bench: Bench::at(plans::START), contract: None, events: Vec::new(), is_over: false }
+    }
+
+    fn contract(&self) -> ContractRef {
+        self.contract.expect("a contract")
+    }
+
+    fn rows(&self) -> BookRows {
+        let customer = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
+        let customer_id = customer.expect("a contract").customer_id;
+        self.bench.read(|tx| tx.book_rows(self.bench.principal.organization, customer_id, self.contract()))
+    }
+
+    /// All documents, in the order in which they were opened.
+    fn documents(&self) -> Vec<Document> {
+        let mut all = Vec::new();
+        let mut page = PageRequest::LARGEST;
+        loop {
+            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization, &DocumentFilter::default(), page));
+            all.extend(read.items);
+            if all.len() as u64 >= read.total {
+                all.sort_by_key(|document| document.head.number_in_contract);
+                return all;
+            }
+            page = page.next();
+        }
+    }
+
+    fn document(&self, place: usize) -> DocumentRef {
+        self.documents()[place].head.document_ref
+    }
+
+    /// Does as asked.
+    fn ask(&mut self, deed: &Deed, world: &World) -> UseCaseResult<()> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let options = AmendmentOptions { dry_run: false, allow_backdated: true };
+        let catalog = || convert::catalog(&world.model.catalog);
+        match deed {
+            Deed::Pricing(pricing) => {
+                let pricing = &catalog().pricings[*pricing];
+                edit_pricing(services, principal, &pricing.pricing_ref, &|_| Ok(pricing.content.clone())).map(drop)
+            }
+            Deed::Entity(entity) => {
+                let entity = convert::entities(&world.model.catalog).swap_remove(*entity);
+                let wanted = WantedEntity { profile: entity.profile, is_default: None };
+                edit_entity(services, principal, &entity.entity_ref, &|_| Ok(wanted.clone())).map(drop)
+            }
+            Deed::Customer => {
+                let customer = convert::customer(&world.model.catalog);
+                edit_customer(services, principal, &customer.customer_ref, &|_| Ok(customer.profile.clone())).map(drop)
+            }
+            Deed::Edit(edit) => edit_contract(services, principal, self.contract(), None, edit, options).map(drop),
+            Deed::Quantity(change) => change_quantity(services, principal, self.contract(), change, options).map(drop),
+            Deed::Cancel(last_day) => cancel_contract(services, principal, self.contract(), *last_day, options).map(drop),
+            Deed::Resume => resume_contract(services, principal, self.contract(), options).map(drop),
+            Deed::Event { usage_product_ref, at, quantity } => {
+                let event = NewUsageEvent {
+                    customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
+                    usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
+                    occurred_at: *at,
+                    quantity: *quantity,
+                    report_data: None,
+                    validations: None,
+                    formatted: None,
+                    sent: None,
+                };
+                let taken = record_event(services, principal, event, &NO_ANSWER);
+                let taken = taken.map(|taken| taken.now().expect("no repeat").event.event_ref);
+                taken.map(|event_ref| self.events.push(event_ref))
+            }
+            Deed::Update { event, at, quantity } => {
+                let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
+                update_event(services, principal, self.events[*event], &update).map(drop)
+            }
+            Deed::Delete(event) => delete_event(services, principal, self.events[*event]).map(drop),
+            Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
+            Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
+            Deed::Run => run_billing(services, principal, false).map(|report| assert!(report.failed.is_empty(), "{report:?}")),
+        }
+    }
+
+    /// What is stored is what was decided.
+    fn compare(&self, world: &World) -> Checked {
+        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
+        let contract = contract.ok_or("the contract is gone")?;
+        same("version", &world.book.contract.version, &contract.version)?;
+        same("products", &world.book.contract.products, &contract.products)?;
+        let (rows, documents) = (self.rows(), self.documents());
+        let places: BTreeMap<DocumentRef, usize> =
+            documents.iter().zip(0..).map(|(document, place)| (document.head.document_ref, place)).collect();
+        let mut stored: Vec<Seen> = documents
+            .iter()
+            .map(|document| {
+                let head = &document.head;
+                Seen {
+                    head: said_of(head),
+                    standing: document.lifecycle.standing(),
+                    parent: head.parent.map(|parent| places[&parent]),
+                    replaces: head.replaces.map(|replaced| places[&replaced]),
+                    family: places[&document.family],
+                    settlement: document.settlement,
+                    said: document.lifecycle.issued().map(|issued| issued.content.clone()),
+                    lines: Vec::new(),
+                }
+            })
+            .collect();
+        for line in rows.lines {
+            stored[places[&line.document_ref]].lines.push(line.line);
+        }
+        let mut decided: Vec<Seen> = Vec::new();
+        for document in world.book.documents() {
+            let place = |document_ref: DocumentRef| world.place_of(document_ref).expect("a document of the book");
+            decided.push(Seen {
+                head: said_of(&document.head),
+                standing: document.standing,
+                parent: document.head.parent.map(place),
+                replaces: document.head.replaces.map(place),
+                family: place(document.family),
+                settlement: document.settlement,
+                said: world.frozen.get(&document.head.document_ref).cloned(),
+                lines: Vec::new(),
+            });
+        }
+        for (document_ref, lines) in world.book.lines() {
+            decided[world.place_of(document_ref).expect("a document of the book")].lines = lines.to_vec();
+        }
+        same("how many documents", &decided.len(), &stored.len())?;
+        for (place, (decided, stored)) in decided.iter_mut().zip(&mut stored).enumerate() {
+            for seen in [&mut *decided, &mut *stored] {
+                seen.lines.sort_by(|a, b| (&a.key, a.rates, a.amount.minor()).cmp(&(&b.key, b.rates, b.amount.minor())));
+            }
+            same(&format!("document {}", place + 1), decided, stored)?;
+        }
+        for (event_ref, kept) in self.events.iter().zip(&world.events) {
+            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization, *event_ref)).expect("an event");
+            if !event.deleted {
+                same("an event's document", &world.place_of(kept.standing), &places.get(&event.placement.document_ref).copied())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a document since it was opened, but for what differs from store to store.
+fn said_of(head: &billing_domain::document::DocumentHead) -> String {
+    format!(
+        "{:?} {:?} of {} in {}, {:?} partial {}, products {:?}, {:?}, opened {}",
+        head.kind,
+        head.purpose,
+        head.entity_ref,
+        head.currency,
+        head.period,
+        head.is_partial_period,
+        head.parts,
+        head.net_terms,
+        head.created_at
+    )
+}
+
+impl Follower for UseCases {
+    fn begin(&mut self, catalog: &spec::Catalog, products: Vec<RequestedProduct>, world: &World) -> Checked {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let agreed = convert::catalog(catalog);
+        let failed = |error: &dyn Debug| format!("the catalog isn't taken: {error:?}");
+        for entity in convert::entities(catalog) {
+            let is_default = Some(agreed.default_entity.as_ref() == Some(&entity.entity_ref));
+            let wanted = WantedEntity { profile: entity.profile, is_default };
+            create_entity(services, principal, Some(entity.entity_ref), wanted).map_err(|error| failed(&error))?;
+        }
+        let customer = convert::customer(catalog);
+        create_customer(services, principal, Some(customer.customer_ref.clone()), customer.profile)
+            .map_err(|error| failed(&error))?;
+        for product in agreed.usage_products {
+            create_usage_product(services, principal, Some(product.usage_product_ref), product.profile)
+                .map_err(|error| failed(&error))?;
+        }
+        for pricing in agreed.pricings {
+            create_pricing(services, principal, Some(pricing.pricing_ref), pricing.content).map_err(|error| failed(&error))?;
+        }
+        let request = ContractRequest { customer_ref: customer.customer_ref, po_number: None, products, allow_backdated: true };
+        let made =
+            create_contract(services, principal, &request).map_err(|error| format!("the contract isn't taken: {error:?}"))?;
+        self.contract = Some(made.contract.contract_ref);
+        self.compare(world)
+    }
+
+    fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked {
+        let limit = world.now.plus_seconds(MAX_AHEAD_SECONDS);
+        self.is_over |= match &deed {
+            Deed::Event { at, .. } => *at > limit,
+            Deed::Update { at, .. } => at.is_some_and(|at| at > limit),
+            _ => false,
+        };
+        if self.is_over {
+            return Ok(());
+        }
+        self.bench.clock.set(world.now);
+        match (self.ask(&deed, world), taken) {
+            (Ok(()), true) | (Err(_), false) => {}
+            (Ok(()), false) => return Err(format!("the ledger refused {deed:?}")),
+            (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
+        }
+        if matches!(deed, Deed::Run) {
+            let seen = verify(&self.bench.services).map_err(|error| format!("{error:?}"))?;
+            same("findings", &Vec::new(), &seen.findings)?;
+        }
+        self.compare(world)
+    }
+}
+
+fn played(history: &spec::History) -> Result<plans::Reached, (usize, String)> {
+    world::play_before(history, Some(Box::new(UseCases::new())))
+}
+
+#[test]
+fn use_cases_store_what_the_ledger_decides() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
+    };
+    let (first, count) = (number("SEED", 1), number("HISTORIES", 1_000));
+    let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a few");
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                for seed in (first..first + count).filter(|seed| seed % threads == thread) {
+                    let history = generate::history(seed, Kind::Whole);
+                    if let Err((_, first)) = played(&history) {
+                        let words = |problem: &str| problem.chars().take(20).collect::<String>();
+                        let is_same =
+                            |shorter: &spec::History| played(shorter).is_err_and(|(_, other)| words(&other) == words(&first));
+                        let history = shrink::shrink(history, is_same);
+                        let steps: Vec<String> =
+                            history.steps.iter().zip(1..).map(|(step, i): (_, u32)| format!("{i}. {step:?}")).collect();
+                        let told = format!("{:?}\n{:?}\n{}", history.catalog, history.products, steps.join("\n"));
+                        panic!("SEED={seed}: {:?}\n{told}", played(&history));
+                    }
+                }
+            });
+        }
+    });
+}

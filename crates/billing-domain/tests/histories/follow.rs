@@ -1,0 +1,47 @@
+//! What a history asks of the ledger, for whoever asks the same of something else: of the use cases on a store.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
+use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::UsageProductRef;
+
+use crate::spec::Catalog;
+use crate::world::{Checked, World};
+
+/// One thing that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    Pricing(usize),
+    Entity(usize),
+    Customer,
+    Edit(ContractEdit),
+    Quantity(QuantityChange),
+    Cancel(LastDay),
+    Resume,
+    Event {
+        usage_product_ref: UsageProductRef,
+        at: Timestamp,
+        quantity: Quantity,
+    },
+    /// Of an event by its place among those that were taken.
+    Update {
+        event: usize,
+        at: Option<Timestamp>,
+        quantity: Option<Quantity>,
+    },
+    Delete(usize),
+    /// Of a document by its place among those that were opened.
+    Issue(usize),
+    Void(usize),
+    Run,
+}
+
+/// Whoever does the same elsewhere, and compares.
+pub(crate) trait Follower {
+    /// A contract is made, by what the catalog has.
+    fn begin(&mut self, catalog: &Catalog, products: Vec<RequestedProduct>, world: &World) -> Checked;
+
+    /// The ledger did as it was asked, or refused.
+    fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked;
+}
