@@ -288,11 +288,12 @@ impl Follower for UseCases {
             (Ok(()), false) => return Err(format!("the ledger refused {deed:?}")),
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
         }
+        self.compare(world)?;
         if matches!(deed, Deed::Run) {
             let seen = verify(&self.bench.services).map_err(|error| format!("{error:?}"))?;
             same("findings", &Vec::new(), &seen.findings)?;
         }
-        self.compare(world)
+        Ok(())
     }
 }
 

@@ -122,6 +122,18 @@ fn a_draft_of_the_wrong_sign_becomes_void_and_the_other_kind_takes_its_lines() {
 }
 
 #[test]
+fn a_voided_invoice_of_nothing_that_has_an_event_is_replaced_by_the_next_run() {
+    let books = Books::at("2026-01-15T00:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    let event = books.calls("2026-01-15T00:00:00Z", "0");
+    books.bill("2026-02-01T02:00:00Z");
+    books.void("UB-INV-1").expect("it is voided");
+    books.bill("2026-02-02T00:00:00Z");
+    assert_eq!(books.numbers_of(event), "UB-INV-2");
+}
+
+#[test]
 fn another_time_in_the_same_period_that_makes_no_difference_draws_up_nothing() {
     let (books, event) = january_issued();
     let before = books.documents();

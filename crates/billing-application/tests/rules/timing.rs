@@ -8,7 +8,7 @@ use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedP
 use billing_domain::document::linking::Slot;
 use billing_domain::document::{DocumentKind, Purpose};
 use billing_domain::party::NetTerms;
-use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, with_charge};
+use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, volume, with_charge};
 
 use crate::assert_documents;
 use crate::books::{Books, code};
@@ -121,6 +121,29 @@ fn refusal(books: &Books, product: RequestedProduct) -> String {
         allow_backdated: false,
     };
     code(create_contract(&books.bench.services, &books.bench.principal, &request))
+}
+
+#[test]
+fn a_usage_debit_below_zero_is_a_credit_that_can_be_voided_and_comes_again() {
+    let books = Books::at("2026-01-01T00:00:00Z");
+    let calls = volume("calls", &[(Some("10"), "1.00", "0"), (None, "0.10", "0")]);
+    let calls = with_charge(calls, |charge| charge.prepaid_quantity = Some(fixtures::quantity("10")));
+    let api = books.pricing("api", vec![calls]);
+    let mut product = requested(&api, "2026-01-01", "2026-01-31");
+    product.payment_time = Some(PaymentTime::BeforeUse);
+    books.contract(vec![product]);
+    books.bill("2026-01-01T02:00:00Z");
+    books.clock("2026-01-05T12:00:00Z");
+    let event = books.calls("2026-01-05T12:00:00Z", "20");
+    // 20 cost 2.00, and 10.00 are paid in advance.
+    books.bill("2026-02-01T02:00:00Z");
+    assert!(books.only(&["UB-CRD-1"]).ends_with("calls × 20: 8.00\n  total 8.00 EUR"), "{}", books.documents());
+    assert!(books.only(&["UB-INV-1"]).ends_with("credits 8.00, left to pay 2.00"), "{}", books.documents());
+    books.void("UB-CRD-1").expect("it is the period's own");
+    assert!(books.only(&["UB-INV-1"]).ends_with("total 10.00 EUR"), "{}", books.documents());
+    books.bill("2026-02-02T02:00:00Z");
+    assert!(books.only(&["UB-CRD-2"]).ends_with("calls × 20: 8.00\n  total 8.00 EUR"), "{}", books.documents());
+    assert_eq!(books.numbers_of(event), "UB-CRD-2");
 }
 
 #[test]

@@ -131,6 +131,7 @@ impl ContractBook {
         for document_ref in self.order.clone() {
             self.note_billed(document_ref);
         }
+        self.put_in_order();
         self.sums = rows.sums;
         self.usage = rows.usage;
         self.with_events = rows.with_events;
@@ -147,6 +148,16 @@ impl ContractBook {
                 self.documents.insert(document_ref, document);
             }
         }
+        self.put_in_order();
+    }
+
+    /// In the order they were opened, which a clock that was put back doesn't tell; numbers do.
+    fn put_in_order(&mut self) {
+        let number =
+            |document_ref: &DocumentRef| self.documents.get(document_ref).map(|document| document.head.number_in_contract);
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_by_key(number);
+        self.order = order;
     }
 
     /// Puts a running total that was counted again in the place of one that doesn't tell all.
@@ -544,6 +555,12 @@ impl ContractBook {
     /// Notes when the billing run has to look at the contract again, where that changes.
     pub(super) fn put_due(&mut self, at: Option<Timestamp>) -> Result<(), Refusal> {
         if self.next_due == Some(at) { Ok(()) } else { self.put(Entry::Due(at)) }
+    }
+
+    /// Notes that the billing run has to look at the contract at an instant, if it doesn't before.
+    pub(super) fn bring_due_forward(&mut self, at: Timestamp) -> Result<(), Refusal> {
+        let is_before = self.next_due.flatten().is_some_and(|due| due <= at);
+        if is_before { Ok(()) } else { self.put_due(Some(at)) }
     }
 
     /// Takes an entry up, and keeps it to be written.

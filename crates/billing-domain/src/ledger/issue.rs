@@ -322,7 +322,8 @@ fn turn(
     };
     // Before another takes its place.
     discard(book, head.document_ref, now)?;
-    let turned = book.open(New { purpose: head.purpose, ..adjustment_like(head, kind, head.parent) }, now, supplies)?;
+    let new = New { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
+    let turned = book.open(new, now, supplies)?;
     book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
     match head.purpose {
         Purpose::Regular(_) => {
@@ -470,12 +471,22 @@ pub fn void(
         }
     }
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now })?;
+    if let (DocumentKind::Credit, Some(parent)) = (document.head.kind, document.head.parent) {
+        let on = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+        let taken_back = Money::zero(content.total.currency()).checked_sub(content.total)?;
+        credit_on(book, parent, taken_back, on)?;
+    }
     for (place, share) in carriers {
         if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
             book.gather(&share, carrier)?;
         }
     }
-    remind(book, now)
+    remind(book, now)?;
+    // Its period is open again, and events of what was issued aren't in the book: a run has to look, when it is due.
+    match draft_due_at(book, &document.head)? {
+        Some(due_at) => book.bring_due_forward(due_at),
+        None => Ok(()),
+    }
 }
 
 /// Only a period's own document can be voided (billing rules 5).
