@@ -1,4 +1,5 @@
 //! What a history asks of the ledger, for whoever asks the same of something else: of the use cases on a store.
+#![allow(dead_code, reason = "followers read it: tests of other crates")]
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};

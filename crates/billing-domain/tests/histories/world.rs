@@ -431,6 +431,9 @@ impl World {
         let mut after = Event { quantity: quantity.unwrap_or(before.quantity), ..before.clone() };
         if let Some(when) = when {
             after.at = self.model.instant(when, self.now);
+        }
+        // The same time is no change, whatever it would land on now.
+        if after.at != before.at {
             let Some((product, day)) = self.landing(before.usage, after.at)? else {
                 self.note("update refused");
                 let quantity = quantity.map(convert::quantity);
