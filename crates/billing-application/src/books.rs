@@ -137,6 +137,22 @@ pub(crate) fn know(
     Ok(())
 }
 
+/// A running total that is held, or its contract is, as far as its line items ask: counted again where it doesn't tell.
+pub(crate) fn total_of(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    key: &UsageKey,
+) -> UseCaseResult<UsageTotal> {
+    let kept = book.usage().get(key);
+    if book.tells(key, &kept) {
+        return Ok(kept);
+    }
+    let total = tx.recount_usage(organization, book.contract.customer_id, key, None)?;
+    book.put_usage(key.clone(), total);
+    Ok(total)
+}
+
 /// Counts again what running totals don't tell that a decision may ask for. They must be held, or only be looked at.
 pub(crate) fn recount(
     tx: &mut dyn Tx,

@@ -17,7 +17,7 @@ use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
 use crate::Services;
 use crate::books::{self, supplies};
-use crate::documents::{DocumentView, show_stored};
+use crate::documents::{DocumentView, show_refs};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
 /// How an amendment is meant.
@@ -213,8 +213,6 @@ fn effects(
         before.get(&document_ref).is_some_and(|said| *said != says).then_some(document_ref)
     };
     let recomputed: Vec<DocumentRef> = drafts(book)?.into_iter().filter_map(says_something_else).collect();
-    let mut show = |refs: Vec<DocumentRef>| -> UseCaseResult<Vec<DocumentView>> {
-        refs.into_iter().map(|document_ref| show_stored(tx, organization, book, document_ref, now)).collect()
-    };
+    let mut show = |refs: Vec<DocumentRef>| show_refs(tx, organization, book, &refs, now);
     Ok(Effects { opened: show(opened)?, issued: show(issued)?, recomputed: show(recomputed)?, voided: show(voided)? })
 }

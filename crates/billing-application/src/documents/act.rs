@@ -2,16 +2,13 @@
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Timestamp};
-use billing_domain::decimal::Digits;
 use billing_domain::document::{Document, DocumentKind, DocumentState, Lifecycle, Payment};
 use billing_domain::ledger::{ContractBook, issue};
-use billing_domain::money::Money;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_domain::text::Line;
-use billing_domain::violation::Violations;
 
-use super::{DocumentView, show_stored};
+use super::{DocumentView, show_refs};
 use crate::Services;
 use crate::books::{self, corrupt, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -82,7 +79,7 @@ pub fn record_payment(
             return Err(conflict("nothing_to_pay", detail));
         };
         let total = issued.content.total;
-        let amount = paid_amount(&request.amount, document.settlement.amount_due(total)?)?;
+        let amount = document.settlement.payable(&request.amount, total)?;
         let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
         let payment = Payment {
             payment_ref: PaymentRef::from_uuid(services.ids.new_id()),
@@ -99,21 +96,6 @@ pub fn record_payment(
         tx.settle_document(principal.organization, document.head.customer_id, document_ref, &settlement)?;
         Ok(document_ref)
     })
-}
-
-fn paid_amount(text: &str, due: Money) -> UseCaseResult<Money> {
-    let currency = due.currency();
-    let digits = Digits { integer: 15, fraction: currency.exponent() };
-    let invalid = |code, detail: String| UseCaseError::from(Violations::one(&["amount"], code, detail));
-    let amount = digits.parse(text).map_err(|reason| invalid("invalid_format", reason.to_string()))?;
-    let amount = Money::round(amount, currency)?;
-    if amount.minor() <= 0 {
-        return Err(invalid("out_of_range", "must be greater than zero".to_owned()));
-    }
-    if amount.minor() > due.minor() {
-        return Err(invalid("above_amount_due", format!("must be at most the amount due, {due}")));
-    }
-    Ok(amount)
 }
 
 /// Holds a document's contract, acts, and shows the document that the action answers.
@@ -133,7 +115,8 @@ fn act(
         // Again, as it is now that nobody can change it.
         let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let answered = action(tx, &mut book, document, now)?;
-        show_stored(tx, organization, &book, answered, now)
+        let shown = show_refs(tx, organization, &book, &[answered], now)?;
+        shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))
     })
 }
 

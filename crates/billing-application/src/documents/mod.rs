@@ -15,7 +15,7 @@ use billing_domain::document::{
     BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Parties, Purpose, Settlement,
 };
 use billing_domain::ledger::ContractBook;
-use billing_domain::ledger::view::Shown;
+use billing_domain::ledger::view::{self, Shown};
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -271,6 +271,19 @@ impl Relatives {
     }
 }
 
+/// Shows documents of one book by their references.
+pub(crate) fn show_refs(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    refs: &[DocumentRef],
+    now: Timestamp,
+) -> UseCaseResult<Vec<DocumentView>> {
+    let relatives = Relatives::of_book(tx, organization, book, refs)?;
+    let shown = refs.iter().map(|document_ref| view::stored(book, *document_ref)).collect::<Result<_, _>>()?;
+    show_all(tx, organization, book, &relatives, shown, now)
+}
+
 /// Shows documents of one book: drafts as it has them, which may be as they would be opened or issued, the others as they are
 /// stored.
 pub(crate) fn show_all(
@@ -304,20 +317,6 @@ pub(crate) fn show_all(
         }
     };
     shown.into_iter().map(show).collect()
-}
-
-/// Shows a stored document by its reference.
-pub(crate) fn show_stored(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &ContractBook,
-    document_ref: DocumentRef,
-    now: Timestamp,
-) -> UseCaseResult<DocumentView> {
-    let document = tx.document(organization, document_ref)?;
-    let document = document.ok_or_else(|| corrupt("a document", &document_ref, "is not there"))?;
-    let relatives = Relatives::read(tx, organization, [&document.head])?;
-    show_document(book, &relatives, document, now)
 }
 
 /// Shows a stored document: a draft as it is rated now, an issued one as it was issued.

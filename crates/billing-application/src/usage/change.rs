@@ -1,6 +1,8 @@
 //! Changing and deleting events: the draft is re-rated, or an adjustment is drawn up, in the same transaction
 //! (billing rules 5).
 
+use std::collections::BTreeSet;
+
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::contract::{Contract, ProductPeriod};
@@ -17,11 +19,11 @@ use billing_domain::usage::{
 };
 use billing_domain::violation::Violations;
 
-use super::read::{EventView, view_event};
+use super::read::{EventView, only, view_events};
 use super::record::{NamedCustomer, NamedUsageProduct};
-use super::slice::{MAX_HOLD_ATTEMPTS, asks_more, refuse_future};
+use super::slice::{MAX_HOLD_ATTEMPTS, refuse_future};
 use crate::Services;
-use crate::books::{self, corrupt, entities_of, supplies};
+use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
 /// What of an event is to change; the rest is kept.
@@ -74,13 +76,16 @@ pub fn update_event(
 ) -> UseCaseResult<EventView> {
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
-        let held = hold_event(tx, principal, event_ref, Some((update, now)))?;
+        let held = match update.occurred_at {
+            Some(_) => hold_moving(tx, principal, event_ref, update, now)?,
+            None => hold_in_place(tx, principal, event_ref, Some(update))?,
+        };
         let revised = update.applied_to(&held.event);
         if revised == held.event {
-            return view_event(tx, principal.organization, &[&held.present], revised);
+            return only(view_events(tx, principal.organization, &[&held.present], vec![revised])?);
         }
         let (revised, books) = revise(services, tx, principal, held, revised, now)?;
-        view_event(tx, principal.organization, &Vec::from_iter(&books), revised)
+        only(view_events(tx, principal.organization, &Vec::from_iter(&books), vec![revised])?)
     })
 }
 
@@ -125,7 +130,7 @@ fn refuse_other_names(
 pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
-        let held = hold_event(tx, principal, event_ref, None)?;
+        let held = hold_in_place(tx, principal, event_ref, None)?;
         let revised = UsageEvent { deleted: true, ..held.event.clone() };
         revise(services, tx, principal, held, revised, now)?;
         Ok(())
@@ -148,21 +153,7 @@ struct Moved {
     service_date: Date,
 }
 
-/// Reads an event with its contracts held exclusively, in the order of their references. What is wrong with an
-/// update's fields is told before a contract is looked for.
-fn hold_event(
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    event_ref: EventRef,
-    update: Option<(&EventUpdate, Timestamp)>,
-) -> UseCaseResult<Held> {
-    match update {
-        Some((update, now)) if update.occurred_at.is_some() => hold_moving(tx, principal, event_ref, update, now),
-        _ => hold_in_place(tx, principal, event_ref, update.map(|(update, _)| update)),
-    }
-}
-
-/// As [`hold_event`], of an event that stays in its period: its contract is held before anything of it is read.
+/// Reads an event that stays in its period, with its contract held exclusively before anything of it is read.
 fn hold_in_place(
     tx: &mut dyn Tx,
     principal: &Principal,
@@ -187,7 +178,8 @@ fn hold_in_place(
     Err(StoreError::Contended.into())
 }
 
-/// As [`hold_event`], of an event that may move: both contracts are known before either is held.
+/// Reads an event that may move, with its contracts held exclusively, in the order of their references: both are known before
+/// either is held. What is wrong with an update's fields is told before a contract is looked for.
 fn hold_moving(
     tx: &mut dyn Tx,
     principal: &Principal,
@@ -201,43 +193,30 @@ fn hold_moving(
         let customer = tx.customers_by_ids(organization, &[event.customer_id])?.into_iter().next();
         let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
         refuse_other_names(tx, principal, update, &event, &customer)?;
-        let revised = Some(update.applied_to(&event)).filter(|revised| revised.occurred_at != event.occurred_at);
-        refuse_future(revised.as_ref().map_or(now, |revised| revised.occurred_at), now)?;
-        let target = match &revised {
-            None => None,
-            Some(revised) => Some(target_of(tx, organization, &customer, revised)?),
-        };
-        let mut wanted = vec![event.placement.contract_ref];
-        wanted.extend(target.iter().map(|(contract, _)| contract.contract_ref));
-        wanted.sort();
-        wanted.dedup();
-        for contract_ref in &wanted {
-            tx.lock_contract(organization, event.customer_id, *contract_ref, Lock::Exclusive)?;
+        let revised = update.applied_to(&event);
+        if revised.occurred_at == event.occurred_at {
+            return hold_in_place(tx, principal, event_ref, Some(update));
+        }
+        refuse_future(revised.occurred_at, now)?;
+        let target = target_of(tx, organization, &customer, &revised)?;
+        let present = event.placement.contract_ref;
+        for contract_ref in BTreeSet::from([present, target.0.contract_ref]) {
+            tx.lock_contract(organization, event.customer_id, contract_ref, Lock::Exclusive)?;
         }
         // Again, as things are now that nobody can change them.
-        let present = books::empty(tx, organization, event.placement.contract_ref, None)?;
-        let present = present.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
-        let is_same = live_event(tx, principal, event_ref)? == event
-            && match (&target, &revised) {
-                (Some(target), Some(revised)) => target_of(tx, organization, &customer, revised)? == *target,
-                _ => true,
-            };
+        let is_same =
+            live_event(tx, principal, event_ref)? == event && target_of(tx, organization, &customer, &revised)? == target;
         if !is_same {
             continue;
         }
-        let mut present = books::whole(tx, organization, present)?;
+        let (contract, mut moved) = target;
+        if contract.contract_ref != present {
+            moved.book = books::held(tx, organization, contract.contract_ref)?;
+        }
+        let present = books::held(tx, organization, present)?;
+        let mut present = present.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
-        let moved = match target {
-            None => None,
-            Some((contract, moved)) => {
-                let mut moved = moved;
-                if contract.contract_ref != event.placement.contract_ref {
-                    moved.book = books::held(tx, organization, contract.contract_ref)?;
-                }
-                Some(moved)
-            }
-        };
-        return Ok(Held { event, present, moved });
+        return Ok(Held { event, present, moved: Some(moved) });
     }
     Err(StoreError::Contended.into())
 }
@@ -349,17 +328,6 @@ fn revise(
     Ok((next, std::iter::once(book).chain(other).collect()))
 }
 
-/// A running total, held with its contract, as far as its line items ask.
-fn total_of(tx: &mut dyn Tx, organization: OrganizationId, book: &mut ContractBook, key: &UsageKey) -> UseCaseResult<UsageTotal> {
-    let kept = book.usage().get(key);
-    if !asks_more(book, key, &kept) {
-        return Ok(kept);
-    }
-    let total = tx.recount_usage(organization, book.contract.customer_id, key, None)?;
-    book.put_usage(key.clone(), total);
-    Ok(total)
-}
-
 /// A total without an event, counted again where what its line items ask for isn't known any more.
 fn without(
     tx: &mut dyn Tx,
@@ -370,7 +338,7 @@ fn without(
     total: UsageTotal,
 ) -> UseCaseResult<UsageTotal> {
     let without = total.minus(event.event_ref, event.quantity)?;
-    if asks_more(book, key, &without) {
+    if !book.tells(key, &without) {
         return Ok(tx.recount_usage(organization, event.customer_id, key, Some(event.event_ref))?);
     }
     Ok(without)

@@ -4,7 +4,7 @@
 use billing_domain::access::Principal;
 use billing_domain::format::{MappedEvent, UsageFormat};
 use billing_domain::patch::Patch;
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 
@@ -100,7 +100,11 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
     let format = transact(&*services.store, Access::Read, |tx| {
         let present = live_event(tx, principal, update.event_ref)?;
-        let before = latest_source(tx, principal, present)?;
+        // An ordinary update has none; the revision before it may.
+        let before = match present.formatted {
+            Some(source) => source,
+            None => latest_source(tx.superseded_revisions(principal.organization, &[update.event_ref])?)?,
+        };
         match &update.format {
             Some(named) => find_format(tx, principal.organization, named),
             None => newest_of(tx, principal.organization, &before.format_ref)?
@@ -120,12 +124,8 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
     update_event(services, principal, update.event_ref, &changes).map_err(of_mapped)
 }
 
-/// How the latest revision that a format made came in. An ordinary update has none; the one before it may.
-fn latest_source(tx: &mut dyn Tx, principal: &Principal, present: UsageEvent) -> UseCaseResult<FormattedSource> {
-    if let Some(source) = present.formatted {
-        return Ok(source);
-    }
-    let superseded = tx.superseded_revisions(principal.organization, &[present.event_ref])?;
+/// How the latest revision that a format made came in.
+fn latest_source(superseded: Vec<UsageEvent>) -> UseCaseResult<FormattedSource> {
     superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| UseCaseError::Conflict {
         code: "not_a_formatted_event",
         detail: "the event was not processed by a format; change it by an ordinary update".to_owned(),

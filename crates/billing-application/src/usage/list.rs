@@ -60,6 +60,6 @@ pub fn list_events(
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
         let Page { items, total } = tx.events(organization, &filter, page)?;
-        Ok(Page { items: view_events(tx, organization, items)?, total })
+        Ok(Page { items: view_events(tx, organization, &[], items)?, total })
     })
 }

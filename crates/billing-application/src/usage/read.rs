@@ -74,7 +74,7 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
     let organization = principal.organization;
     transact(&*services.store, Access::Read, |tx| {
         let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
-        view_event(tx, organization, &[], found.ok_or(UseCaseError::Unknown(Thing::Event))?)
+        only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(Thing::Event))?])?)
     })
 }
 
@@ -112,27 +112,22 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
     })
 }
 
-/// Puts the names to an event, of which books may hold all that is around it.
-pub(super) fn view_event(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    books: &[&ContractBook],
-    event: UsageEvent,
-) -> UseCaseResult<EventView> {
-    let mut around = Around::of_books(books.iter().copied());
-    around.read(tx, organization, std::slice::from_ref(&event))?;
-    around.view(event)
-}
-
-/// Puts the names to events, in their order. What is around them is read once for all.
+/// Puts the names to events, in their order, of which books may hold what is around them; what isn't there is read once for
+/// all.
 pub(super) fn view_events(
     tx: &mut dyn Tx,
     organization: OrganizationId,
+    books: &[&ContractBook],
     events: Vec<UsageEvent>,
 ) -> UseCaseResult<Vec<EventView>> {
-    let mut around = Around::of_books([]);
+    let mut around = Around::of_books(books.iter().copied());
     around.read(tx, organization, &events)?;
     events.into_iter().map(|event| around.view(event)).collect()
+}
+
+/// The only one of some views.
+pub(super) fn only(views: Vec<EventView>) -> UseCaseResult<EventView> {
+    views.into_iter().next().ok_or(UseCaseError::InvariantViolation("an event without a view"))
 }
 
 /// What events name.

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use billing_domain::document::Lifecycle;
+use billing_domain::document::{Document, DocumentHead, Lifecycle};
 use billing_domain::ports::{Access, Billed, EventFilter, EventScope, StoreError, Tx, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId};
 use billing_domain::report::{ReportColumns, ReportKeys, ReportedEvent, TooManyKeys};
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::list::EventQuery;
 use crate::Services;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{Thing, UseCaseError};
 
 /// Events that are looked at between two questions whether the report is still wanted.
 const ASK_EVERY: u64 = 1_000;
@@ -78,7 +78,13 @@ pub fn report_usage(
             // What was handed over can't be taken back.
             return Err(StoreError::Contended.into());
         }
-        let scope = scope_of(tx, organization, of)?;
+        let scope = match of {
+            ReportOf::Nothing => None,
+            ReportOf::Events(query) => query.resolve(tx, organization)?.map(EventScope::Now),
+            ReportOf::Document(document_ref) => {
+                Some(of_document(&tx.document(organization, *document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?))
+            }
+        };
         let columns = match &scope {
             Some(scope) => columns(tx, organization, scope, sink)?,
             None => ReportColumns::new(ReportKeys::default()),
@@ -92,22 +98,19 @@ pub fn report_usage(
     })
 }
 
-fn scope_of(tx: &mut dyn Tx, organization: OrganizationId, of: &ReportOf) -> UseCaseResult<Option<EventScope>> {
-    match of {
-        ReportOf::Nothing => Ok(None),
-        ReportOf::Events(query) => Ok(query.resolve(tx, organization)?.map(EventScope::Now)),
-        ReportOf::Document(document_ref) => {
-            let document = tx.document(organization, *document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-            let (customer_id, contract_ref) = (document.head.customer_id, document.head.contract_ref);
-            if matches!(document.lifecycle, Lifecycle::Void(_)) {
-                // It bills nothing any more; what still stands on it waits for the one that replaces it.
-                let (document_ref, contract_ref) = (Some(*document_ref), Some(contract_ref));
-                let filter = EventFilter { customer_id: Some(customer_id), document_ref, contract_ref, ..EventFilter::default() };
-                return Ok(Some(EventScope::Now(filter)));
-            }
-            Ok(Some(EventScope::Billed(Billed { customer_id, contract_ref, document_ref: *document_ref })))
-        }
+fn of_document(document: &Document) -> EventScope {
+    let DocumentHead { customer_id, contract_ref, document_ref, .. } = document.head;
+    if matches!(document.lifecycle, Lifecycle::Void(_)) {
+        // It bills nothing any more; what still stands on it waits for the one that replaces it.
+        let (document_ref, contract_ref) = (Some(document_ref), Some(contract_ref));
+        return EventScope::Now(EventFilter {
+            customer_id: Some(customer_id),
+            document_ref,
+            contract_ref,
+            ..EventFilter::default()
+        });
     }
+    EventScope::Billed(Billed { customer_id, contract_ref, document_ref })
 }
 
 fn columns(

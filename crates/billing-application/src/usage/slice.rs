@@ -15,7 +15,7 @@ use billing_domain::ledger::{ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
-use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
 use super::arrivals::Known;
@@ -23,7 +23,7 @@ use super::names::Names;
 use super::read::{Around, EventView};
 use super::record::{NewUsageEvent, TakenUsage};
 use crate::Services;
-use crate::books::{self, corrupt, entities_of, supplies};
+use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// How often a contract or document may change between finding and holding it before the store is called
@@ -112,11 +112,18 @@ impl Slice<'_> {
         let mut progress =
             Progress { outcomes: self.events.iter().map(|_| None).collect(), twins: Vec::new(), placed: Vec::new() };
         let known = self.fresh(tx, &names, &mut progress)?;
-        let held = match lane {
-            Lane::Drafts => self.hold_shared(tx, &known)?,
-            Lane::Any => Some(self.hold(tx, &known)?),
+        let (mut books, landed, refused) = match lane {
+            // With the statement that finds them.
+            Lane::Drafts => {
+                let (contracts, landed, refused) = self.land(tx, &known, Some(Lock::Shared))?;
+                let (books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
+                if !off_drafts.is_empty() {
+                    return Ok(None);
+                }
+                (books, landed, refused)
+            }
+            Lane::Any => self.hold(tx, &known)?,
         };
-        let Some((mut books, landed, refused)) = held else { return Ok(None) };
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
         }
@@ -132,14 +139,6 @@ impl Slice<'_> {
         }
         books::write_all(tx, self.principal.organization, decided, self.principal.actor, self.now)?;
         self.store(tx, &books, progress).map(Some)
-    }
-
-    /// Holds the contracts the events land on shared, with the statement that finds them, and reads their drafts; `None` when
-    /// not all events go on drafts that are there.
-    fn hold_shared<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<Option<HeldBooks<'n>>> {
-        let (contracts, landed, refused) = self.land(tx, known, Some(Lock::Shared))?;
-        let (books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
-        Ok(off_drafts.is_empty().then_some((books, landed, refused)))
     }
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
@@ -248,19 +247,11 @@ impl Slice<'_> {
             landed.iter().map(|landed| (landed.known.customer.id, landed.key.clone())).collect();
         for (key, total) in tx.lock_usage(self.principal.organization, &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
-                let total = self.told(tx, book, &key, total)?;
-                book.put_usage(key, total);
+                book.put_usage(key.clone(), total);
+                total_of(tx, self.principal.organization, book, &key)?;
             }
         }
         Ok(())
-    }
-
-    /// A total that tells what its line items ask for, counted again where it doesn't.
-    fn told(&self, tx: &mut dyn Tx, book: &ContractBook, key: &UsageKey, total: UsageTotal) -> UseCaseResult<UsageTotal> {
-        if asks_more(book, key, &total) {
-            return Ok(tx.recount_usage(self.principal.organization, book.contract.customer_id, key, None)?);
-        }
-        Ok(total)
     }
 
     /// Puts events of one running total on documents: together where they only add to the usage of a draft, which
@@ -366,17 +357,6 @@ impl Slice<'_> {
             deleted: false,
         }
     }
-}
-
-/// Whether a running total doesn't tell what the line items of its period ask for.
-pub(super) fn asks_more(book: &ContractBook, key: &UsageKey, total: &UsageTotal) -> bool {
-    let period = book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
-    period.is_some_and(|period| {
-        let of_product = period.terms.line_items.iter().filter_map(|item| item.metered());
-        of_product
-            .filter(|metered| metered.charge.usage_product_ref == key.usage_product_ref)
-            .any(|metered| !total.knows(metered.aggregation))
-    })
 }
 
 fn is_fatal(error: &UseCaseError) -> bool {

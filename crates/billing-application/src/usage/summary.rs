@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::{Access, transact};
 use billing_domain::quantity::QuantitySum;
-use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId, UsageProductRef};
+use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
 
 use super::list::EventQuery;
@@ -54,10 +54,13 @@ pub fn summarize_usage(
                 ControlFlow::Break(())
             }
         })?;
-        match refused {
-            Some(error) => Err(refusal(error)),
-            None => name_customers(tx, organization, summary.into_rows()),
+        if let Some(error) = refused {
+            return Err(refusal(error));
         }
+        let rows = summary.into_rows();
+        let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
+        let customers = tx.customers_by_ids(organization, &Vec::from_iter(ids))?;
+        named(rows, &customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect())
     })
 }
 
@@ -71,11 +74,7 @@ fn refusal(error: SummaryError) -> UseCaseError {
     }
 }
 
-fn name_customers(tx: &mut dyn Tx, organization: OrganizationId, rows: Vec<SummaryRow>) -> UseCaseResult<Vec<SummaryLine>> {
-    let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
-    let customers = tx.customers_by_ids(organization, &Vec::from_iter(ids))?;
-    let names: HashMap<CustomerId, CustomerRef> =
-        customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect();
+fn named(rows: Vec<SummaryRow>, names: &HashMap<CustomerId, CustomerRef>) -> UseCaseResult<Vec<SummaryLine>> {
     let line = |row: SummaryRow| {
         let customer_ref = match row.customer_id {
             Some(id) => Some(names.get(&id).cloned().ok_or_else(|| corrupt("usage", &id, "has no customer"))?),

@@ -9,9 +9,11 @@ use chrono::NaiveDate;
 
 use crate::access::Actor;
 use crate::calendar::{Period, Timestamp, plus_days};
+use crate::decimal::Digits;
 use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, PaymentRef, ProductNo};
+use crate::refusal::Refusal;
 use crate::text::{Line, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
@@ -310,6 +312,26 @@ impl Settlement {
     pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, AmountOutOfRange> {
         let paid = self.amount_due(total)?.minor() <= 0;
         Ok(Self { paid_date: if paid { self.paid_date.or(Some(on)) } else { None }, ..self })
+    }
+
+    /// The amount of a payment of a total: at most what is left to pay.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] for `amount` when it is no amount of the currency, not above zero, or more than is left.
+    pub fn payable(&self, amount: &str, total: Money) -> Result<Money, Refusal> {
+        let (due, currency) = (self.amount_due(total)?, total.currency());
+        let invalid = |code, detail: String| Err(Refusal::field(&["amount"], code, detail));
+        let amount = match (Digits { integer: 15, fraction: currency.exponent() }).parse(amount) {
+            Ok(amount) => Money::round(amount, currency)?,
+            Err(reason) => return invalid("invalid_format", reason.to_string()),
+        };
+        if amount.minor() <= 0 {
+            return invalid("out_of_range", "must be greater than zero".to_owned());
+        }
+        if amount.minor() > due.minor() {
+            return invalid("above_amount_due", format!("must be at most the amount due, {due}"));
+        }
+        Ok(amount)
     }
 
     /// What is left to pay of a total.

@@ -21,7 +21,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::text::Prose;
-use crate::usage::UsageKey;
+use crate::usage::{UsageKey, UsageTotal};
 
 /// How much of a contract a book was read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl ContractBook {
     }
 
     /// Puts a running total that was counted again in the place of one that doesn't tell all.
-    pub fn put_usage(&mut self, key: UsageKey, total: crate::usage::UsageTotal) {
+    pub fn put_usage(&mut self, key: UsageKey, total: UsageTotal) {
         self.usage.put(key, total);
     }
 
@@ -208,6 +208,15 @@ impl ContractBook {
     /// The running totals.
     pub const fn usage(&self) -> &UsageFacts {
         &self.usage
+    }
+
+    /// Whether a running total tells what the line items of its period ask for; else only counting the events again does.
+    pub fn tells(&self, key: &UsageKey, total: &UsageTotal) -> bool {
+        let period = self.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
+        let metered = period.into_iter().flat_map(|period| &period.terms.line_items).filter_map(|item| item.metered());
+        metered
+            .filter(|metered| metered.charge.usage_product_ref == key.usage_product_ref)
+            .all(|metered| total.knows(metered.aggregation))
     }
 
     /// What decisions have written since it was asked last.

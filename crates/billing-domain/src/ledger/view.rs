@@ -125,7 +125,11 @@ fn show(book: &ContractBook, places: &[Place], now: Timestamp) -> Result<Vec<Sho
     shown.into_iter().map(show).collect()
 }
 
-fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<Shown, Refusal> {
+/// A document of the book as it is.
+///
+/// # Errors
+/// As [`current`].
+pub fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<Shown, Refusal> {
     let document = book.known(document_ref)?.clone();
     let content = match document.standing {
         Standing::Draft => Some(book.draft_content(document_ref)?),
