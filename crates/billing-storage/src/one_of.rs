@@ -12,7 +12,7 @@ use diesel::sql_types::{Array, Bool, Integer, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-use crate::sql_types::{Day, Id};
+use crate::sql_types::{Day, Id, days_since_1970};
 
 /// `column` is one of `values`.
 #[derive(Debug, QueryId)]
@@ -37,6 +37,22 @@ pub(crate) struct Texts {
     json: String,
 }
 
+/// Small numbers to look for.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    array: Vec<i32>,
+    /// A JSON array.
+    json: String,
+}
+
+/// Days to look for.
+#[derive(Debug)]
+pub(crate) struct Days {
+    array: Vec<NaiveDate>,
+    /// A JSON array of days since 1970.
+    json: String,
+}
+
 impl Ids {
     /// These.
     pub(crate) fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
@@ -56,6 +72,20 @@ pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
     let json = serde_json::Value::from(array.clone()).to_string();
     OneOf { column, values: Texts { array, json } }
+}
+
+/// Where a column has one of these numbers.
+pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> OneOf<C, Numbers> {
+    let array: Vec<i32> = numbers.into_iter().collect();
+    let json = serde_json::Value::from(array.clone()).to_string();
+    OneOf { column, values: Numbers { array, json } }
+}
+
+/// Where a column has one of these days.
+pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> OneOf<C, Days> {
+    let array: Vec<NaiveDate> = days.into_iter().collect();
+    let json = array.iter().map(|day| days_since_1970(*day)).collect::<serde_json::Value>().to_string();
+    OneOf { column, values: Days { array, json } }
 }
 
 macro_rules! values {
@@ -87,6 +117,8 @@ macro_rules! values {
 values! {
     Ids, Id, "unhex(value)";
     Texts, Text, "value";
+    Numbers, Integer, "value";
+    Days, Day, "value";
 }
 
 impl<C, V> Expression for OneOf<C, V>

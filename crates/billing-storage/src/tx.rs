@@ -27,6 +27,11 @@ impl<'a> Transaction<'a> {
         Self { connection, failure: None }
     }
 
+    /// Whether it runs in this process, on a file.
+    pub(crate) const fn is_sqlite(&self) -> bool {
+        matches!(self.connection, Connection::Sqlite(_))
+    }
+
     /// What failed, if anything did.
     pub(crate) fn into_failure(self) -> Option<Failure> {
         self.failure

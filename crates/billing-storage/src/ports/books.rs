@@ -18,8 +18,9 @@ use super::MAX_BINDS;
 use super::contracts::Found;
 use super::corrections::by_creation;
 use super::document_rows::{USAGE, WithParts};
+use super::documents::owned;
 use super::usage::{TotalRow, read_totals};
-use crate::one_of::{Value, one_of_rows};
+use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
@@ -113,6 +114,80 @@ impl Transaction<'_> {
     }
 }
 
+/// A document in force, and where a product of it stands: customer, contract, product, first day, slot; and whose it is.
+type Standing = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>, Cell<Uuid>);
+
+/// What stands in documents, as [`Standing`] has it.
+macro_rules! standing {
+    () => {
+        document_parts::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_parts::document_id)
+                    .and(documents::customer_id.eq(document_parts::customer_id))),
+            )
+            // The bare column: an equality with a value hides the partial index from a prepared plan.
+            .filter(document_parts::active)
+            .filter(document_parts::slot.is_not_null())
+            .select((
+                WithParts::as_select(),
+                document_parts::customer_id,
+                document_parts::contract_id,
+                document_parts::product_no,
+                document_parts::period_start,
+                document_parts::slot,
+                documents::organization_id,
+            ))
+    };
+}
+
+impl Transaction<'_> {
+    /// What stands in places or near them, of whomever: few stand where nobody asked.
+    fn parts_around(&mut self, places: &BTreeSet<(CustomerId, ContractRef, Place)>) -> StoreResult<Vec<Standing>> {
+        let mut contracts: BTreeMap<(CustomerId, ContractRef), Vec<Place>> = BTreeMap::new();
+        for (customer_id, contract_ref, place) in places {
+            contracts.entry((*customer_id, *contract_ref)).or_default().push(*place);
+        }
+        let mut found: Vec<Standing> = Vec::new();
+        // SQLite is asked in the same process, and finds a list of rows by no index.
+        if self.is_sqlite() || contracts.len() == 1 {
+            for ((customer_id, contract_ref), places) in contracts {
+                let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
+                let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
+                let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| standing!()
+                    .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
+                    .filter(one_of_numbers(document_parts::product_no, products))
+                    .filter(one_of_days(document_parts::period_start, days))
+                    .load(conn))?;
+                found.extend(rows);
+            }
+            return Ok(found);
+        }
+        let all = Vec::from_iter(places);
+        for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
+            let of_place = |(customer_id, contract_ref, place): &&(CustomerId, ContractRef, Place)| {
+                vec![
+                    Value::Id(customer_id.as_uuid()),
+                    Value::Id(contract_ref.as_uuid()),
+                    Value::Number(i32::from(place.product_no.0)),
+                    Value::Day(place.period_start),
+                ]
+            };
+            let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| {
+                standing!()
+                .filter(one_of_rows(
+                    "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
+                    places.iter().map(of_place),
+                ))
+                .load(conn)
+            })?;
+            found.extend(rows);
+        }
+        Ok(found)
+    }
+}
+
 impl Books for Transaction<'_> {
     fn agreement(
         &mut self,
@@ -165,60 +240,23 @@ impl Books for Transaction<'_> {
         places: &[(CustomerId, ContractRef, Place)],
     ) -> StoreResult<Vec<BookDocument>> {
         let wanted: BTreeSet<(CustomerId, ContractRef, Place)> = places.iter().copied().collect();
-        let all = Vec::from_iter(&wanted);
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-        for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
-            let of_place = |(customer_id, contract_ref, place): &&(CustomerId, ContractRef, Place)| {
-                vec![
-                    Value::Id(customer_id.as_uuid()),
-                    Value::Id(contract_ref.as_uuid()),
-                    Value::Number(i32::from(place.product_no.0)),
-                    Value::Day(place.period_start),
-                ]
-            };
-            type Standing = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>);
-            let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| {
-                document_parts::table
-                .inner_join(
-                    documents::table.on(documents::document_id
-                        .eq(document_parts::document_id)
-                        .and(documents::customer_id.eq(document_parts::customer_id)))
-                )
-                .filter(one_of_rows(
-                    "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
-                    places.iter().map(of_place),
-                ))
-                // The bare column: an equality with a value hides the partial index from a prepared plan.
-                .filter(document_parts::active)
-                .filter(document_parts::slot.is_not_null())
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .select((
-                    WithParts::as_select(),
-                    document_parts::customer_id,
-                    document_parts::contract_id,
-                    document_parts::product_no,
-                    document_parts::period_start,
-                    document_parts::slot,
-                ))
-                .load(conn)
-            })?;
-            for (document, customer_id, contract_id, product_no, period_start, slot) in rows {
-                let id = document.id()?;
-                let row = Row::new("document_parts", id);
-                let customer_id = CustomerId::from_uuid(row.cell("customer_id", customer_id)?);
-                let contract_ref = ContractRef::from_uuid(row.cell("contract_id", contract_id)?);
-                let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
-                let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
-                let period_start = row.cell("period_start", period_start)?;
-                // Of a period's documents few stand where nobody asked; one of several products stands in several places.
-                let is_wanted = slot
-                    .is_some_and(|slot| wanted.contains(&(customer_id, contract_ref, Place { product_no, period_start, slot })));
-                if is_wanted && seen.insert(id) {
-                    found.push(document);
-                }
+        for (document, customer_id, contract_id, product_no, period_start, slot, owner) in self.parts_around(&wanted)? {
+            let id = document.id()?;
+            let row = Row::new("document_parts", id);
+            let customer_id = CustomerId::from_uuid(row.cell("customer_id", customer_id)?);
+            let contract_ref = ContractRef::from_uuid(row.cell("contract_id", contract_id)?);
+            let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
+            let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
+            let period_start = row.cell("period_start", period_start)?;
+            let is_wanted =
+                slot.is_some_and(|slot| wanted.contains(&(customer_id, contract_ref, Place { product_no, period_start, slot })));
+            // One of several products stands in several places.
+            if is_wanted && seen.insert(id) {
+                found.push((document, owner));
             }
         }
-        by_creation(found)
+        by_creation(owned(organization, found)?)
     }
 
     fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {

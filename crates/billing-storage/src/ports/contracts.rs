@@ -216,6 +216,16 @@ fn escaped(reference: &str) -> String {
     reference.replace('_', &format!("{ESCAPE}_"))
 }
 
+/// An organization's contracts by reference, with their version when the statement began.
+macro_rules! of_organization {
+    ($organization:expr) => {
+        contracts::table
+            .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
+            .order(contracts::contract_id)
+            .select((Found::as_select(), VersionBefore))
+    };
+}
+
 impl Contracts for Transaction<'_> {
     fn insert_contract(
         &mut self,
@@ -288,25 +298,34 @@ impl Contracts for Transaction<'_> {
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
         let mut contracts: BTreeMap<ContractRef, Contract> = BTreeMap::new();
-        for pairs in pairs.chunks(MAX_BINDS / 2) {
-            let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
-                vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
-            };
-            let metering = || {
-                contract_usage_products::table
+        // SQLite is asked in the same process, and finds a list of pairs by no index.
+        let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
+        for pairs in pairs.chunks(at_once) {
+            let found: Vec<(Found, Option<JsonText>)> = if let [(customer_id, product)] = pairs {
+                let metering = contract_usage_products::table
+                    .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(contract_usage_products::usage_product_ref.eq(product.as_str()))
+                    .select(contract_usage_products::contract_id);
+                load_held!(
+                    self,
+                    "contracts",
+                    lock,
+                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering))
+                )?
+            } else {
+                let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
+                    vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
+                };
+                let metering = contract_usage_products::table
                     .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)))
-                    .select(contract_usage_products::contract_id)
+                    .select(contract_usage_products::contract_id);
+                load_held!(
+                    self,
+                    "contracts",
+                    lock,
+                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering))
+                )?
             };
-            let found: Vec<(Found, Option<JsonText>)> = load_held!(
-                self,
-                "contracts",
-                lock,
-                contracts::table
-                    .filter(contracts::contract_id.eq_any(metering()))
-                    .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                    .order(contracts::contract_id)
-                    .select((Found::as_select(), VersionBefore))
-            )?;
             for found in found {
                 let contract = self.unchanged(found)?.contract;
                 contracts.insert(contract.contract_ref, contract);

@@ -9,9 +9,10 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::document_rows::{DRAFT, VOID, WithParts, slot_of};
+use super::documents::owned;
 use crate::json::StoredDraftRef;
 use crate::one_of::one_of_ids;
-use crate::row::to_json;
+use crate::row::{Cell, to_json};
 use crate::schema::{document_parts, documents, payments};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
@@ -77,13 +78,12 @@ impl Transaction<'_> {
         parents: &[DocumentRef],
     ) -> StoreResult<Vec<BookDocument>> {
         let parents: Vec<Uuid> = parents.iter().map(|parent| parent.as_uuid()).collect();
-        let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
+        let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
             .filter(one_of_ids(documents::parent_document_id, parents))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(WithParts::as_select())
+            .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
-        by_creation(rows)
+        by_creation(owned(organization, rows)?)
     }
 
     pub(super) fn record_payment(

@@ -136,16 +136,21 @@ impl Transaction<'_> {
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
-        // Compared here: with the condition in the query SQLite walks through all documents of the organization.
-        let mut own = Vec::new();
-        for (document, owner) in found {
-            let row = Row::new("documents", document.id()?);
-            if row.cell("organization_id", owner)? == organization.as_uuid() {
-                own.push(document);
-            }
-        }
-        Ok(own)
+        owned(organization, found)
     }
+}
+
+/// Those of some documents that are an organization's, compared here: with the condition in the query SQLite walks through all
+/// documents of the organization.
+pub(super) fn owned(organization: OrganizationId, found: Vec<(WithParts, Cell<Uuid>)>) -> StoreResult<Vec<WithParts>> {
+    let mut own = Vec::new();
+    for (document, owner) in found {
+        let row = Row::new("documents", document.id()?);
+        if row.cell("organization_id", owner)? == organization.as_uuid() {
+            own.push(document);
+        }
+    }
+    Ok(own)
 }
 
 #[cfg(test)]
