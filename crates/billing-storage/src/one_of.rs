@@ -161,7 +161,8 @@ pub(crate) enum Value {
 }
 
 /// Some columns together are one of these rows of values, of which there is at least one. A list of rows, because SQLite finds
-/// each by an index; of conditions joined by OR it makes a scan.
+/// each by an index where the columns are a table's whole primary key; of conditions joined by OR it makes a scan. Where they
+/// are only part of an index, SQLite needs a statement for each row.
 #[derive(Debug)]
 pub(crate) struct OneOfRows {
     columns: &'static str,

@@ -445,12 +445,21 @@ impl ProductTerms {
 
     /// Whether a selected line item is priced by a usage product's events.
     pub fn meters(&self, usage_product_ref: &UsageProductRef) -> bool {
-        self.metered_products().any(|metered| metered == usage_product_ref)
+        self.metering(usage_product_ref).next().is_some()
     }
 
     /// The usage products of the selected line items; one may come more than once.
     pub fn metered_products(&self) -> impl Iterator<Item = &UsageProductRef> {
         self.line_items.iter().filter_map(SelectedLineItem::metered).map(|metered| &metered.charge.usage_product_ref)
+    }
+
+    /// The selected line items priced by a usage product's events, and how each is metered.
+    pub fn metering<'t>(
+        &'t self,
+        usage_product_ref: &'t UsageProductRef,
+    ) -> impl Iterator<Item = (&'t SelectedLineItem, &'t MeteredCharge)> {
+        let items = self.line_items.iter().filter_map(|item| Some((item, item.metered()?)));
+        items.filter(move |(_, metered)| metered.charge.usage_product_ref == *usage_product_ref)
     }
 
     /// A selected line item.

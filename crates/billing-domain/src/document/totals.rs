@@ -290,7 +290,6 @@ pub fn lines_of_step(
     after: &UsageTotal,
 ) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
     let currency = period.terms.pricing.currency;
-    let items = period.terms.line_items.iter().filter_map(|item| Some((item, item.metered()?)));
     let step = |(item, metered): (&SelectedLineItem, &MeteredCharge)| {
         let share = period.period.share();
         let before = rate(metered, before, Minimum::Waived, share, currency)?;
@@ -300,7 +299,7 @@ pub fn lines_of_step(
         let rated = RatedUsage { quantity, amount, tiers: Vec::new(), ..rated };
         Ok(usage_line(item, metered, period, BillWith::Usage, rated))
     };
-    items.filter(|(_, metered)| metered.charge.usage_product_ref == *usage_product_ref).map(step).collect()
+    period.terms.metering(usage_product_ref).map(step).collect()
 }
 
 fn usage_line(

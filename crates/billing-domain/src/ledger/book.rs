@@ -213,10 +213,9 @@ impl ContractBook {
     /// Whether a running total tells what the line items of its period ask for; else only counting the events again does.
     pub fn tells(&self, key: &UsageKey, total: &UsageTotal) -> bool {
         let period = self.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
-        let metered = period.into_iter().flat_map(|period| &period.terms.line_items).filter_map(|item| item.metered());
-        metered
-            .filter(|metered| metered.charge.usage_product_ref == key.usage_product_ref)
-            .all(|metered| total.knows(metered.aggregation))
+        period.is_none_or(|period| {
+            period.terms.metering(&key.usage_product_ref).all(|(_, metered)| total.knows(metered.aggregation))
+        })
     }
 
     /// What decisions have written since it was asked last.

@@ -35,10 +35,9 @@ struct Change<'c> {
 impl Change<'_> {
     /// Whether nothing that is rated differs: the quantity of any line item, or the number of events.
     fn rates_the_same(&self) -> bool {
-        let metered = self.period.terms.line_items.iter().filter_map(|item| item.metered());
-        let mut of_product = metered.filter(|metered| metered.charge.usage_product_ref == self.key.usage_product_ref);
+        let mut metering = self.period.terms.metering(&self.key.usage_product_ref);
         self.before.events == self.after.events
-            && of_product.all(|metered| self.before.quantity(metered.aggregation) == self.after.quantity(metered.aggregation))
+            && metering.all(|(_, metered)| self.before.quantity(metered.aggregation) == self.after.quantity(metered.aggregation))
     }
 }
 
