@@ -15,10 +15,8 @@ use crate::url::DatabaseUrl;
 
 /// Pages the write-ahead log may grow to before a commit also moves them into the file: about 8 MiB.
 const WAL_AUTOCHECKPOINT_PAGES: u32 = 2000;
-/// How long a statement waits for a lock on PostgreSQL before it counts as contended. Less than the patience for a whole
-/// transaction: who wants a row alone is passed by others who share it, again and again, and may not want it alone when it looks
-/// again.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a statement may take on PostgreSQL, unless it is a long read.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a read may take whose rows go to a reader as fast as it takes them. A last bound: who reads for others has
