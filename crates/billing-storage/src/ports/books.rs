@@ -24,7 +24,7 @@ use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, load_held, with_conn};
+use crate::tx::{Transaction, load_contract, with_conn};
 use crate::under::{DocumentsOfTotal, SumsOfFamily, VersionBefore};
 
 /// What a sum of tax has in the place of a product, because a key has no NULL.
@@ -195,29 +195,28 @@ impl Books for Transaction<'_> {
         contract_ref: ContractRef,
         lock: Option<Lock>,
     ) -> StoreResult<Option<Agreement>> {
-        let found: Vec<(Found, Option<JsonText>)> = load_held!(
+        let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
-            "contracts",
             lock,
             contracts::table
                 .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .select((Found::as_select(), VersionBefore))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
+            (Found::as_select(), VersionBefore)
         )?;
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
     fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
-        let counts_in =
-            usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id);
-        let found: Vec<(Found, Option<JsonText>)> = load_held!(
+        let counts_in = || {
+            usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id)
+        };
+        let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
-            "contracts",
             Some(Lock::Exclusive),
             contracts::table
-                .filter(contracts::contract_id.eq_any(counts_in))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .select((Found::as_select(), VersionBefore))
+                .filter(contracts::contract_id.eq_any(counts_in()))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
+            (Found::as_select(), VersionBefore)
         )?;
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }

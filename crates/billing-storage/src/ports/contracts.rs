@@ -26,7 +26,8 @@ use crate::one_of::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, load_held, with_conn};
+use crate::turnstile::walked_through;
+use crate::tx::{Transaction, load_contract, load_held, with_conn};
 use crate::under::{CustomerOfContract, SegmentsOfContract, VersionBefore};
 
 #[derive(Queryable, Selectable)]
@@ -301,6 +302,7 @@ impl Contracts for Transaction<'_> {
         // SQLite is asked in the same process, and finds a list of pairs by no index.
         let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
         for pairs in pairs.chunks(at_once) {
+            let walked = || walked_through(pairs.iter().map(|(customer_id, _)| customer_id.as_uuid()), lock);
             let found: Vec<(Found, Option<JsonText>)> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
                     .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
@@ -310,7 +312,7 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering))
+                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
                 )?
             } else {
                 let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
@@ -323,7 +325,7 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering))
+                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
                 )?
             };
             for found in found {
@@ -343,14 +345,13 @@ impl Contracts for Transaction<'_> {
         contract_ref: ContractRef,
         lock: Lock,
     ) -> StoreResult<Option<u32>> {
-        let mut versions: Vec<i32> = load_held!(
+        let mut versions: Vec<i32> = load_contract!(
             self,
-            "contracts",
             Some(lock),
             contracts::table
                 .find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .select(contracts::version)
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
+            contracts::version
         )?;
         versions.pop().map(stored).transpose()
     }

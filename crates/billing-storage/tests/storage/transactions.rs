@@ -4,11 +4,11 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, attempt, transact};
+use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, Tx, attempt, transact};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
-use crate::rows::world;
-use crate::support::{TestDatabase, on_both, postgres, read, sqlite, write};
+use crate::rows::{World, world};
+use crate::support::{Beside, TestDatabase, on_both, postgres, read, sqlite, write};
 
 on_both!(
     two_threads_counting_lose_no_number_and_leave_no_gap,
@@ -169,4 +169,72 @@ fn a_contended_store_gives_up_after_a_bounded_number_of_attempts() {
     });
     assert_eq!(runs, 0, "no work runs without the lock");
     other.run(Access::Write, &mut |_| Ok(())).expect("the lock is free again");
+}
+
+/// Takes a contract for itself.
+type Hold = fn(&mut dyn Tx, &World) -> Result<(), StoreError>;
+
+/// How many statements wait for a lock in this database.
+#[derive(diesel::QueryableByName)]
+struct Waiting {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    count: i64,
+}
+
+/// Waits until so many statements wait for a lock, or somebody says it is over.
+fn until_waiting(beside: &mut Beside, wanted: i64, over: &AtomicU32) {
+    let Beside::Postgres(connection) = beside else { panic!("SQLite has no locks of rows") };
+    let waiting = diesel::sql_query(
+        "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    while over.load(Ordering::Relaxed) == 0 {
+        let found: Waiting = diesel::RunQueryDsl::get_result(waiting.clone(), connection).expect("the server's activity");
+        if found.count >= wanted {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
+    let test = postgres();
+    let w = world(&test);
+    let pairs = [(w.customer.id, w.key.usage_product_ref.clone())];
+    let share = |tx: &mut dyn Tx| -> Result<(), StoreError> {
+        let found = tx.contracts_metering(w.organization, &pairs, Some(Lock::Shared))?;
+        assert_eq!(found.len(), 1);
+        Ok(())
+    };
+    let alone: [Hold; 2] = [
+        |tx, w| tx.lock_contract(w.organization, w.customer.id, w.contract.contract_ref, Lock::Exclusive).map(drop),
+        |tx, w| tx.agreement(w.organization, w.contract.contract_ref, Some(Lock::Exclusive)).map(drop),
+    ];
+    for alone in alone {
+        let (order, passed) = (std::sync::Mutex::new(Vec::new()), AtomicU32::new(0));
+        std::thread::scope(|threads| {
+            write(&test, |tx| {
+                share(tx)?;
+                threads.spawn(|| {
+                    write(&test, |tx| {
+                        alone(tx, &w)?;
+                        order.lock().expect("an order").push("alone");
+                        Ok(())
+                    });
+                });
+                until_waiting(&mut test.beside(), 1, &passed);
+                threads.spawn(|| {
+                    write(&test, |tx| {
+                        share(tx)?;
+                        order.lock().expect("an order").push("shared");
+                        passed.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    });
+                });
+                until_waiting(&mut test.beside(), 2, &passed);
+                Ok(())
+            });
+        });
+        assert_eq!(order.into_inner().expect("an order"), ["alone", "shared"]);
+    }
 }

@@ -480,9 +480,12 @@ impl Model {
             if facts.issued_children.iter().any(from_there) {
                 doubt = Some("not_retroactive: children are issued, if they come to nothing");
             }
-            if self.events.iter().any(|event| !event.deleted && event.product == product.no && event.day >= period.start) {
-                doubt = Some("L1: usage gets another period");
-            }
+        }
+        // Usage stays in its period: one that begins elsewhere is none for it, and which of them are is the plan's doing.
+        let begins = |product: &Product, day| product.period_at(day).map(|period| period.start);
+        let events = self.events.iter().filter(|event| !event.deleted && event.product == product.no);
+        if events.into_iter().any(|event| begins(product, event.day) != begins(&changed, event.day)) {
+            doubt = Some("L1: usage gets another period");
         }
         match doubt {
             Some(why) => Verdict::May(why, changed),
