@@ -593,6 +593,26 @@ fn a_product_that_is_put_back_before_its_end_goes_on_as_if_nothing_was() {
 }
 
 #[test]
+fn an_end_that_is_taken_back_to_before_later_terms_is_no_product_left_out() {
+    let last = |contract: &Contract| contract.products[0].billed().expect("it bills").last_day().to_string();
+    let ends = |day: &str| edit(vec![api(|api| api.billing_end_date = Some(date(day)))], from("2027-01-01"));
+    // Terms of their own until June 2027, taken back.
+    let prolonged = after(&year(), "2026-01-20", &ends("2027-06-30"));
+    assert_eq!(last(&prolonged), "2027-06-30");
+    let shortened = edit(vec![api(|api| api.billing_end_date = Some(date("2026-12-31")))], from("2026-01-01"));
+    let back = after(&prolonged, "2026-01-20", &shortened);
+    assert_eq!(last(&back), "2026-12-31");
+    assert_eq!(back.products[0].newest_terms().expect("terms").schedule.range().last_day(), date("2026-12-31"));
+    // Another edit names a discount, and nothing else.
+    let discounted = edit(vec![api(|api| api.discount = Patch::Set(percent("10")))], from("2026-01-01"));
+    assert_eq!(last(&after(&back, "2026-01-20", &discounted)), "2026-12-31");
+    // Left out on the same day, it can be put back.
+    let left_out = after(&prolonged, "2026-01-20", &edit(vec![], from("2027-01-01")));
+    assert_eq!(last(&left_out), "2026-12-31");
+    assert_eq!(last(&after(&left_out, "2026-01-20", &edit(vec![api(|_| {})], Since::NextPeriod))), "2027-06-30");
+}
+
+#[test]
 fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let other_of = |change: QuantityChange| QuantityChange { pricing_ref: pricing_ref("other"), ..change };
     let left_out_again = after(&without_other(), "2026-02-12", &edit(vec![api(|_| ())], from("2026-02-20")));

@@ -391,13 +391,16 @@ fn plan(product: &ContractProduct) -> Plan {
 
 /// A plan without the days from one on.
 fn cut(plan: Plan, end: NaiveDate, reason: EndReason) -> Plan {
-    let shortened = |stretch: Stretch| {
-        if stretch.days.end() <= end {
-            return Some(stretch);
-        }
-        Period::new(stretch.days.start(), end).map(|days| Stretch { days, cut: Some(reason), ..stretch })
+    let is_shortened = plan.last().is_some_and(|last| end < last.days.end());
+    let kept = |stretch: Stretch| {
+        let days = Period::new(stretch.days.start(), stretch.days.end().min(end))?;
+        Some(Stretch { days, ..stretch })
     };
-    plan.into_iter().filter_map(shortened).collect()
+    let mut left: Plan = plan.into_iter().filter_map(kept).collect();
+    if let Some(last) = left.last_mut().filter(|_| is_shortened) {
+        last.cut = Some(reason);
+    }
+    left
 }
 
 /// Joins stretches that follow each other with the same terms.
@@ -433,6 +436,11 @@ fn segments(present: &Plan, next: &Plan, version: u32, ends: EndReason) -> Vec<S
         in_force_from,
         agreed: Agreed::Ended(reason.unwrap_or(ends)),
     };
+    let billed = |stretch: &Stretch| Segment {
+        version,
+        in_force_from: stretch.days.start(),
+        agreed: Agreed::Billed(Box::new(stretch.terms.clone())),
+    };
     let mut covered_until = present.get(same).map(|stretch| stretch.days.start());
     for (i, stretch) in next.iter().enumerate().skip(same) {
         let is_shortened = i == same
@@ -443,11 +451,7 @@ fn segments(present: &Plan, next: &Plan, version: u32, ends: EndReason) -> Vec<S
             if let Some(from) = covered_until.filter(|from| *from < stretch.days.start()) {
                 said.push(end(from, None));
             }
-            said.push(Segment {
-                version,
-                in_force_from: stretch.days.start(),
-                agreed: Agreed::Billed(Box::new(stretch.terms.clone())),
-            });
+            said.push(billed(stretch));
         }
         let until = stretch.days.end();
         let follows = next.get(i + 1).is_some_and(|following| following.days.start() == until);
@@ -461,7 +465,11 @@ fn segments(present: &Plan, next: &Plan, version: u32, ends: EndReason) -> Vec<S
     if next.len() == same
         && let Some(from) = present.get(same).map(|stretch| stretch.days.start())
     {
-        said.push(end(from, next.last().and_then(|last| last.cut)));
+        said.push(match next.last() {
+            // An end that is agreed is no product left out: said as the terms that have it.
+            Some(last) if last.cut.is_none() => billed(last),
+            last => end(from, last.and_then(|last| last.cut)),
+        });
     }
     said
 }
