@@ -128,9 +128,11 @@ impl UseCases {
                 let pricing = &catalog().pricings[*pricing];
                 edit_pricing(services, principal, &pricing.pricing_ref, &|_| Ok(pricing.content.clone())).map(drop)
             }
-            Deed::Entity(entity) => {
-                let entity = convert::entities(&world.model.catalog).swap_remove(*entity);
-                let wanted = WantedEntity { profile: entity.profile, is_default: None };
+            Deed::Entity(entity, wanted, is_default) => {
+                let mut catalog = world.model.catalog.clone();
+                catalog.entities[*entity] = wanted.clone();
+                let entity = convert::entities(&catalog).swap_remove(*entity);
+                let wanted = WantedEntity { profile: entity.profile, is_default: is_default.then_some(true) };
                 edit_entity(services, principal, &entity.entity_ref, &|_| Ok(wanted.clone())).map(drop)
             }
             Deed::Customer => {
@@ -174,6 +176,7 @@ impl UseCases {
         same("version", &world.book.contract.version, &contract.version)?;
         same("products", &world.book.contract.products, &contract.products)?;
         let (rows, documents) = (self.rows(), self.documents());
+        check_numbers(&documents, world)?;
         let places: BTreeMap<DocumentRef, usize> =
             documents.iter().zip(0..).map(|(document, place)| (document.head.document_ref, place)).collect();
         let mut stored: Vec<Seen> = documents
@@ -229,6 +232,21 @@ impl UseCases {
     }
 }
 
+/// Each entity's numbers of a kind count from 1, in the order of opening, after the prefix that is its own for ever.
+fn check_numbers(documents: &[Document], world: &World) -> Checked {
+    let entities = convert::entities(&world.model.catalog);
+    let mut given = BTreeMap::new();
+    for document in documents {
+        let head = &document.head;
+        let entity = entities.iter().find(|entity| entity.entity_ref == head.entity_ref).ok_or("an unknown entity")?;
+        let sequence = given.entry((head.entity_ref.clone(), head.kind.abbreviation())).or_insert(0);
+        *sequence += 1;
+        let number = format!("{}-{}-{sequence}", entity.profile.number_prefix.as_str(), head.kind.abbreviation());
+        same("a number", &number, &head.number.to_string())?;
+    }
+    Ok(())
+}
+
 /// What is known of a document since it was opened, but for what differs from store to store.
 fn said_of(head: &billing_domain::document::DocumentHead) -> String {
     format!(
@@ -251,7 +269,7 @@ impl Follower for UseCases {
         let agreed = convert::catalog(catalog);
         let failed = |error: &dyn Debug| format!("the catalog isn't taken: {error:?}");
         for entity in convert::entities(catalog) {
-            let is_default = Some(agreed.default_entity.as_ref() == Some(&entity.entity_ref));
+            let is_default = Some(convert::entity_ref(catalog.default_entity) == entity.entity_ref);
             let wanted = WantedEntity { profile: entity.profile, is_default };
             create_entity(services, principal, Some(entity.entity_ref), wanted).map_err(|error| failed(&error))?;
         }

@@ -64,13 +64,18 @@ fn item_id(id: &str) -> LineItemId {
     LineItemId::parse(id).expect("an id")
 }
 
+/// What its numbers begin with.
+pub(crate) fn prefix(spec: &EntitySpec) -> NumberPrefix {
+    NumberPrefix::parse(&format!("N{}", spec.prefix)).expect("a prefix")
+}
+
 pub(crate) fn entities(catalog: &Catalog) -> Vec<Entity> {
     let entity = |(index, spec): (usize, &EntitySpec)| Entity {
         entity_ref: entity_ref(index),
         profile: EntityProfile {
             name: line(&format!("E{index}")),
             legal_name: None,
-            number_prefix: NumberPrefix::parse(&format!("E{index}")).expect("a prefix"),
+            number_prefix: prefix(spec),
             time_zone: TimeZone::parse(spec.zone).expect("a zone"),
             currency: None,
             address: None,

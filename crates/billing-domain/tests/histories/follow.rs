@@ -7,14 +7,15 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::UsageProductRef;
 
-use crate::spec::Catalog;
+use crate::spec::{Catalog, EntitySpec};
 use crate::world::{Checked, World};
 
 /// One thing that is asked for.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
     Pricing(usize),
-    Entity(usize),
+    /// As it is to be, and whether it becomes the organization's default.
+    Entity(usize, EntitySpec, bool),
     Customer,
     Edit(ContractEdit),
     Quantity(QuantityChange),

@@ -43,7 +43,7 @@ fn catalog(r: &mut Random) -> Catalog {
     let zones: Vec<&'static str> = if r.percent(50) { vec!["UTC"; 3] } else { ZONES.to_vec() };
     let count = usize::try_from(r.between(1, 3)).expect("a count");
     let entities: Vec<EntitySpec> =
-        zones.into_iter().take(count).map(|zone| EntitySpec { zone, grace_hours: grace(r) }).collect();
+        zones.into_iter().take(count).zip(0..).map(|(zone, prefix)| EntitySpec { zone, grace_hours: grace(r), prefix }).collect();
     let customer = CustomerSpec {
         entity: r.maybe(30, |r| index(r, entities.len())),
         tax: r.maybe(50, |r| *r.pick(&[700, 1900])),
@@ -54,7 +54,7 @@ fn catalog(r: &mut Random) -> Catalog {
         .collect();
     let currency = *r.pick(&CURRENCIES);
     let pricings = (0..r.between(2, 4)).map(|_| pricing(r, currency)).collect();
-    Catalog { entities, customer, usage, pricings }
+    Catalog { entities, default_entity: 0, customer, usage, pricings }
 }
 
 fn grace(r: &mut Random) -> u16 {
@@ -339,7 +339,7 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
     if kind == Kind::Terms {
         return match r.below(100) {
             0..15 => edit_pricing(r, catalog),
-            15..20 => Step::EditCustomer { tax: r.maybe(60, |r| *r.pick(&[700, 1_900])), net_terms: None },
+            15..20 => edit_customer(r, catalog),
             20..55 => edit(r, catalog),
             55..65 => quantity_step(r),
             65..70 => cancel(r),
@@ -349,10 +349,14 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
     }
     match r.below(100) {
         0..3 => edit_pricing(r, catalog),
-        3..5 => {
-            Step::EditEntity { entity: index(r, catalog.entities.len()), zone: r.pick::<&str>(&ZONES), grace_hours: grace(r) }
-        }
-        5..7 => Step::EditCustomer { tax: r.maybe(60, |r| *r.pick(&[700, 1_900])), net_terms: r.maybe(20, net_terms) },
+        3..5 => Step::EditEntity {
+            entity: index(r, catalog.entities.len()),
+            zone: r.pick::<&str>(&ZONES),
+            grace_hours: grace(r),
+            prefix: r.maybe(30, |r| index(r, 5)),
+            is_default: r.percent(20),
+        },
+        5..7 => edit_customer(r, catalog),
         7..17 => edit(r, catalog),
         17..21 => quantity_step(r),
         21 => cancel(r),
@@ -365,6 +369,14 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         72..84 => Step::Run,
         84..87 => Step::Foreseen { next: r.percent(50) },
         _ => clock(r),
+    }
+}
+
+fn edit_customer(r: &mut Random, catalog: &Catalog) -> Step {
+    Step::EditCustomer {
+        entity: r.maybe(30, |r| index(r, catalog.entities.len())),
+        tax: r.maybe(60, |r| *r.pick(&[700, 1_900])),
+        net_terms: r.maybe(20, net_terms),
     }
 }
 

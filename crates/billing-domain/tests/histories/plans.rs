@@ -84,7 +84,8 @@ impl World {
                 self.model.catalog.pricings[*pricing] = content.clone();
                 Ok(())
             }
-            Step::EditCustomer { tax, .. } => {
+            Step::EditCustomer { entity, tax, .. } => {
+                self.model.catalog.customer.entity = *entity;
                 self.model.catalog.customer.tax = *tax;
                 Ok(())
             }

@@ -19,6 +19,8 @@ pub(crate) type Rate = u32;
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     pub(crate) entities: Vec<EntitySpec>,
+    /// Which of them is the organization's default.
+    pub(crate) default_entity: usize,
     pub(crate) customer: CustomerSpec,
     pub(crate) usage: Vec<Aggregation>,
     pub(crate) pricings: Vec<PricingSpec>,
@@ -28,6 +30,8 @@ pub(crate) struct Catalog {
 pub(crate) struct EntitySpec {
     pub(crate) zone: &'static str,
     pub(crate) grace_hours: u16,
+    /// The number in its prefix.
+    pub(crate) prefix: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -209,8 +213,11 @@ pub(crate) enum Step {
         entity: usize,
         zone: &'static str,
         grace_hours: u16,
+        prefix: Option<usize>,
+        is_default: bool,
     },
     EditCustomer {
+        entity: Option<usize>,
         tax: Option<Rate>,
         net_terms: Option<NetTerms>,
     },

@@ -190,13 +190,25 @@ impl World {
                 self.model.catalog.pricings[*pricing] = content.clone();
                 self.tell(Deed::Pricing(*pricing), true)
             }
-            Step::EditEntity { entity, zone, grace_hours } => {
+            Step::EditEntity { entity, zone, grace_hours, prefix, is_default } => {
+                let present = &self.model.catalog.entities[*entity];
+                let wanted = EntitySpec { zone, grace_hours: *grace_hours, prefix: prefix.unwrap_or(present.prefix) };
+                let deed = Deed::Entity(*entity, wanted.clone(), *is_default);
+                if let Some(why) = self.prefix_refused(*entity, wanted.prefix) {
+                    self.note(&format!("entity refused: {why}"));
+                    return self.tell(deed, false);
+                }
+                self.note(if wanted.prefix == present.prefix { "entity taken" } else { "entity taken with another prefix" });
                 self.model.zone_moved |= self.model.catalog.entities[*entity].zone != *zone;
-                self.model.catalog.entities[*entity] = EntitySpec { zone, grace_hours: *grace_hours };
+                self.model.catalog.entities[*entity] = wanted;
+                if *is_default {
+                    self.model.catalog.default_entity = *entity;
+                }
                 self.book.entities = convert::entities(&self.model.catalog);
-                self.tell(Deed::Entity(*entity), true)
+                self.tell(deed, true)
             }
-            Step::EditCustomer { tax, net_terms } => {
+            Step::EditCustomer { entity, tax, net_terms } => {
+                self.model.catalog.customer.entity = *entity;
                 self.model.catalog.customer.tax = *tax;
                 self.model.catalog.customer.net_terms = *net_terms;
                 self.book.customer = convert::customer(&self.model.catalog);
@@ -267,6 +279,20 @@ impl World {
             Step::Run => self.run(),
             Step::Foreseen { next } => self.foreseen(*next),
         }
+    }
+
+    /// Why an entity can't have a prefix: another has it, or it has given numbers.
+    fn prefix_refused(&self, entity: usize, prefix: usize) -> Option<&'static str> {
+        let entities = &self.model.catalog.entities;
+        if entities[entity].prefix == prefix {
+            return None;
+        }
+        if entities.iter().any(|other| other.prefix == prefix) {
+            return Some("another's prefix");
+        }
+        let reference = convert::entity_ref(entity);
+        let has_given = self.book.documents().any(|document| document.head.entity_ref == reference);
+        has_given.then_some("numbers given")
     }
 
     /// What the model is told of documents.

@@ -263,7 +263,7 @@ impl Terms {
 }
 
 pub(crate) fn default_entity(catalog: &Catalog) -> usize {
-    catalog.customer.entity.unwrap_or(0)
+    catalog.customer.entity.unwrap_or(catalog.default_entity)
 }
 
 /// A line item as its pricing has it now.
