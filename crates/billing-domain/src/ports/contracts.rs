@@ -8,19 +8,6 @@ use crate::document::DocumentKind;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
 
-/// A contract with something to issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DueContract {
-    /// Whose it is.
-    pub organization: OrganizationId,
-    /// Its customer.
-    pub customer_id: CustomerId,
-    /// The contract.
-    pub contract_ref: ContractRef,
-    /// Since when.
-    pub due_at: Timestamp,
-}
-
 /// Contracts, with all their versions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Contracts {
@@ -72,18 +59,6 @@ pub trait Contracts {
         contract_ref: ContractRef,
         lock: Lock,
     ) -> StoreResult<Option<u32>>;
-    /// Contracts with something to issue at an instant, longest due first, then by reference: at most `limit`,
-    /// after the one a page ended with, of one organization or of all.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn contracts_due(
-        &mut self,
-        organization: Option<OrganizationId>,
-        now: Timestamp,
-        after: Option<DueContract>,
-        limit: u32,
-    ) -> StoreResult<Vec<DueContract>>;
     /// Stores a contract's next version: what it adds to the one before. The contract must be held
     /// [`Lock::Exclusive`].
     ///
@@ -95,23 +70,6 @@ pub trait Contracts {
         contract: &Contract,
         at: Timestamp,
         by: Actor,
-    ) -> StoreResult<()>;
-    /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an entity,
-    /// and holds them [`Lock::Exclusive`]; an earlier instant stays. May bring forward others, too: looking at a contract in vain changes nothing.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
-    /// Sets when a contract next has something to issue; `None` when it never has again.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
     ) -> StoreResult<()>;
 }
 

@@ -8,19 +8,22 @@ mod books;
 mod catalog;
 mod contracts;
 mod documents;
+mod due_contracts;
 mod environment;
 mod formats;
 mod inspection;
 mod reading;
 mod replay_log;
+mod running_totals;
 mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
-pub use contracts::{Contracts, DueContract, NumberSeries};
+pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFilter, Documents};
+pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
@@ -28,8 +31,9 @@ pub use formats::UsageFormats;
 pub use inspection::Inspection;
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use replay_log::ReplayLog;
+pub use running_totals::RunningTotals;
 pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
-pub use usage::{EventKeys, UsageEvents};
+pub use usage::{EventChanges, EventKeys, UsageEvents};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
@@ -42,6 +46,8 @@ pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]
 pub use documents::MockDocuments;
 #[cfg(feature = "mocks")]
+pub use due_contracts::MockDueContracts;
+#[cfg(feature = "mocks")]
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
@@ -52,4 +58,6 @@ pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]
 pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]
-pub use usage::{MockEventKeys, MockUsageEvents};
+pub use running_totals::MockRunningTotals;
+#[cfg(feature = "mocks")]
+pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};

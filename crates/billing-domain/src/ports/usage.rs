@@ -1,4 +1,4 @@
-//! Usage events, their running totals and the keys they were sent with.
+//! Usage events, their changes and the keys they were sent with.
 
 use chrono::NaiveDate;
 
@@ -7,9 +7,9 @@ use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
-use crate::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
+use crate::usage::{KeptEvent, UsageEvent};
 
-/// Usage events and their running totals.
+/// Usage events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
     /// Those of some customers and usage products that are there.
@@ -32,6 +32,11 @@ pub trait UsageEvents {
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
+}
+
+/// Changes of usage events: their next revisions, and the documents they stand on.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait EventChanges {
     /// Replaces an event by its next revision and keeps the superseded one, and whether the document that one stood on
     /// was issued already.
     ///
@@ -68,33 +73,6 @@ pub trait UsageEvents {
         product_no: ProductNo,
         period_start: NaiveDate,
     ) -> StoreResult<()>;
-    /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
-    /// in bounded memory.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn recount_usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        key: &UsageKey,
-        except: Option<EventRef>,
-    ) -> StoreResult<UsageTotal>;
-    /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
-    /// in that order; a total that isn't there is made, as zero.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn lock_usage(
-        &mut self,
-        organization: OrganizationId,
-        keys: &[(CustomerId, UsageKey)],
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
 }
 
 /// The keys that events were sent with, kept for ever: longer than the events count.

@@ -19,7 +19,7 @@ use super::contracts::Found;
 use super::corrections::by_creation;
 use super::document_rows::{USAGE, WithParts};
 use super::documents::owned;
-use super::usage::{TotalRow, read_totals};
+use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};

@@ -6,15 +6,16 @@
 //! for without holding it, is [`StoreError::Corrupt`] with the reason.
 
 mod access;
-mod billing;
 mod books;
 mod catalog;
+mod contracts;
 mod documents;
 mod formats;
 mod inspection;
 mod locks;
 mod reading;
 mod replay_log;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

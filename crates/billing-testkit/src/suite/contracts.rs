@@ -5,7 +5,7 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{Contracts, DueContract, Lock, Store, StoreError, StoreResult};
+use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, ProductNo};
 
 use super::{World, done, later, long_ago, page, read, transact_answer, undo, world, write};
@@ -305,7 +305,7 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
     let mut seen = Vec::new();
     let mut after = None;
     loop {
-        let next = read(store, |tx: &mut dyn billing_domain::ports::Tx| Contracts::contracts_due(tx, None, now, after, 2));
+        let next = read(store, |tx| tx.contracts_due(None, now, after, 2));
         let Some(last) = next.last() else { break };
         after = Some(*last);
         seen.extend(next.into_iter().filter(|due| mine.contains(due)));
