@@ -7,7 +7,7 @@ use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,21 +42,12 @@ pub trait Books {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn book_rows(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<BookRows>;
-    /// The documents in force that stand in any of these places of customers' contracts, by creation.
+    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows>;
+    /// The documents in force that stand in any of these places of contracts, by creation.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn documents_in_places(
-        &mut self,
-        organization: OrganizationId,
-        places: &[(CustomerId, ContractRef, Place)],
-    ) -> StoreResult<Vec<BookDocument>>;
+    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
     /// Those of these documents that exist, children too, by creation.
     ///
     /// # Errors
@@ -83,48 +74,23 @@ pub trait BookEntries {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()>;
+    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()>;
     /// Freezes a draft; `false` when it is a draft no more. What it says is kept to the byte, with a hash chained to the
     /// one issued before it in its series; its ledger lines are its content's.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool>;
+    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool>;
     /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        content: &DraftContent,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;
     /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool>;
     /// Adds to the sums of families; those that aren't there begin at zero.
     ///
     /// # Errors
@@ -134,11 +100,5 @@ pub trait BookEntries {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn keep_default_tax(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        family: DocumentRef,
-        default_tax: DefaultTax,
-    ) -> StoreResult<()>;
+    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()>;
 }

@@ -6,7 +6,7 @@ use crate::calendar::Timestamp;
 use crate::contract::Contract;
 use crate::document::DocumentKind;
 use crate::page::{Page, PageRequest};
-use crate::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
+use crate::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
 
 /// Contracts, with all their versions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -52,13 +52,7 @@ pub trait Contracts {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn lock_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lock: Lock,
-    ) -> StoreResult<Option<u32>>;
+    fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>>;
     /// Stores a contract's next version: what it adds to the one before. The contract must be held
     /// [`Lock::Exclusive`].
     ///
@@ -100,10 +94,5 @@ pub trait NumberSeries {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn next_number_in_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<u32>;
+    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32>;
 }

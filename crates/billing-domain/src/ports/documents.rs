@@ -6,7 +6,7 @@ use super::StoreResult;
 use crate::document::lines::LedgerLine;
 use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Payment, Settlement};
 use crate::page::{Page, PageRequest};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
+use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
 
 /// What a list of documents is narrowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,32 +64,15 @@ pub trait Documents {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>>;
+    fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
     /// Stores a payment of a document.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn insert_payment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()>;
+    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()>;
     /// Replaces what payments and credits say about a document.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn settle_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()>;
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()>;
 }

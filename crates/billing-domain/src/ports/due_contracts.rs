@@ -2,17 +2,13 @@
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
-use crate::refs::{ContractRef, CustomerId, EntityRef, OrganizationId};
+use crate::refs::{ContractKey, EntityRef, OrganizationId};
 
 /// A contract with something to issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueContract {
-    /// Whose it is.
-    pub organization: OrganizationId,
-    /// Its customer.
-    pub customer_id: CustomerId,
     /// The contract.
-    pub contract_ref: ContractRef,
+    pub key: ContractKey,
     /// Since when.
     pub due_at: Timestamp,
 }
@@ -43,11 +39,5 @@ pub trait DueContracts {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
-    ) -> StoreResult<()>;
+    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()>;
 }

@@ -2,7 +2,7 @@
 
 use super::StoreResult;
 use crate::contract::Contract;
-use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, DocumentKey, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 
 /// What `verify` looks at: everything there is, told as it is.
@@ -27,22 +27,12 @@ pub trait Inspection {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn recount_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// The sum of a document's payments, in minor units.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn sum_of_payments(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<i64>;
+    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64>;
     /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.
     ///
     /// # Errors

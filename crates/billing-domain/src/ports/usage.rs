@@ -6,7 +6,7 @@ use super::StoreResult;
 use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
-use crate::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
+use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use crate::usage::{KeptEvent, UsageEvent};
 
 /// Usage events.
@@ -52,23 +52,14 @@ pub trait EventChanges {
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    fn move_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
-        to: DocumentRef,
-    ) -> StoreResult<()>;
+    fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()>;
     /// Puts those events of a document on another that count in one service period of a product.
     ///
     /// # Errors
     /// Any [`StoreError`](super::StoreError).
-    #[allow(clippy::too_many_arguments, reason = "the parts of one key")]
     fn move_events_of_period(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
+        from: DocumentKey,
         to: DocumentRef,
         product_no: ProductNo,
         period_start: NaiveDate,

@@ -8,7 +8,7 @@ use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
 use billing_domain::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 
@@ -37,45 +37,20 @@ impl BookEntries for Transaction<'_> {
         self.redraw(organization, head)
     }
 
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
-        self.put_lines(organization, customer_id, document_ref, lines)
+    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
+        self.put_lines(key, lines)
     }
 
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
-        self.issue(organization, customer_id, document_ref, issued)
+    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
+        self.issue(key, issued)
     }
 
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        content: &DraftContent,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, DRAFT, Some(content), at)
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
+        self.put_out_of_force(key, DRAFT, Some(content), at)
     }
 
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, ISSUED, None, at)
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
+        self.put_out_of_force(key, ISSUED, None, at)
     }
 
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
@@ -122,22 +97,16 @@ impl BookEntries for Transaction<'_> {
         Ok(())
     }
 
-    fn keep_default_tax(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        family: DocumentRef,
-        default_tax: DefaultTax,
-    ) -> StoreResult<()> {
+    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
         let kept = default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string());
         let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(family.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
+                .filter(documents::organization_id.eq(Bound(family.organization.as_uuid())))
                 .set(documents::default_tax.eq(kept))
                 .execute(conn)
         })?;
         if changed == 0 {
-            return self.refuse(format!("documents {family}: not there to keep a default tax"));
+            return self.refuse(format!("documents {}: not there to keep a default tax", family.document));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::Line;
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -326,20 +326,14 @@ impl Contracts for Transaction<'_> {
         Ok(contracts)
     }
 
-    fn lock_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lock: Lock,
-    ) -> StoreResult<Option<u32>> {
+    fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
         let mut versions: Vec<i32> = load_held!(
             self,
             "contracts",
             Some(lock),
             contracts::table
-                .find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
                 .select(contracts::version)
         )?;
         versions.pop().map(stored).transpose()

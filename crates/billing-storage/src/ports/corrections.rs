@@ -3,7 +3,7 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, DocumentHead, DraftContent, Payment, Settlement};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use billing_domain::text::Line;
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -46,17 +46,15 @@ impl Transaction<'_> {
     /// said.
     pub(super) fn put_out_of_force(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
+        key: DocumentKey,
         from: &'static str,
         discarded: Option<&DraftContent>,
         at: Timestamp,
     ) -> StoreResult<bool> {
-        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
         let discarded = discarded.map(|content| to_json(&StoredDraftRef(content))).transpose()?;
-        let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+        let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.eq(from))
             .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at)), documents::discarded_content.eq(discarded),))
             .execute(conn))?;
@@ -64,8 +62,8 @@ impl Transaction<'_> {
             return Ok(false);
         }
         with_conn!(self, "document_parts", |conn| diesel::update(document_parts::table)
-            .filter(document_parts::document_id.eq(key.0))
-            .filter(document_parts::customer_id.eq(key.1))
+            .filter(document_parts::document_id.eq(id.0))
+            .filter(document_parts::customer_id.eq(id.1))
             .set(document_parts::active.eq(false))
             .execute(conn))?;
         Ok(true)
@@ -86,27 +84,21 @@ impl Transaction<'_> {
         by_creation(owned(organization, rows)?)
     }
 
-    pub(super) fn record_payment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()> {
-        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
+    pub(super) fn record_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
         let there: i64 = with_conn!(self, "documents", |conn| documents::table
-            .find(key)
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .find(id)
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .count()
             .get_result(conn))?;
         if there == 0 {
-            return self.refuse(format!("payments {}: its document {document_ref} is not there", payment.payment_ref));
+            return self.refuse(format!("payments {}: its document {} is not there", payment.payment_ref, key.document));
         }
         with_conn!(self, "payments", |conn| diesel::insert_into(payments::table)
             .values((
                 payments::payment_id.eq(Bound(payment.payment_ref.as_uuid())),
-                payments::customer_id.eq(key.1),
-                payments::document_id.eq(key.0),
+                payments::customer_id.eq(id.1),
+                payments::document_id.eq(id.0),
                 payments::amount_minor.eq(payment.amount.minor()),
                 payments::paid_date.eq(Bound(payment.paid_date)),
                 payments::reference.eq(payment.reference.as_ref().map(Line::as_str)),
@@ -117,16 +109,10 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(super) fn settle(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()> {
-        let key = (Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()));
-        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+    pub(super) fn settle(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .set((
                 documents::paid_minor.eq(settlement.paid.minor()),
                 documents::credits_minor.eq(settlement.credits.minor()),
@@ -134,7 +120,7 @@ impl Transaction<'_> {
             ))
             .execute(conn))?;
         if changed == 0 {
-            return self.refuse(format!("documents {document_ref}: not there to be settled"));
+            return self.refuse(format!("documents {}: not there to be settled", key.document));
         }
         Ok(())
     }

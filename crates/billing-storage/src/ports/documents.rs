@@ -5,7 +5,7 @@ use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document, DocumentState, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -99,33 +99,16 @@ impl Documents for Transaction<'_> {
         self.naming_parents(organization, customer_id, parents)
     }
 
-    fn ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>> {
-        self.lines_of(organization, customer_id, document_ref)
+    fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
+        self.lines_of(key)
     }
 
-    fn insert_payment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()> {
-        self.record_payment(organization, customer_id, document_ref, payment)
+    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
+        self.record_payment(key, payment)
     }
 
-    fn settle_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()> {
-        self.settle(organization, customer_id, document_ref, settlement)
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
+        self.settle(key, settlement)
     }
 }
 

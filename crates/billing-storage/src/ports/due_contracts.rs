@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId};
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
@@ -44,7 +44,7 @@ impl DueContracts for Transaction<'_> {
             if let Some(after) = after {
                 let same_instant = contracts::next_due_at
                     .eq(Bound(after.due_at))
-                    .and(contracts::contract_id.gt(Bound(after.contract_ref.as_uuid())));
+                    .and(contracts::contract_id.gt(Bound(after.key.contract.as_uuid())));
                 query = query.filter(contracts::next_due_at.gt(Bound(after.due_at)).or(same_instant));
             }
             query.load(conn)
@@ -52,12 +52,13 @@ impl DueContracts for Transaction<'_> {
         let read = |(organization, customer_id, contract_id, due_at): Due| {
             let row = Row::new("contracts", contract_id.clone());
             let due_at = row.optional("next_due_at", due_at)?;
-            Ok(DueContract {
+            let key = ContractKey {
                 organization: OrganizationId::from_uuid(row.cell("organization_id", organization)?),
-                customer_id: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
-                contract_ref: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
-                due_at: due_at.ok_or_else(|| StoreError::Corrupt("contracts: due without an instant".to_owned()))?,
-            })
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
+            };
+            let due_at = due_at.ok_or_else(|| StoreError::Corrupt("contracts: due without an instant".to_owned()))?;
+            Ok(DueContract { key, due_at })
         };
         rows.into_iter().map(read).collect()
     }
@@ -92,16 +93,10 @@ impl DueContracts for Transaction<'_> {
         Ok(())
     }
 
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
-    ) -> StoreResult<()> {
+    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
         with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
                 .set(contracts::next_due_at.eq(at.map(Bound)))
                 .execute(conn)
         })?;

@@ -1,7 +1,7 @@
 //! Changes of events: their next revisions, and the documents they stand on.
 
 use billing_domain::ports::{EventChanges, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::dsl::{exists, not};
@@ -70,44 +70,36 @@ impl EventChanges for Transaction<'_> {
         rows.into_iter().map(RevisionRow::read).collect()
     }
 
-    fn move_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
-        to: DocumentRef,
-    ) -> StoreResult<()> {
-        let query = PeriodsOnDocument::new(organization, customer_id, from);
+    fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {
+        let query = PeriodsOnDocument::new(from);
         let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
         for (product_no, period_start) in periods {
-            let row = Row::new("usage_events", from);
+            let row = Row::new("usage_events", from.document);
             let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
             let period_start = row.cell("service_start", period_start)?;
-            self.move_events_of_period(organization, customer_id, from, to, product_no, period_start)?;
+            self.move_events_of_period(from, to, product_no, period_start)?;
         }
         Ok(())
     }
 
     fn move_events_of_period(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
+        from: DocumentKey,
         to: DocumentRef,
         product_no: ProductNo,
         period_start: NaiveDate,
     ) -> StoreResult<()> {
         let contract = documents::table
-            .find((Bound(from.as_uuid()), Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .find((Bound(from.document.as_uuid()), Bound(from.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(from.organization.as_uuid())))
             .select(documents::contract_id)
             .single_value();
         with_conn!(self, "usage_events", |conn| diesel::update(usage_events::table)
-            .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_events::customer_id.eq(Bound(from.customer.as_uuid())))
             .filter(usage_events::contract_id.nullable().eq(contract))
             .filter(usage_events::product_no.eq(i32::from(product_no.0)))
             .filter(usage_events::service_start.eq(Bound(period_start)))
-            .filter(usage_events::document_id.eq(Bound(from.as_uuid())))
+            .filter(usage_events::document_id.eq(Bound(from.document.as_uuid())))
             .set(usage_events::document_id.eq(Bound(to.as_uuid())))
             .execute(conn))?;
         Ok(())

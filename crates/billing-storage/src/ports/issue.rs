@@ -2,7 +2,7 @@
 
 use billing_domain::document::{Document, DocumentHead, IssuedDocument, Lifecycle};
 use billing_domain::ports::{Documents as _, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{DocumentKey, OrganizationId};
 use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
 
@@ -16,18 +16,12 @@ use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, with_conn};
 
 impl Transaction<'_> {
-    pub(super) fn issue(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
+    pub(super) fn issue(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
         // The state is tested in the statement that changes it; everything after stands on a document held.
         let total = issued.content.total.minor();
         let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
+                .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
                 .filter(documents::lifecycle.eq(DRAFT))
                 .set((
                     documents::issue_date.eq(Bound(issued.issue_date)),
@@ -39,16 +33,16 @@ impl Transaction<'_> {
         if changed == 0 {
             return Ok(false);
         }
-        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(organization, document_ref)? else {
-            return self.refuse(format!("documents {document_ref}: a draft that can't be read"));
+        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(key.organization, key.document)? else {
+            return self.refuse(format!("documents {}: a draft that can't be read", key.document));
         };
         with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()))))
+            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
                 .set(documents::lifecycle.eq(ISSUED))
                 .execute(conn)
         })?;
         self.replace_lines(&head, &issued.content.ledger_lines())?;
-        self.freeze(organization, &head, issued)?;
+        self.freeze(key.organization, &head, issued)?;
         Ok(true)
     }
 

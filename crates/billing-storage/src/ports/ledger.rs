@@ -5,7 +5,7 @@ use billing_domain::document::DocumentHead;
 use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, LineItemId, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, LineItemId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
@@ -136,46 +136,35 @@ fn currency_of(text: &str) -> StoreResult<Currency> {
 }
 
 impl Transaction<'_> {
-    pub(super) fn lines_of(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>> {
+    pub(super) fn lines_of(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
         let rows: Vec<(LineRow, String)> = with_conn!(self, "document_lines", |conn| document_lines::table
             .inner_join(
                 documents::table.on(documents::document_id
                     .eq(document_lines::document_id)
                     .and(documents::customer_id.eq(document_lines::customer_id)))
             )
-            .filter(document_lines::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(document_lines::document_id.eq(Bound(key.document.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .order(document_lines::ordinal)
             .select((LineRow::as_select(), documents::currency))
             .load(conn))?;
         rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
     }
 
-    pub(super) fn put_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
+    pub(super) fn put_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
         let contract_id: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
-            .find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.eq(DRAFT))
             .select(documents::contract_id)
             .first(conn)
             .optional())?;
         let Some(contract_id) = contract_id else {
-            return self.refuse(format!("document_lines of {document_ref}: it is no draft"));
+            return self.refuse(format!("document_lines of {}: it is no draft", key.document));
         };
-        let contract_id = Row::new("documents", document_ref).cell("contract_id", contract_id)?;
-        self.write_lines(document_ref, customer_id, ContractRef::from_uuid(contract_id), lines)
+        let contract_id = Row::new("documents", key.document).cell("contract_id", contract_id)?;
+        self.write_lines(key.document, key.customer, ContractRef::from_uuid(contract_id), lines)
     }
 
     /// Replaces the lines of a document that is being issued.
@@ -206,12 +195,7 @@ impl Transaction<'_> {
     }
 
     /// The lines of a contract's documents that aren't void.
-    pub(super) fn lines_in_force(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<DocumentedLine>> {
+    pub(super) fn lines_in_force(&mut self, key: ContractKey) -> StoreResult<Vec<DocumentedLine>> {
         type InForce = (LineRow, String, String, Cell<Uuid>);
         let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
             .inner_join(
@@ -219,9 +203,9 @@ impl Transaction<'_> {
                     .eq(document_lines::document_id)
                     .and(documents::customer_id.eq(document_lines::customer_id)))
             )
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(document_lines::contract_id.eq(Bound(key.contract.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.ne(VOID))
             .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
             .load(conn))?;

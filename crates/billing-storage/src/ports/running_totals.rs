@@ -3,7 +3,7 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Lock, RunningTotals, StoreResult};
 use billing_domain::quantity::{Quantity, QuantitySum};
-use billing_domain::refs::{ContractRef, CustomerId, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -202,7 +202,8 @@ impl RunningTotals for Transaction<'_> {
         key: &UsageKey,
         except: Option<EventRef>,
     ) -> StoreResult<UsageTotal> {
-        let counted = self.count_again(organization, customer_id, key.contract_ref, Some(key), except)?;
+        let contract = ContractKey { organization, customer: customer_id, contract: key.contract_ref };
+        let counted = self.count_again(contract, Some(key), except)?;
         Ok(counted.into_values().next().unwrap_or(UsageTotal::ZERO))
     }
 }

@@ -7,19 +7,14 @@ use billing_domain::contract::terms::ProductTerms;
 use billing_domain::document::DocumentKind;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Contracts, DueContract, DueContracts, Lock, NumberSeries, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
 
 use super::{MemoryTx, StoredContract, corrupt, page, sorted};
 
 impl MemoryTx {
-    pub(super) fn contract_of(
-        &mut self,
-        organization: OrganizationId,
-        customer: CustomerId,
-        contract: ContractRef,
-    ) -> Option<&mut StoredContract> {
-        let mut rows = self.state.contracts.of_mut(organization);
-        rows.find(|row| row.contract.contract_ref == contract && row.contract.customer_id == customer)
+    pub(super) fn contract_of(&mut self, key: ContractKey) -> Option<&mut StoredContract> {
+        let mut rows = self.state.contracts.of_mut(key.organization);
+        rows.find(|row| row.contract.contract_ref == key.contract && row.contract.customer_id == key.customer)
     }
 }
 
@@ -73,15 +68,9 @@ impl Contracts for MemoryTx {
         Ok(found)
     }
 
-    fn lock_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lock: Lock,
-    ) -> StoreResult<Option<u32>> {
-        self.held.contract(organization, contract_ref, lock)?;
-        Ok(self.contract_of(organization, customer_id, contract_ref).map(|row| row.contract.version))
+    fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
+        self.held.contract(key.organization, key.contract, lock)?;
+        Ok(self.contract_of(key).map(|row| row.contract.version))
     }
 
     fn append_contract_version(
@@ -92,7 +81,7 @@ impl Contracts for MemoryTx {
         _by: Actor,
     ) -> StoreResult<()> {
         self.held.need_contract(organization, contract.contract_ref, "append_contract_version")?;
-        match self.contract_of(organization, contract.customer_id, contract.contract_ref) {
+        match self.contract_of(contract.key(organization)) {
             Some(row) if row.contract.version + 1 == contract.version => row.contract = contract.clone(),
             Some(_) | None => {
                 return Err(corrupt(format!("{:?} has no version before {}", contract.contract_ref, contract.version)));
@@ -112,17 +101,11 @@ impl DueContracts for MemoryTx {
     ) -> StoreResult<Vec<DueContract>> {
         let due = |(owner, row): &(OrganizationId, StoredContract)| {
             let due_at = row.next_due_at.filter(|due_at| *due_at <= now)?;
-            let contract = &row.contract;
-            Some(DueContract {
-                organization: *owner,
-                customer_id: contract.customer_id,
-                contract_ref: contract.contract_ref,
-                due_at,
-            })
+            Some(DueContract { key: row.contract.key(*owner), due_at })
         };
-        let order = |row: &DueContract| (row.due_at, row.contract_ref);
+        let order = |row: &DueContract| (row.due_at, row.key.contract);
         let mut found: Vec<DueContract> = self.state.contracts.0.iter().filter_map(due).collect();
-        found.retain(|row| organization.is_none_or(|organization| organization == row.organization));
+        found.retain(|row| organization.is_none_or(|organization| organization == row.key.organization));
         found.retain(|row| after.is_none_or(|after| order(row) > order(&after)));
         found.sort_by_key(order);
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -139,14 +122,8 @@ impl DueContracts for MemoryTx {
         Ok(())
     }
 
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
-    ) -> StoreResult<()> {
-        if let Some(row) = self.contract_of(organization, customer_id, contract_ref) {
+    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
+        if let Some(row) = self.contract_of(key) {
             row.next_due_at = at;
         }
         Ok(())
@@ -177,14 +154,9 @@ impl NumberSeries for MemoryTx {
         Ok(*last)
     }
 
-    fn next_number_in_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<u32> {
-        self.held.need_contract(organization, contract_ref, "next_number_in_contract")?;
-        let last = self.state.numbers_in_contract.entry((organization, customer_id, contract_ref)).or_default();
+    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32> {
+        self.held.need_contract(key.organization, key.contract, "next_number_in_contract")?;
+        let last = self.state.numbers_in_contract.entry(key).or_default();
         *last += 1;
         Ok(*last)
     }

@@ -11,7 +11,7 @@ use billing_domain::ports::{
     UsageProducts as _,
 };
 use billing_domain::refs::{
-    ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+    ContractKey, CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
 };
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
@@ -20,14 +20,9 @@ use super::{MemoryTx, Superseded, corrupt, sorted};
 
 impl MemoryTx {
     /// A contract's running totals.
-    pub(super) fn totals_of(
-        &self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> Vec<(UsageKey, UsageTotal)> {
-        let of_contract = |(owner, customer, key): &(OrganizationId, CustomerId, UsageKey)| {
-            *owner == organization && *customer == customer_id && key.contract_ref == contract_ref
+    pub(super) fn totals_of(&self, key: ContractKey) -> Vec<(UsageKey, UsageTotal)> {
+        let of_contract = |(organization, customer, total): &(OrganizationId, CustomerId, UsageKey)| {
+            ContractKey { organization: *organization, customer: *customer, contract: total.contract_ref } == key
         };
         let all = self.state.totals.iter().filter(|(key, _)| of_contract(key));
         all.map(|((_, _, key), total)| (key.clone(), *total)).collect()
@@ -81,15 +76,9 @@ impl EventChanges for MemoryTx {
         Ok(sorted(rows.filter(|row| events.contains(&row.event_ref)), |row| (row.event_ref, row.revision)))
     }
 
-    fn move_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
-        to: DocumentRef,
-    ) -> StoreResult<()> {
-        for row in self.state.events.of_mut(organization).filter(|row| row.customer_id == customer_id) {
-            if row.placement.document_ref == from {
+    fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {
+        for row in self.state.events.of_mut(from.organization).filter(|row| row.customer_id == from.customer) {
+            if row.placement.document_ref == from.document {
                 row.placement.document_ref = to;
             }
         }
@@ -98,17 +87,15 @@ impl EventChanges for MemoryTx {
 
     fn move_events_of_period(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
+        from: DocumentKey,
         to: DocumentRef,
         product_no: ProductNo,
         period_start: NaiveDate,
     ) -> StoreResult<()> {
-        for row in self.state.events.of_mut(organization).filter(|row| row.customer_id == customer_id) {
+        for row in self.state.events.of_mut(from.organization).filter(|row| row.customer_id == from.customer) {
             let placement = &mut row.placement;
             let counts_there = placement.product_no == product_no && placement.service_period.start() == period_start;
-            if placement.document_ref == from && counts_there {
+            if placement.document_ref == from.document && counts_there {
                 placement.document_ref = to;
             }
         }
