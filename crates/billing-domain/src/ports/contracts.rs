@@ -12,9 +12,6 @@ use crate::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationI
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Contracts {
     /// Stores a new one with its first version; `next_due_at` is when it first has something to issue.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_contract(
         &mut self,
         organization: OrganizationId,
@@ -22,14 +19,8 @@ pub trait Contracts {
         next_due_at: Option<Timestamp>,
     ) -> StoreResult<()>;
     /// By reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>>;
     /// A customer's, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contracts_of_customer(
         &mut self,
         organization: OrganizationId,
@@ -40,7 +31,7 @@ pub trait Contracts {
     /// creation; held in the order of their references where asked, until the transaction ends.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
@@ -49,15 +40,9 @@ pub trait Contracts {
     ) -> StoreResult<Vec<Contract>>;
     /// Holds a contract until the transaction ends, and answers its newest version's number.
     /// Contracts are held before documents, documents before totals and number series.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>>;
     /// Stores a contract's next version: what it adds to the one before. The contract must be held
     /// [`Lock::Exclusive`].
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn append_contract_version(
         &mut self,
         organization: OrganizationId,
@@ -71,9 +56,6 @@ pub trait Contracts {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait NumberSeries {
     /// The next number of an entity's documents of a kind, from 1. Rolled back with its transaction.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn next_document_number(
         &mut self,
         organization: OrganizationId,
@@ -81,18 +63,9 @@ pub trait NumberSeries {
         kind: DocumentKind,
     ) -> StoreResult<u64>;
     /// Whether an entity's documents ever had a number.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool>;
     /// The next contract number of an organization, from 1. Rolled back with its transaction.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64>;
     /// The next document number within a contract, from 1. The contract must be held [`Lock::Exclusive`].
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32>;
 }

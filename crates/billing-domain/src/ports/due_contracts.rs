@@ -18,9 +18,6 @@ pub struct DueContract {
 pub trait DueContracts {
     /// Contracts with something to issue at an instant, longest due first, then by reference: at most `limit`,
     /// after the one a page ended with, of one organization or of all.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contracts_due(
         &mut self,
         organization: Option<OrganizationId>,
@@ -31,13 +28,7 @@ pub trait DueContracts {
     /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an
     /// entity, and holds them [`Lock::Exclusive`](super::Lock::Exclusive); an earlier instant stays. May bring forward others,
     /// too: looking at a contract in vain changes nothing.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
     /// Sets when a contract next has something to issue; `None` when it never has again.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()>;
 }

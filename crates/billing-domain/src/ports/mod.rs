@@ -1,6 +1,9 @@
 //! What the use cases need from the outside, as duties an adapter has to keep. Every sentence of these
 //! comments is tested by the testkit's contract suite on each store.
 //!
+//! Every method of the store's ports may fail with any [`StoreError`]. An `# Errors` section says only what means something
+//! of its own.
+//!
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
 mod access;

@@ -9,24 +9,15 @@ use crate::usage::{UsageKey, UsageTotal};
 pub trait RunningTotals {
     /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
     /// in that order; a total that isn't there is made, as zero.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn lock_usage(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, UsageKey)],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
     /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
     /// in bounded memory.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn recount_usage(
         &mut self,
         organization: OrganizationId,

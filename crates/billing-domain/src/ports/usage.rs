@@ -13,9 +13,6 @@ use crate::usage::{KeptEvent, UsageEvent};
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
     /// Those of some customers and usage products that are there.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn named_by_events(
         &mut self,
         organization: OrganizationId,
@@ -23,14 +20,8 @@ pub trait UsageEvents {
         usage_products: &[UsageProductRef],
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
     /// By reference, deleted ones too.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
 }
 
@@ -41,22 +32,13 @@ pub trait EventChanges {
     /// was issued already.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
     /// The superseded revisions of events, by event, oldest first.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
     /// Puts all events of a document on another; their revisions stay as they are.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()>;
     /// Puts those events of a document on another that count in one service period of a product.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn move_events_of_period(
         &mut self,
         from: DocumentKey,
@@ -70,9 +52,6 @@ pub trait EventChanges {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
     /// The events that were taken under any of a customer's keys, deleted ones too, by their keys.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn kept_events(
         &mut self,
         organization: OrganizationId,
@@ -82,7 +61,7 @@ pub trait EventKeys {
     /// Keeps the keys of events of a customer that are stored, all or none.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
+    /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
     /// the next attempt sees it.
     fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()>;
 }
