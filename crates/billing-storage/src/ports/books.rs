@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 use super::MAX_BINDS;
 use super::contracts::Found;
-use super::corrections::by_creation;
 use super::document_rows::{USAGE, WithParts};
 use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
@@ -244,4 +243,12 @@ impl Books for Transaction<'_> {
     fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
         by_creation(self.own_documents(organization, refs)?)
     }
+}
+
+/// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of the
+/// organization.
+pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>> {
+    let mut documents = rows.into_iter().map(WithParts::read_for_book).collect::<StoreResult<Vec<_>>>()?;
+    documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+    Ok(documents)
 }

@@ -346,6 +346,34 @@ impl Contracts for Transaction<'_> {
         at: Timestamp,
         by: Actor,
     ) -> StoreResult<()> {
-        self.append_version(organization, contract, at, by)
+        let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
+        let version: i32 = stored(contract.version)?;
+        let po_number = contract.po_number.as_ref().map(Line::as_str);
+        // The version before is tested in the statement that replaces it.
+        let changed = with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table.find((contract_id, customer_id)))
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(contracts::version.eq(version - 1))
+                .set((
+                    contracts::version.eq(version),
+                    contracts::po_number.eq(po_number),
+                    contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
+                ))
+                .execute(conn)
+        })?;
+        if changed == 0 {
+            return self.refuse(format!("contracts {}: has no version before {version}", contract.contract_ref));
+        }
+        with_conn!(self, "contract_versions", |conn| diesel::insert_into(contract_versions::table)
+            .values((
+                contract_versions::contract_id.eq(contract_id),
+                contract_versions::customer_id.eq(customer_id),
+                contract_versions::version.eq(version),
+                contract_versions::created_at.eq(Bound(at)),
+                contract_versions::created_by.eq(by.to_string()),
+                contract_versions::po_number.eq(po_number),
+            ))
+            .execute(conn))?;
+        self.insert_segments(contract, Some(contract.version))
     }
 }

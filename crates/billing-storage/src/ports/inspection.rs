@@ -11,6 +11,7 @@ use diesel::dsl::{count, count_star, max, min};
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use super::contracts::{Found, read_contracts};
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents, number_series, organizations, payments};
@@ -38,7 +39,15 @@ impl Inspection for Transaction<'_> {
         after: Option<ContractRef>,
         limit: u32,
     ) -> StoreResult<Vec<Contract>> {
-        self.contracts_by_ref(organization, after, limit)
+        // No contract has the nil UUID.
+        let after = after.map_or(Uuid::nil(), |after| after.as_uuid());
+        read_contracts(with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(contracts::contract_id.gt(Bound(after)))
+            .order(contracts::contract_id)
+            .limit(i64::from(limit))
+            .select(Found::as_select())
+            .load(conn))?)
     }
 
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {

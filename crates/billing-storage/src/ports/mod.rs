@@ -5,7 +5,6 @@ mod book_entries;
 mod books;
 mod catalog;
 mod contracts;
-mod corrections;
 mod document_rows;
 mod documents;
 mod due_contracts;
@@ -25,7 +24,6 @@ mod replay_log;
 mod running_totals;
 mod seals;
 mod usage;
-mod versions;
 
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{StoreError, StoreResult};
