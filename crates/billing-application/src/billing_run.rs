@@ -93,8 +93,8 @@ fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool)
                 if services.are_joined() && matches!(problem, UseCaseError::Store(_)) {
                     return Err(problem);
                 }
-                tracing::error!(contract_ref = %contract.contract_ref, error = %problem, "a contract could not be billed");
-                report.failed.push(FailedContract { contract_ref: contract.contract_ref, problem });
+                tracing::error!(contract_ref = %contract.key.contract, error = %problem, "a contract could not be billed");
+                report.failed.push(FailedContract { contract_ref: contract.key.contract, problem });
             }
         }
         match due.last() {
@@ -116,9 +116,9 @@ fn hold_due(services: &Services, organization: Option<OrganizationId>, now: Time
             }
             due.extend(page);
         }
-        due.sort_by_key(|contract| contract.contract_ref);
-        for DueContract { organization, customer_id, contract_ref, .. } in due {
-            tx.lock_contract(organization, customer_id, contract_ref, Lock::Exclusive)?;
+        due.sort_by_key(|contract| contract.key.contract);
+        for contract in due {
+            tx.lock_contract(contract.key, Lock::Exclusive)?;
         }
         Ok(())
     })
@@ -167,11 +167,11 @@ fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: 
 /// the next time.
 fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timestamp, dry_run: bool) -> UseCaseResult<Billed> {
     let mut billed = Billed::default();
-    let Some(mut book) = books::held(tx, due.organization, due.contract_ref)? else { return Ok(billed) };
+    let Some(mut book) = books::held(tx, due.key.organization, due.key.contract)? else { return Ok(billed) };
     let open: BTreeSet<DocumentRef> = book.documents().map(|document| document.head.document_ref).collect();
     let most = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
     let run = issue::run(&mut book, now, most, &mut supplies(services))?;
-    books::write(tx, due.organization, &mut book, Actor::Service, now)?;
+    books::write(tx, due.key.organization, &mut book, Actor::Service, now)?;
     billed.is_cut_short = run.is_cut_short;
     for outcome in run.outcomes {
         let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {

@@ -13,7 +13,9 @@ use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standin
 use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, Supplies};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId, ProductNo};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
+};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
@@ -72,7 +74,7 @@ pub(crate) fn held(
 
 /// All of a contract's book: every decision can be made of it.
 pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: ContractBook) -> UseCaseResult<ContractBook> {
-    let rows = tx.book_rows(organization, book.contract.customer_id, book.contract.contract_ref)?;
+    let rows = tx.book_rows(book.contract.key(organization))?;
     // An adjustment of an event's own document names that child, which isn't among them.
     let known: BTreeSet<DocumentRef> = rows.documents.iter().map(|document| document.head.document_ref).collect();
     let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
@@ -92,20 +94,20 @@ pub(crate) fn drafts(
     periods: &BTreeSet<(ContractRef, ProductNo, Date)>,
 ) -> UseCaseResult<BTreeMap<ContractRef, ContractBook>> {
     let books: BTreeMap<ContractRef, ContractBook> = books.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
-    let mut places: Vec<(CustomerId, ContractRef, Place)> = Vec::new();
+    let mut places: Vec<(ContractKey, Place)> = Vec::new();
     for (contract_ref, product_no, start) in periods {
         let Some(book) = books.get(contract_ref) else { continue };
         let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
         let period = period.ok_or_else(|| corrupt("a contract", contract_ref, "has no such period"))?;
         let place = share_for_usage(period).place();
-        let named = |place| (book.contract.customer_id, *contract_ref, place);
-        places.push(named(place));
+        let contract = book.contract.key(organization);
+        places.push((contract, place));
         if place.slot == Slot::UsageDebit {
-            places.push(named(Place { slot: Slot::Period, ..place }));
+            places.push((contract, Place { slot: Slot::Period, ..place }));
         }
     }
     let mut documents: BTreeMap<ContractRef, Vec<BookDocument>> = BTreeMap::new();
-    for document in tx.documents_in_places(organization, &places)? {
+    for document in tx.documents_in_places(&places)? {
         documents.entry(document.head.contract_ref).or_default().push(document);
     }
     let with_rows = |(contract_ref, book): (ContractRef, ContractBook)| {
@@ -223,7 +225,8 @@ fn write_book(
     numbers: &mut BTreeMap<DocumentRef, (u64, u32)>,
     (by, at): (Actor, Timestamp),
 ) -> UseCaseResult<()> {
-    let (customer_id, contract_ref) = (book.contract.customer_id, book.contract.contract_ref);
+    let contract = book.contract.key(organization);
+    let key_of = |document: &DocumentRef| DocumentKey { organization, customer: contract.customer, document: *document };
     book.number(entries, |head| {
         let number = numbers.remove(&head.document_ref);
         number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
@@ -239,47 +242,47 @@ fn write_book(
     let mut due = None;
     for entry in entries.iter() {
         match entry {
-            Entry::Amended(contract) => tx.append_contract_version(organization, contract, at, by)?,
+            Entry::Amended(amended) => tx.append_contract_version(organization, amended, at, by)?,
             Entry::Opened { head, family } => tx.open_document(organization, head, *family)?,
             Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
             Entry::Lines { document_ref, lines } => {
                 // What is frozen has the lines it is frozen with.
                 if !frozen.contains(document_ref) {
-                    tx.put_ledger_lines(organization, customer_id, *document_ref, lines)?;
+                    tx.put_ledger_lines(key_of(document_ref), lines)?;
                 }
             }
             Entry::DefaultTaxKept { family, default_tax } => {
-                tx.keep_default_tax(organization, customer_id, *family, *default_tax)?;
+                tx.keep_default_tax(key_of(family), *default_tax)?;
             }
             Entry::Issued { document_ref, issued } => {
-                still(tx.issue_document(organization, customer_id, *document_ref, issued)?)?;
+                still(tx.issue_document(key_of(document_ref), issued)?)?;
                 add_sums(book, *document_ref, 1, &issued.content, &mut sums)?;
             }
             Entry::Discarded { document_ref, content, at } => {
-                still(tx.void_draft(organization, customer_id, *document_ref, content, *at)?)?;
+                still(tx.void_draft(key_of(document_ref), content, *at)?)?;
             }
             Entry::Voided { document_ref, content, at } => {
-                still(tx.void_issued(organization, customer_id, *document_ref, *at)?)?;
+                still(tx.void_issued(key_of(document_ref), *at)?)?;
                 add_sums(book, *document_ref, -1, content, &mut sums)?;
             }
-            Entry::EventsMoved { from, to, of: None } => tx.move_events(organization, customer_id, *from, *to)?,
+            Entry::EventsMoved { from, to, of: None } => tx.move_events(key_of(from), *to)?,
             Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
-                tx.move_events_of_period(organization, customer_id, *from, *to, *product_no, *start)?;
+                tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;
             }
             // Written for all contracts at once.
             Entry::UsageMoved(..) => {}
             Entry::Settled { document_ref, settlement } => {
-                tx.settle_document(organization, customer_id, *document_ref, settlement)?;
+                tx.settle_document(key_of(document_ref), settlement)?;
             }
             Entry::Due(at) => due = Some(*at),
         }
     }
     if !sums.is_empty() {
         let added: Vec<FamilySum> = sums.into_iter().map(|((family, key), sum)| FamilySum { family, key, sum }).collect();
-        tx.add_family_sums(organization, customer_id, &added)?;
+        tx.add_family_sums(organization, contract.customer, &added)?;
     }
     if let Some(at) = due {
-        tx.set_next_due(organization, customer_id, contract_ref, at)?;
+        tx.set_next_due(contract, at)?;
     }
     Ok(())
 }
@@ -300,7 +303,7 @@ fn give_numbers<'e>(
     opened.sort_by_key(|head| head.document_ref);
     let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
     for head in &opened {
-        let number = tx.next_number_in_contract(organization, head.customer_id, head.contract_ref)?;
+        let number = tx.next_number_in_contract(head.contract_key(organization))?;
         in_contract.insert(head.document_ref, number);
     }
     let mut series: BTreeMap<(&EntityRef, DocumentKind), Vec<&DocumentHead>> = BTreeMap::new();

@@ -106,7 +106,7 @@ fn due_contracts(services: &Services, organization: OrganizationId, now: Timesta
         let mut after = None;
         loop {
             let page = tx.contracts_due(Some(organization), now, after, CONTRACTS_PER_PAGE)?;
-            due.extend(page.iter().map(|contract| contract.contract_ref));
+            due.extend(page.iter().map(|contract| contract.key.contract));
             match page.last() {
                 Some(last) => after = Some(*last),
                 None => return Ok::<_, UseCaseError>(due),
@@ -181,8 +181,7 @@ fn verify_totals(
 ) -> UseCaseResult<()> {
     let contract = &book.contract;
     let kept: BTreeMap<&UsageKey, &UsageTotal> = book.usage().iter().filter(|(_, total)| total.events > 0).collect();
-    let counted: BTreeMap<UsageKey, UsageTotal> =
-        tx.recount_contract(organization, contract.customer_id, contract.contract_ref)?.into_iter().collect();
+    let counted: BTreeMap<UsageKey, UsageTotal> = tx.recount_contract(contract.key(organization))?.into_iter().collect();
     found.events += counted.values().map(|total| total.events).sum::<u64>();
     for key in kept.keys().copied().chain(counted.keys()).collect::<BTreeSet<_>>() {
         if !same_total(kept.get(key).copied(), counted.get(key)) {
@@ -235,8 +234,7 @@ fn verify_document(
         let LineKey { product_no, period_start, line_item_id, .. } = line.key;
         (product_no, period_start, line_item_id, line.rates, line.amount.minor())
     };
-    let mut kept: Vec<_> =
-        tx.ledger_lines(organization, head.customer_id, head.document_ref)?.into_iter().map(compared).collect();
+    let mut kept: Vec<_> = tx.ledger_lines(head.key(organization))?.into_iter().map(compared).collect();
     let mut said: Vec<_> = content.ledger_lines().into_iter().map(compared).collect();
     kept.sort();
     said.sort();
@@ -258,7 +256,7 @@ fn verify_document(
     if document.settlement.credits.minor() != credits {
         found.find(number, format!("credits of {} are noted, {credits} are issued", document.settlement.credits.minor()));
     }
-    let paid = tx.sum_of_payments(organization, head.customer_id, head.document_ref)?;
+    let paid = tx.sum_of_payments(head.key(organization))?;
     if document.settlement.paid.minor() != paid {
         found.find(number, format!("payments of {} are noted, {paid} are recorded", document.settlement.paid.minor()));
     }

@@ -112,8 +112,8 @@ fn is_name(text: &str) -> bool {
 }
 
 assigned_ref! {
-    /// The organization all data belongs to. Every port method on an organization's data takes one;
-    /// use cases get it from an authenticated [`Principal`](crate::access::Principal) alone.
+    /// The organization all data belongs to. Every port method on an organization's data takes one,
+    /// alone or in a key; use cases get it from an authenticated [`Principal`](crate::access::Principal) alone.
     OrganizationId;
     /// An administrator.
     AdminRef;
@@ -149,6 +149,28 @@ named_ref! {
 /// A contract product's place in its contract, counted from 0 and kept for the contract's whole life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProductNo(pub u16);
+
+/// Names one contract in a store: under another organization or another customer there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContractKey {
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// Who pays.
+    pub customer: CustomerId,
+    /// The contract.
+    pub contract: ContractRef,
+}
+
+/// Names one document in a store: under another organization or another customer there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentKey {
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// Who pays.
+    pub customer: CustomerId,
+    /// The document.
+    pub document: DocumentRef,
+}
 
 #[cfg(test)]
 mod tests {

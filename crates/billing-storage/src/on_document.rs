@@ -5,7 +5,7 @@
 //! Every step is the first row of an order that only the index has: PostgreSQL would go through the table for a
 //! first row without one, where it takes the document for a common one, and a document without events has none.
 
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::DocumentKey;
 use diesel::backend::Backend;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -31,18 +31,18 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(organization: OrganizationId, customer_id: CustomerId, refs: &[DocumentRef]) -> Self {
+    fn one(key: DocumentKey) -> Self {
         Self {
-            organization: organization.as_uuid(),
-            customer_id: customer_id.as_uuid(),
-            documents: Ids::new(refs.iter().map(|document| document.as_uuid())),
+            organization: key.organization.as_uuid(),
+            customer_id: key.customer.as_uuid(),
+            documents: Ids::new([key.document.as_uuid()]),
         }
     }
 }
 
 impl PeriodsOnDocument {
-    pub(crate) fn new(organization: OrganizationId, customer_id: CustomerId, document_ref: DocumentRef) -> Self {
-        Self(Wanted::new(organization, customer_id, &[document_ref]))
+    pub(crate) fn new(document: DocumentKey) -> Self {
+        Self(Wanted::one(document))
     }
 }
 

@@ -4,7 +4,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::{DefaultTax, DocumentKind};
 use billing_domain::ports::{Access, FamilySum, Lock, Store, StoreError, StoreResult, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
+use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_testkit::{CountingIds, MemoryStore, fixtures};
 
 mod as_it_is {
@@ -117,7 +117,6 @@ fn who_opened_a_transaction_to_read_can_neither_write_nor_hold() {
 struct Held {
     org: OrganizationId,
     customer: CustomerId,
-    contract: ContractRef,
     head: billing_domain::document::DocumentHead,
     said: billing_domain::document::DraftContent,
     frozen: billing_domain::document::IssuedDocument,
@@ -137,7 +136,6 @@ fn stored_contract(store: &MemoryStore) -> Held {
     Held {
         org: organization.id,
         customer: customer.id,
-        contract: contract.contract_ref,
         said: fixtures::draft_content(&head, &contract, &customer, &entity, fixtures::cents(1)),
         frozen: fixtures::frozen(&head, &contract, &customer, &entity, fixtures::cents(1)),
         head,
@@ -152,28 +150,28 @@ type Entry<'a> = dyn Fn(&mut dyn Tx) -> StoreResult<()> + 'a;
 fn what_must_be_held_is_refused_without_being_held() {
     let store = MemoryStore::new();
     let held = stored_contract(&store);
-    let shared = |tx: &mut dyn Tx| tx.lock_contract(held.org, held.customer, held.contract, Lock::Shared);
+    let shared = |tx: &mut dyn Tx| tx.lock_contract(held.head.contract_key(held.org), Lock::Shared);
     assert!(is_corrupt(write(&store, |tx| tx.open_document(held.org, &held.head, held.head.document_ref))));
     assert!(is_corrupt(write(&store, |tx| {
         shared(tx)?;
         tx.open_document(held.org, &held.head, held.head.document_ref)
     })));
     write(&store, |tx| {
-        tx.lock_contract(held.org, held.customer, held.contract, Lock::Exclusive)?;
+        tx.lock_contract(held.head.contract_key(held.org), Lock::Exclusive)?;
         tx.open_document(held.org, &held.head, held.head.document_ref)
     })
     .expect("held");
     // Every entry in a contract's book needs it.
-    let (org, customer, document) = (held.org, held.customer, held.head.document_ref);
-    let sum = FamilySum { family: document, key: SumKey::Tax(fixtures::percent("7")), sum: Sum::default() };
+    let (org, key) = (held.org, held.head.key(held.org));
+    let sum = FamilySum { family: key.document, key: SumKey::Tax(fixtures::percent("7")), sum: Sum::default() };
     let entries: [&Entry<'_>; 7] = [
         &|tx| tx.update_draft(org, &held.head).map(drop),
-        &|tx| tx.put_ledger_lines(org, customer, document, &[]),
-        &|tx| tx.issue_document(org, customer, document, &held.frozen).map(drop),
-        &|tx| tx.void_draft(org, customer, document, &held.said, held.at).map(drop),
-        &|tx| tx.void_issued(org, customer, document, held.at).map(drop),
-        &|tx| tx.add_family_sums(org, customer, &[sum]),
-        &|tx| tx.keep_default_tax(org, customer, document, DefaultTax(None)),
+        &|tx| tx.put_ledger_lines(key, &[]),
+        &|tx| tx.issue_document(key, &held.frozen).map(drop),
+        &|tx| tx.void_draft(key, &held.said, held.at).map(drop),
+        &|tx| tx.void_issued(key, held.at).map(drop),
+        &|tx| tx.add_family_sums(org, key.customer, &[sum]),
+        &|tx| tx.keep_default_tax(key, DefaultTax(None)),
     ];
     for entry in entries {
         assert!(is_corrupt(write(&store, |tx| entry(tx))));
@@ -182,7 +180,7 @@ fn what_must_be_held_is_refused_without_being_held() {
             entry(tx)
         })));
     }
-    assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.org, held.customer, held.contract))));
+    assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.head.contract_key(held.org)))));
     let total = (held.customer, held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
     assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, std::slice::from_ref(&total)))));
     let forgiving = MemoryStore::without_lock_checks();
@@ -194,7 +192,7 @@ fn what_must_be_held_is_refused_without_being_held() {
 fn a_contract_is_held_before_anything_else() {
     let store = MemoryStore::new();
     let held = stored_contract(&store);
-    let late = |tx: &mut dyn Tx| tx.lock_contract(held.org, held.customer, held.contract, Lock::Exclusive);
+    let late = |tx: &mut dyn Tx| tx.lock_contract(held.head.contract_key(held.org), Lock::Exclusive);
     assert!(is_corrupt(write(&store, |tx| {
         tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
         late(tx)
@@ -209,7 +207,7 @@ fn a_contract_is_held_before_anything_else() {
         tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
         late(tx)?;
         tx.open_document(held.org, &held.head, held.head.document_ref)?;
-        tx.void_draft(held.org, held.customer, held.head.document_ref, &held.said, held.at)
+        tx.void_draft(held.head.key(held.org), &held.said, held.at)
     });
     assert!(matches!(in_order, Ok(true)));
 }

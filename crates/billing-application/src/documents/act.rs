@@ -92,8 +92,8 @@ pub fn record_payment(
         let mut settlement = document.settlement;
         settlement.paid = settlement.paid.checked_add(amount)?;
         let settlement = settlement.dated(total, payment.paid_date)?;
-        tx.insert_payment(principal.organization, document.head.customer_id, document_ref, &payment)?;
-        tx.settle_document(principal.organization, document.head.customer_id, document_ref, &settlement)?;
+        tx.insert_payment(document.head.key(principal.organization), &payment)?;
+        tx.settle_document(document.head.key(principal.organization), &settlement)?;
         Ok(document_ref)
     })
 }

@@ -13,7 +13,7 @@ use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{EventRef, OrganizationId};
+use billing_domain::refs::{ContractKey, EventRef, OrganizationId};
 use billing_domain::usage::{
     CountedEvent, FormattedSource, Placement, ReportData, UsageEvent, UsageKey, UsageTotal, Validations,
 };
@@ -201,7 +201,7 @@ fn hold_moving(
         let target = target_of(tx, organization, &customer, &revised)?;
         let present = event.placement.contract_ref;
         for contract_ref in BTreeSet::from([present, target.0.contract_ref]) {
-            tx.lock_contract(organization, event.customer_id, contract_ref, Lock::Exclusive)?;
+            tx.lock_contract(ContractKey { organization, customer: event.customer_id, contract: contract_ref }, Lock::Exclusive)?;
         }
         // Again, as things are now that nobody can change them.
         let is_same =

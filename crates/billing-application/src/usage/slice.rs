@@ -154,7 +154,7 @@ impl Slice<'_> {
             let mut unchanged = true;
             for (contract_ref, book) in &contracts {
                 let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
-                let version = tx.lock_contract(organization, book.contract.customer_id, *contract_ref, lock)?;
+                let version = tx.lock_contract(book.contract.key(organization), lock)?;
                 unchanged &= version == Some(book.contract.version);
             }
             if !unchanged {

@@ -94,9 +94,9 @@ impl UseCases {
     }
 
     fn rows(&self) -> BookRows {
-        let customer = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
-        let customer_id = customer.expect("a contract").customer_id;
-        self.bench.read(|tx| tx.book_rows(self.bench.principal.organization, customer_id, self.contract()))
+        let organization = self.bench.principal.organization;
+        let contract = self.bench.read(|tx| tx.contract(organization, self.contract())).expect("a contract");
+        self.bench.read(|tx| tx.book_rows(contract.key(organization)))
     }
 
     /// All documents, in the order in which they were opened.

@@ -46,7 +46,7 @@ fn default_of(books: &Books) -> Vec<EntityRef> {
 fn due(books: &Books, contract_ref: ContractRef) -> Option<String> {
     let now = fixtures::at("9000-01-01T00:00:00Z");
     let due = books.bench.read(|tx| tx.contracts_due(None, now, None, 100));
-    due.into_iter().find(|due| due.contract_ref == contract_ref).map(|due| due.due_at.to_string())
+    due.into_iter().find(|due| due.key.contract == contract_ref).map(|due| due.due_at.to_string())
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub mod terms;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, TimeZone, Timestamp};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, ProductNo};
+use crate::refs::{ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, ProductNo};
 use crate::text::Line;
 use crate::violation::Violations;
 use schedule::BillingPeriod;
@@ -147,6 +147,11 @@ impl ProductPeriod<'_> {
 }
 
 impl Contract {
+    /// What names it in a store, as an organization's.
+    pub const fn key(&self, organization: OrganizationId) -> ContractKey {
+        ContractKey { organization, customer: self.customer_id, contract: self.contract_ref }
+    }
+
     /// Its number as people read it.
     pub fn number_text(&self) -> String {
         format!("C-{}", self.number)

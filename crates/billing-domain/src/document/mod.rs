@@ -12,7 +12,9 @@ use crate::calendar::{Period, Timestamp, plus_days};
 use crate::decimal::Digits;
 use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, PaymentRef, ProductNo};
+use crate::refs::{
+    ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, PaymentRef, ProductNo,
+};
 use crate::refusal::Refusal;
 use crate::text::{Line, Prose};
 use linking::Slot;
@@ -79,6 +81,18 @@ pub struct DocumentHead {
     pub replaces: Option<DocumentRef>,
     /// When it was opened.
     pub created_at: Timestamp,
+}
+
+impl DocumentHead {
+    /// What names it in a store, as an organization's.
+    pub const fn key(&self, organization: OrganizationId) -> DocumentKey {
+        DocumentKey { organization, customer: self.customer_id, document: self.document_ref }
+    }
+
+    /// What names the contract it bills in a store, as an organization's.
+    pub const fn contract_key(&self, organization: OrganizationId) -> ContractKey {
+        ContractKey { organization, customer: self.customer_id, contract: self.contract_ref }
+    }
 }
 
 /// A stored document.

@@ -14,29 +14,14 @@ use crate::text::Line;
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Organizations {
     /// Stores a new one. `Taken("name")` when the name is in use.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_organization(&mut self, organization: &Organization) -> StoreResult<Insertion>;
     /// By identity.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn organization(&mut self, id: OrganizationId) -> StoreResult<Option<Organization>>;
     /// By name.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn organization_by_name(&mut self, name: &Line) -> StoreResult<Option<Organization>>;
     /// How many there are.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn count_organizations(&mut self) -> StoreResult<u64>;
     /// Names the entity that bills where nothing else does.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()>;
 }
 
@@ -44,19 +29,10 @@ pub trait Organizations {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Administrators {
     /// Stores a new one. `Taken("email")` when the e-mail is in use, in any organization.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion>;
     /// By e-mail in lower case.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn administrator_by_email(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
     /// By reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>>;
 }
 
@@ -64,19 +40,10 @@ pub trait Administrators {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ApiKeys {
     /// Stores a new one. `Taken("api_key")` when the log-in name is in use.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion>;
     /// By log-in name, whatever the organization: who asks hasn't shown who they are.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>>;
     /// The key of an organization that a token was issued for, unless the token was ended.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn key_of_token(
         &mut self,
         organization: OrganizationId,
@@ -84,19 +51,10 @@ pub trait ApiKeys {
         token_id: Uuid,
     ) -> StoreResult<Option<ApiKey>>;
     /// An organization's keys by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
     /// Notes that a token was issued for a key.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()>;
     /// Removes a key; `false` when there is none.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool>;
 }
 
@@ -104,29 +62,14 @@ pub trait ApiKeys {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Sessions {
     /// Stores a new one.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()>;
     /// By digest, live or not.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn session(&mut self, digest: SecretDigest) -> StoreResult<Option<AdminSession>>;
     /// Notes that a request used it.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
     /// Ends it; ending what isn't there is fine.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()>;
     /// Removes those that began before an instant: none of them can be live any more.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()>;
 }
 
@@ -134,14 +77,8 @@ pub trait Sessions {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Tokens {
     /// Ends a token; ending it twice is fine. The entry may go once the token has expired.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()>;
     /// Removes entries of tokens that expired before an instant.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()>;
 }
 
@@ -149,13 +86,7 @@ pub trait Tokens {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait SigningSecrets {
     /// Stores a secret. `Taken("kid")` when its name is in use.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion>;
     /// Those of a purpose, newest first.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>>;
 }

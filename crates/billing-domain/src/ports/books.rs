@@ -7,7 +7,7 @@ use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub trait Books {
     /// A contract and its customer; the contract is held where asked, until the transaction ends.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
     fn agreement(
         &mut self,
         organization: OrganizationId,
@@ -39,28 +39,10 @@ pub trait Books {
     /// As [`agreement`](Self::agreement).
     fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>>;
     /// Everything a contract's book is made of.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn book_rows(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<BookRows>;
-    /// The documents in force that stand in any of these places of customers' contracts, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn documents_in_places(
-        &mut self,
-        organization: OrganizationId,
-        places: &[(CustomerId, ContractRef, Place)],
-    ) -> StoreResult<Vec<BookDocument>>;
+    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows>;
+    /// The documents in force that stand in any of these places of contracts, by creation.
+    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
     /// Those of these documents that exist, children too, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>>;
 }
 
@@ -70,75 +52,23 @@ pub trait BookEntries {
     /// Stores a draft of a family.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that isn't void has the same
-    /// product, period and slot, or when a document of the organization has the same number;
+    /// [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that isn't void has the same product,
+    /// period and slot, or when a document of the organization has the same number;
     /// [`StoreError::Contended`](super::StoreError::Contended) when its entity has another number prefix by now.
     fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()>;
     /// Replaces what a decision changes of a draft: slot, period and products; `false` when it is a draft no more.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
     /// Replaces the ledger lines of a draft adjustment.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()>;
+    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()>;
     /// Freezes a draft; `false` when it is a draft no more. What it says is kept to the byte, with a hash chained to the
     /// one issued before it in its series; its ledger lines are its content's.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool>;
+    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool>;
     /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        content: &DraftContent,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;
     /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool>;
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool>;
     /// Adds to the sums of families; those that aren't there begin at zero.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()>;
     /// Notes the default tax that a family's documents keep.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn keep_default_tax(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        family: DocumentRef,
-        default_tax: DefaultTax,
-    ) -> StoreResult<()>;
+    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()>;
 }

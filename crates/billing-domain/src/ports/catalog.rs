@@ -12,30 +12,17 @@ use crate::text::Line;
 pub trait Entities {
     /// Stores a new one. `Taken("entity_ref")` or `Taken("number_prefix")`, unique in the organization: a prefix is another's
     /// if it has it, or if its documents ever had numbers with it.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion>;
     /// Holds one that was read until the transaction ends, after contracts: no document is opened under its name meanwhile.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when it isn't what was
-    /// read any more.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when it isn't what was read any more.
     fn hold_entity(&mut self, organization: OrganizationId, read: &Entity) -> StoreResult<()>;
     /// Replaces its profile. `Taken("number_prefix")` as for a new one; a prefix it has already it may keep.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
     /// Those of these references that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
     /// All, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>>;
 }
 
@@ -43,34 +30,16 @@ pub trait Entities {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Customers {
     /// Stores a new one. `Taken("customer_ref")`, unique in the organization.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion>;
     /// Replaces its profile.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update>;
     /// Those of these references that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>>;
     /// Those of these identities that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn customers_by_ids(&mut self, organization: OrganizationId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
     /// At most two with a name: enough to know whether the name says who is meant.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>>;
     /// All, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn customers(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Customer>>;
 }
 
@@ -78,33 +47,18 @@ pub trait Customers {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageProducts {
     /// Stores a new one. `Taken("usage_product_ref")`, unique in the organization.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion>;
     /// Replaces its profile.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update>;
     /// Those of these references that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn usage_products_by_refs(
         &mut self,
         organization: OrganizationId,
         refs: &[UsageProductRef],
     ) -> StoreResult<Vec<UsageProduct>>;
     /// At most two with a name: enough to know whether the name says what is meant.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>>;
     /// All, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>>;
 }
 
@@ -112,23 +66,11 @@ pub trait UsageProducts {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Pricings {
     /// Stores a new one. `Taken("product_pricing_ref")`, unique in the organization.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Insertion>;
     /// Replaces its content.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update>;
     /// Those of these references that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>>;
     /// All, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>>;
 }

@@ -6,28 +6,12 @@ use crate::calendar::Timestamp;
 use crate::contract::Contract;
 use crate::document::DocumentKind;
 use crate::page::{Page, PageRequest};
-use crate::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
-
-/// A contract with something to issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DueContract {
-    /// Whose it is.
-    pub organization: OrganizationId,
-    /// Its customer.
-    pub customer_id: CustomerId,
-    /// The contract.
-    pub contract_ref: ContractRef,
-    /// Since when.
-    pub due_at: Timestamp,
-}
+use crate::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
 
 /// Contracts, with all their versions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Contracts {
     /// Stores a new one with its first version; `next_due_at` is when it first has something to issue.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_contract(
         &mut self,
         organization: OrganizationId,
@@ -35,14 +19,8 @@ pub trait Contracts {
         next_due_at: Option<Timestamp>,
     ) -> StoreResult<()>;
     /// By reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>>;
     /// A customer's, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contracts_of_customer(
         &mut self,
         organization: OrganizationId,
@@ -53,7 +31,7 @@ pub trait Contracts {
     /// creation; held in the order of their references where asked, until the transaction ends.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
@@ -62,33 +40,9 @@ pub trait Contracts {
     ) -> StoreResult<Vec<Contract>>;
     /// Holds a contract until the transaction ends, and answers its newest version's number.
     /// Contracts are held before documents, documents before totals and number series.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn lock_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lock: Lock,
-    ) -> StoreResult<Option<u32>>;
-    /// Contracts with something to issue at an instant, longest due first, then by reference: at most `limit`,
-    /// after the one a page ended with, of one organization or of all.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn contracts_due(
-        &mut self,
-        organization: Option<OrganizationId>,
-        now: Timestamp,
-        after: Option<DueContract>,
-        limit: u32,
-    ) -> StoreResult<Vec<DueContract>>;
+    fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>>;
     /// Stores a contract's next version: what it adds to the one before. The contract must be held
     /// [`Lock::Exclusive`].
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn append_contract_version(
         &mut self,
         organization: OrganizationId,
@@ -96,32 +50,12 @@ pub trait Contracts {
         at: Timestamp,
         by: Actor,
     ) -> StoreResult<()>;
-    /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an entity,
-    /// and holds them [`Lock::Exclusive`]; an earlier instant stays. May bring forward others, too: looking at a contract in vain changes nothing.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
-    /// Sets when a contract next has something to issue; `None` when it never has again.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
-    ) -> StoreResult<()>;
 }
 
 /// Sequences without gaps or repeats, under any concurrency, crash or roll-back.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait NumberSeries {
     /// The next number of an entity's documents of a kind, from 1. Rolled back with its transaction.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn next_document_number(
         &mut self,
         organization: OrganizationId,
@@ -129,23 +63,9 @@ pub trait NumberSeries {
         kind: DocumentKind,
     ) -> StoreResult<u64>;
     /// Whether an entity's documents ever had a number.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool>;
     /// The next contract number of an organization, from 1. Rolled back with its transaction.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64>;
     /// The next document number within a contract, from 1. The contract must be held [`Lock::Exclusive`].
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn next_number_in_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<u32>;
+    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32>;
 }

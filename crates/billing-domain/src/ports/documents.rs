@@ -6,7 +6,7 @@ use super::StoreResult;
 use crate::document::lines::LedgerLine;
 use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Payment, Settlement};
 use crate::page::{Page, PageRequest};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
+use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
 
 /// What a list of documents is narrowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,19 +31,10 @@ pub struct DocumentFilter {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Documents {
     /// By reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>>;
     /// Those of these references that exist.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>>;
     /// All that pass a filter, by creation.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn documents(
         &mut self,
         organization: OrganizationId,
@@ -51,9 +42,6 @@ pub trait Documents {
         page: PageRequest,
     ) -> StoreResult<Page<Document>>;
     /// A customer's documents that name one of these as parent, by creation; void ones too.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
@@ -61,35 +49,9 @@ pub trait Documents {
         parents: &[DocumentRef],
     ) -> StoreResult<Vec<BookDocument>>;
     /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>>;
+    fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
     /// Stores a payment of a document.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn insert_payment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()>;
+    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()>;
     /// Replaces what payments and credits say about a document.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn settle_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()>;
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()>;
 }

@@ -12,31 +12,18 @@ use super::{Insertion, StoreResult, Update};
 pub trait UsageFormats {
     /// Stores a new format's first version. `Taken("format_ref")` or `Taken("format_name")`, unique in the
     /// organization among formats as they are now.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_format(&mut self, organization: OrganizationId, first: &FormatVersion) -> StoreResult<Insertion>;
     /// Stores a format's next version; those before it stay as they are. `Taken("format_name")` when another format
     /// has its name now.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`Contended`](super::StoreError::Contended) when the newest version
-    /// stored isn't the one before.
+    /// [`Contended`](super::StoreError::Contended) when the newest version stored isn't the one before.
     fn append_format_version(&mut self, organization: OrganizationId, next: &FormatVersion) -> StoreResult<Update>;
     /// A format's newest version, by reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn format(&mut self, organization: OrganizationId, format_ref: &FormatRef) -> StoreResult<Option<FormatVersion>>;
     /// A format's newest version, by the name it has now.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn format_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Option<FormatVersion>>;
     /// One version of a format, by reference and number.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn format_version(
         &mut self,
         organization: OrganizationId,
@@ -44,8 +31,5 @@ pub trait UsageFormats {
         version: u32,
     ) -> StoreResult<Option<FormatVersion>>;
     /// The newest version of every format, by the format's creation: at most `limit`, after the first `skip`.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn formats(&mut self, organization: OrganizationId, skip: u64, limit: u32) -> StoreResult<Page<FormatVersion>>;
 }

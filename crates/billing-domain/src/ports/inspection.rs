@@ -2,21 +2,15 @@
 
 use super::StoreResult;
 use crate::contract::Contract;
-use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, DocumentKey, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 
 /// What `verify` looks at: everything there is, told as it is.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Inspection {
     /// Every organization.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
     /// An organization's contracts by reference, after one, at most `limit`.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn contracts_after(
         &mut self,
         organization: OrganizationId,
@@ -24,34 +18,12 @@ pub trait Inspection {
         limit: u32,
     ) -> StoreResult<Vec<Contract>>;
     /// The same totals counted again from the events that aren't deleted; only those with an event.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn recount_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// The sum of a document's payments, in minor units.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn sum_of_payments(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<i64>;
+    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64>;
     /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
     /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,
     /// in a sentence each.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
 }

@@ -1,6 +1,9 @@
 //! What the use cases need from the outside, as duties an adapter has to keep. Every sentence of these
 //! comments is tested by the testkit's contract suite on each store.
 //!
+//! Every method of the store's ports may fail with any [`StoreError`]. An `# Errors` section says only what means something
+//! of its own.
+//!
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
 mod access;
@@ -8,19 +11,22 @@ mod books;
 mod catalog;
 mod contracts;
 mod documents;
+mod due_contracts;
 mod environment;
 mod formats;
 mod inspection;
 mod reading;
 mod replay_log;
+mod running_totals;
 mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
-pub use contracts::{Contracts, DueContract, NumberSeries};
+pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFilter, Documents};
+pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
@@ -28,8 +34,9 @@ pub use formats::UsageFormats;
 pub use inspection::Inspection;
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use replay_log::ReplayLog;
+pub use running_totals::RunningTotals;
 pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
-pub use usage::{EventKeys, UsageEvents};
+pub use usage::{EventChanges, EventKeys, UsageEvents};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
@@ -42,6 +49,8 @@ pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]
 pub use documents::MockDocuments;
 #[cfg(feature = "mocks")]
+pub use due_contracts::MockDueContracts;
+#[cfg(feature = "mocks")]
 pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
@@ -52,4 +61,6 @@ pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]
 pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]
-pub use usage::{MockEventKeys, MockUsageEvents};
+pub use running_totals::MockRunningTotals;
+#[cfg(feature = "mocks")]
+pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};

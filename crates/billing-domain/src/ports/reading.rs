@@ -56,14 +56,8 @@ pub type Visit<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageReading {
     /// Events that pass a filter, by timestamp, then reference.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>>;
     /// Visits what counts of the events that pass a filter, in any order, until the visitor has enough.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn visit_metered<'v>(
         &mut self,
         organization: OrganizationId,
@@ -71,9 +65,6 @@ pub trait UsageReading {
         visit: &mut Visit<'v, Metered>,
     ) -> StoreResult<()>;
     /// Visits the report data of a report's events that have any, in any order, until the visitor has enough.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn visit_report_data<'v>(
         &mut self,
         organization: OrganizationId,
@@ -82,9 +73,6 @@ pub trait UsageReading {
     ) -> StoreResult<()>;
     /// Visits a report's events with their names and the numbers of the documents that carry them, by timestamp, then
     /// reference, until the visitor has enough.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn visit_reported<'v>(
         &mut self,
         organization: OrganizationId,

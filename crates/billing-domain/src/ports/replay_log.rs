@@ -13,14 +13,8 @@ pub trait ReplayLog {
     /// Holds a request's key until the transaction ends, so that no two transactions hold it at a time, on whatever
     /// server. Waits for the one that does, at most this long; `false` when that was not enough. What was kept under
     /// the key before is seen then.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn hold_key(&mut self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> StoreResult<bool>;
     /// What was kept under a key at this instant or later.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn kept_request(
         &mut self,
         organization: OrganizationId,
@@ -28,14 +22,8 @@ pub trait ReplayLog {
         since: Timestamp,
     ) -> StoreResult<Option<KeptRequest>>;
     /// Keeps a request under its key, in the place of an older one. The key must be held.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()>;
     /// Forgets what was kept before an instant, of every organization, the oldest first: about this many, because
     /// those of one instant go together. Answers how many went.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn purge_kept_requests(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

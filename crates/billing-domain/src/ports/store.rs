@@ -9,8 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, Entities, EventKeys, Inspection, NumberSeries,
-    Organizations, Pricings, ReplayLog, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
+    EventKeys, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
+    UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -155,7 +156,10 @@ pub trait Tx:
     + UsageFormats
     + Pricings
     + Contracts
+    + DueContracts
     + UsageEvents
+    + EventChanges
+    + RunningTotals
     + EventKeys
     + UsageReading
     + Documents
@@ -182,7 +186,10 @@ impl<T> Tx for T where
         + UsageFormats
         + Pricings
         + Contracts
+        + DueContracts
         + UsageEvents
+        + EventChanges
+        + RunningTotals
         + EventKeys
         + UsageReading
         + Documents

@@ -1,4 +1,4 @@
-//! Usage events, their running totals and the keys they were sent with.
+//! Usage events, their changes and the keys they were sent with.
 
 use chrono::NaiveDate;
 
@@ -6,16 +6,13 @@ use super::StoreResult;
 use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
-use crate::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
-use crate::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
+use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
+use crate::usage::{KeptEvent, UsageEvent};
 
-/// Usage events and their running totals.
+/// Usage events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
     /// Those of some customers and usage products that are there.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn named_by_events(
         &mut self,
         organization: OrganizationId,
@@ -23,87 +20,38 @@ pub trait UsageEvents {
         usage_products: &[UsageProductRef],
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
     /// By reference, deleted ones too.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
+}
+
+/// Changes of usage events: their next revisions, and the documents they stand on.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait EventChanges {
     /// Replaces an event by its next revision and keeps the superseded one, and whether the document that one stood on
     /// was issued already.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
+    /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
     /// The superseded revisions of events, by event, oldest first.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
     /// Puts all events of a document on another; their revisions stay as they are.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn move_events(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
-        to: DocumentRef,
-    ) -> StoreResult<()>;
+    fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()>;
     /// Puts those events of a document on another that count in one service period of a product.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    #[allow(clippy::too_many_arguments, reason = "the parts of one key")]
     fn move_events_of_period(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
+        from: DocumentKey,
         to: DocumentRef,
         product_no: ProductNo,
         period_start: NaiveDate,
     ) -> StoreResult<()>;
-    /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
-    /// in bounded memory.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn recount_usage(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        key: &UsageKey,
-        except: Option<EventRef>,
-    ) -> StoreResult<UsageTotal>;
-    /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
-    /// in that order; a total that isn't there is made, as zero.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn lock_usage(
-        &mut self,
-        organization: OrganizationId,
-        keys: &[(CustomerId, UsageKey)],
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
-    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
 }
 
 /// The keys that events were sent with, kept for ever: longer than the events count.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
     /// The events that were taken under any of a customer's keys, deleted ones too, by their keys.
-    ///
-    /// # Errors
-    /// Any [`StoreError`](super::StoreError).
     fn kept_events(
         &mut self,
         organization: OrganizationId,
@@ -113,7 +61,7 @@ pub trait EventKeys {
     /// Keeps the keys of events of a customer that are stored, all or none.
     ///
     /// # Errors
-    /// Any [`StoreError`](super::StoreError); [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
+    /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
     /// the next attempt sees it.
     fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()>;
 }

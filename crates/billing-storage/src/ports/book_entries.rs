@@ -1,26 +1,58 @@
-//! What decisions about a contract write: [`issue`](super::issue) freezes documents, [`corrections`](super::corrections)
-//! and [`ledger`](super::ledger) do the rest.
+//! What decisions about a contract write: [`issue`](super::issue) freezes documents, [`ledger`](super::ledger) writes their
+//! lines.
 
 use std::collections::BTreeMap;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument};
+use billing_domain::document::{DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle};
 use billing_domain::money::Percentage;
-use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::ports::{BookEntries, Documents as _, FamilySum, StoreError, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
+use uuid::Uuid;
 
 use super::books::{NO_DISCOUNT, NO_PRODUCT};
-use super::document_rows::{DRAFT, ISSUED, NO_DEFAULT_TAX};
-use crate::schema::{documents, family_sums};
+use super::document_rows::{DRAFT, ISSUED, NO_DEFAULT_TAX, VOID, slot_of};
+use crate::json::StoredDraftRef;
+use crate::row::{Cell, Row, to_json};
+use crate::schema::{document_parts, documents, family_sums};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 /// A rate as part of a key: equal rates have one text.
 fn rate_key(rate: Percentage) -> String {
     rate.as_decimal().normalize().to_string()
+}
+
+impl Transaction<'_> {
+    /// Voids a document that is in one state, and leaves its places free; `false` when it isn't in it. A draft leaves what it
+    /// said.
+    fn put_out_of_force(
+        &mut self,
+        key: DocumentKey,
+        from: &'static str,
+        discarded: Option<&DraftContent>,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
+        let discarded = discarded.map(|content| to_json(&StoredDraftRef(content))).transpose()?;
+        let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .filter(documents::lifecycle.eq(from))
+            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at)), documents::discarded_content.eq(discarded),))
+            .execute(conn))?;
+        if voided == 0 {
+            return Ok(false);
+        }
+        with_conn!(self, "document_parts", |conn| diesel::update(document_parts::table)
+            .filter(document_parts::document_id.eq(id.0))
+            .filter(document_parts::customer_id.eq(id.1))
+            .set(document_parts::active.eq(false))
+            .execute(conn))?;
+        Ok(true)
+    }
 }
 
 impl BookEntries for Transaction<'_> {
@@ -34,48 +66,79 @@ impl BookEntries for Transaction<'_> {
     }
 
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
-        self.redraw(organization, head)
+        let key = (Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()));
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .set((
+                documents::slot.eq(slot_of(head.purpose)),
+                documents::period_start.eq(Bound(head.period.start())),
+                documents::period_end.eq(Bound(head.period.end())),
+                documents::is_partial_period.eq(head.is_partial_period),
+            ))
+            .execute(conn))?;
+        if changed == 0 {
+            return Ok(false);
+        }
+        with_conn!(self, "document_parts", |conn| diesel::delete(document_parts::table)
+            .filter(document_parts::document_id.eq(key.0))
+            .filter(document_parts::customer_id.eq(key.1))
+            .execute(conn))?;
+        self.insert_parts(head)?;
+        Ok(true)
     }
 
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
-        self.put_lines(organization, customer_id, document_ref, lines)
+    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
+        let contract_id: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
+            .find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .select(documents::contract_id)
+            .first(conn)
+            .optional())?;
+        let Some(contract_id) = contract_id else {
+            return self.refuse(format!("document_lines of {}: it is no draft", key.document));
+        };
+        let contract_id = Row::new("documents", key.document).cell("contract_id", contract_id)?;
+        self.write_lines(key, ContractRef::from_uuid(contract_id), lines)
     }
 
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
-        self.issue(organization, customer_id, document_ref, issued)
+    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
+        // The state is tested in the statement that changes it; everything after stands on a document held.
+        let total = issued.content.total.minor();
+        let changed = with_conn!(self, "documents", |conn| {
+            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
+                .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+                .filter(documents::lifecycle.eq(DRAFT))
+                .set((
+                    documents::issue_date.eq(Bound(issued.issue_date)),
+                    documents::due_date.eq(Bound(issued.due_date)),
+                    documents::total_minor.eq(total),
+                ))
+                .execute(conn)
+        })?;
+        if changed == 0 {
+            return Ok(false);
+        }
+        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(key.organization, key.document)? else {
+            return self.refuse(format!("documents {}: a draft that can't be read", key.document));
+        };
+        with_conn!(self, "documents", |conn| {
+            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
+                .set(documents::lifecycle.eq(ISSUED))
+                .execute(conn)
+        })?;
+        self.write_lines(key, head.contract_ref, &issued.content.ledger_lines())?;
+        self.freeze(key.organization, &head, issued)?;
+        Ok(true)
     }
 
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        content: &DraftContent,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, DRAFT, Some(content), at)
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
+        self.put_out_of_force(key, DRAFT, Some(content), at)
     }
 
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<bool> {
-        self.put_out_of_force(organization, customer_id, document_ref, ISSUED, None, at)
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
+        self.put_out_of_force(key, ISSUED, None, at)
     }
 
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
@@ -122,22 +185,16 @@ impl BookEntries for Transaction<'_> {
         Ok(())
     }
 
-    fn keep_default_tax(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        family: DocumentRef,
-        default_tax: DefaultTax,
-    ) -> StoreResult<()> {
+    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
         let kept = default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string());
         let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(family.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
+                .filter(documents::organization_id.eq(Bound(family.organization.as_uuid())))
                 .set(documents::default_tax.eq(kept))
                 .execute(conn)
         })?;
         if changed == 0 {
-            return self.refuse(format!("documents {family}: not there to keep a default tax"));
+            return self.refuse(format!("documents {}: not there to keep a default tax", family.document));
         }
         Ok(())
     }

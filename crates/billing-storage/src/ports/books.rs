@@ -8,7 +8,7 @@ use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::totals::UsageFacts;
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -16,10 +16,8 @@ use uuid::Uuid;
 
 use super::MAX_BINDS;
 use super::contracts::Found;
-use super::corrections::by_creation;
 use super::document_rows::{USAGE, WithParts};
-use super::documents::owned;
-use super::usage::{TotalRow, read_totals};
+use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
@@ -61,16 +59,11 @@ impl SumRow {
 
 impl Transaction<'_> {
     /// A contract's documents with their products and the sums of their families.
-    fn documents_of_book(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<(Vec<BookDocument>, BTreeMap<DocumentRef, FamilySums>)> {
+    fn documents_of_book(&mut self, key: ContractKey) -> StoreResult<(Vec<BookDocument>, BTreeMap<DocumentRef, FamilySums>)> {
         let rows: Vec<(WithParts, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(documents::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(documents::contract_id.eq(Bound(key.contract.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::purpose.ne(USAGE))
             .order((documents::created_at, documents::document_id))
             .select((WithParts::as_select(), SumsOfFamily))
@@ -90,21 +83,16 @@ impl Transaction<'_> {
     }
 
     /// A contract's running totals, and which drafts and void documents their events stand on.
-    fn usage_of_book(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<(UsageFacts, BTreeSet<DocumentRef>)> {
+    fn usage_of_book(&mut self, key: ContractKey) -> StoreResult<(UsageFacts, BTreeSet<DocumentRef>)> {
         let rows: Vec<(TotalRow, Option<JsonText>)> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-            .filter(usage_totals::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(usage_totals::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(usage_totals::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(usage_totals::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(usage_totals::contract_id.eq(Bound(key.contract.as_uuid())))
+            .filter(usage_totals::organization_id.eq(Bound(key.organization.as_uuid())))
             .select((TotalRow::as_select(), DocumentsOfTotal))
             .load(conn))?;
         let (mut totals, mut with_events) = (Vec::with_capacity(rows.len()), BTreeSet::new());
         for (total, documents) in rows {
-            let row = Row::new("usage_totals", contract_ref);
+            let row = Row::new("usage_totals", key.contract);
             for (document_id,) in row.under::<(Cell<Uuid>,)>("documents", documents.as_ref())? {
                 with_events.insert(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
             }
@@ -143,20 +131,20 @@ macro_rules! standing {
 
 impl Transaction<'_> {
     /// What stands in places or near them, of whomever: few stand where nobody asked.
-    fn parts_around(&mut self, places: &BTreeSet<(CustomerId, ContractRef, Place)>) -> StoreResult<Vec<Standing>> {
-        let mut contracts: BTreeMap<(CustomerId, ContractRef), Vec<Place>> = BTreeMap::new();
-        for (customer_id, contract_ref, place) in places {
-            contracts.entry((*customer_id, *contract_ref)).or_default().push(*place);
+    fn parts_around(&mut self, places: &BTreeSet<(ContractKey, Place)>) -> StoreResult<Vec<Standing>> {
+        let mut contracts: BTreeMap<ContractKey, Vec<Place>> = BTreeMap::new();
+        for (contract, place) in places {
+            contracts.entry(*contract).or_default().push(*place);
         }
         let mut found: Vec<Standing> = Vec::new();
         // SQLite is asked in the same process, and finds a list of rows by no index.
         if self.is_sqlite() || contracts.len() == 1 {
-            for ((customer_id, contract_ref), places) in contracts {
+            for (contract, places) in contracts {
                 let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
                 let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
                 let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| standing!()
-                    .filter(document_parts::customer_id.eq(Bound(customer_id.as_uuid())))
-                    .filter(document_parts::contract_id.eq(Bound(contract_ref.as_uuid())))
+                    .filter(document_parts::customer_id.eq(Bound(contract.customer.as_uuid())))
+                    .filter(document_parts::contract_id.eq(Bound(contract.contract.as_uuid())))
                     .filter(one_of_numbers(document_parts::product_no, products))
                     .filter(one_of_days(document_parts::period_start, days))
                     .load(conn))?;
@@ -166,10 +154,10 @@ impl Transaction<'_> {
         }
         let all = Vec::from_iter(places);
         for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
-            let of_place = |(customer_id, contract_ref, place): &&(CustomerId, ContractRef, Place)| {
+            let of_place = |(contract, place): &&(ContractKey, Place)| {
                 vec![
-                    Value::Id(customer_id.as_uuid()),
-                    Value::Id(contract_ref.as_uuid()),
+                    Value::Id(contract.customer.as_uuid()),
+                    Value::Id(contract.contract.as_uuid()),
                     Value::Number(i32::from(place.product_no.0)),
                     Value::Day(place.period_start),
                 ]
@@ -221,44 +209,45 @@ impl Books for Transaction<'_> {
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
-    fn book_rows(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<BookRows> {
-        let (documents, sums) = self.documents_of_book(organization, customer_id, contract_ref)?;
-        let lines = self.lines_in_force(organization, customer_id, contract_ref)?;
-        let (usage, with_events) = self.usage_of_book(organization, customer_id, contract_ref)?;
+    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
+        let (documents, sums) = self.documents_of_book(key)?;
+        let lines = self.lines_in_force(key)?;
+        let (usage, with_events) = self.usage_of_book(key)?;
         Ok(BookRows { documents, lines, sums, usage, with_events })
     }
 
-    fn documents_in_places(
-        &mut self,
-        organization: OrganizationId,
-        places: &[(CustomerId, ContractRef, Place)],
-    ) -> StoreResult<Vec<BookDocument>> {
-        let wanted: BTreeSet<(CustomerId, ContractRef, Place)> = places.iter().copied().collect();
+    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {
+        let wanted: BTreeSet<(ContractKey, Place)> = places.iter().copied().collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         for (document, customer_id, contract_id, product_no, period_start, slot, owner) in self.parts_around(&wanted)? {
             let id = document.id()?;
             let row = Row::new("document_parts", id);
-            let customer_id = CustomerId::from_uuid(row.cell("customer_id", customer_id)?);
-            let contract_ref = ContractRef::from_uuid(row.cell("contract_id", contract_id)?);
+            let contract = ContractKey {
+                organization: OrganizationId::from_uuid(row.cell("organization_id", owner)?),
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
+            };
             let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
             let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
             let period_start = row.cell("period_start", period_start)?;
-            let is_wanted =
-                slot.is_some_and(|slot| wanted.contains(&(customer_id, contract_ref, Place { product_no, period_start, slot })));
+            let is_wanted = slot.is_some_and(|slot| wanted.contains(&(contract, Place { product_no, period_start, slot })));
             // One of several products stands in several places.
             if is_wanted && seen.insert(id) {
-                found.push((document, owner));
+                found.push(document);
             }
         }
-        by_creation(owned(organization, found)?)
+        by_creation(found)
     }
 
     fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
         by_creation(self.own_documents(organization, refs)?)
     }
+}
+
+/// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of the
+/// organization.
+pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>> {
+    let mut documents = rows.into_iter().map(WithParts::read_for_book).collect::<StoreResult<Vec<_>>>()?;
+    documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+    Ok(documents)
 }

@@ -7,13 +7,11 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Books as _, Contracts, DueContract, Lock, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::Line;
 use chrono::NaiveDate;
-use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -22,7 +20,7 @@ use super::{MAX_BINDS, counted, limits, stored};
 use crate::failure::Failure;
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
-use crate::one_of::{Value, one_of_ids, one_of_rows};
+use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts};
 use crate::sql_types::{Bound, JsonText};
@@ -209,14 +207,6 @@ impl Transaction<'_> {
     }
 }
 
-/// Begins a character of a pattern that stands for itself; no reference has it.
-const ESCAPE: char = '!';
-
-/// A reference in a pattern: of what stands for others there, references have the underscore alone.
-fn escaped(reference: &str) -> String {
-    reference.replace('_', &format!("{ESCAPE}_"))
-}
-
 /// An organization's contracts by reference, with their version when the statement began.
 macro_rules! of_organization {
     ($organization:expr) => {
@@ -338,61 +328,16 @@ impl Contracts for Transaction<'_> {
         Ok(contracts)
     }
 
-    fn lock_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lock: Lock,
-    ) -> StoreResult<Option<u32>> {
+    fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
         let mut versions: Vec<i32> = load_contract!(
             self,
             Some(lock),
             contracts::table
-                .find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
+                .find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid()))),
             contracts::version
         )?;
         versions.pop().map(stored).transpose()
-    }
-
-    fn contracts_due(
-        &mut self,
-        organization: Option<OrganizationId>,
-        now: Timestamp,
-        after: Option<DueContract>,
-        limit: u32,
-    ) -> StoreResult<Vec<DueContract>> {
-        type Due = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Timestamp>>);
-        let rows: Vec<Due> = with_conn!(self, "contracts", |conn| {
-            let mut query = contracts::table
-                .filter(contracts::next_due_at.is_not_null().and(contracts::next_due_at.le(Bound(now))))
-                .order((contracts::next_due_at, contracts::contract_id))
-                .limit(i64::from(limit))
-                .select((contracts::organization_id, contracts::customer_id, contracts::contract_id, contracts::next_due_at))
-                .into_boxed::<Db>();
-            if let Some(organization) = organization {
-                query = query.filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
-            }
-            if let Some(after) = after {
-                let same_instant = contracts::next_due_at
-                    .eq(Bound(after.due_at))
-                    .and(contracts::contract_id.gt(Bound(after.contract_ref.as_uuid())));
-                query = query.filter(contracts::next_due_at.gt(Bound(after.due_at)).or(same_instant));
-            }
-            query.load(conn)
-        })?;
-        let read = |(organization, customer_id, contract_id, due_at): Due| {
-            let row = Row::new("contracts", contract_id.clone());
-            let due_at = row.optional("next_due_at", due_at)?;
-            Ok(DueContract {
-                organization: OrganizationId::from_uuid(row.cell("organization_id", organization)?),
-                customer_id: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
-                contract_ref: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
-                due_at: due_at.ok_or_else(|| StoreError::Corrupt("contracts: due without an instant".to_owned()))?,
-            })
-        };
-        rows.into_iter().map(read).collect()
     }
 
     fn append_contract_version(
@@ -402,52 +347,34 @@ impl Contracts for Transaction<'_> {
         at: Timestamp,
         by: Actor,
     ) -> StoreResult<()> {
-        self.append_version(organization, contract, at, by)
-    }
-
-    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
-        let naming = sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
-            .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped(entity_ref.as_str())))
-            .sql(&format!(" ESCAPE '{ESCAPE}'"));
-        let of_contract = contract_products::table
-            .filter(contract_products::contract_id.eq(contracts::contract_id))
-            .filter(contract_products::customer_id.eq(contracts::customer_id))
-            .filter(naming);
-        // All of them: one that is due already may be put off by a billing run that isn't committed yet.
-        let held: Vec<Cell<Uuid>> = load_held!(
-            self,
-            "contracts",
-            Some(Lock::Exclusive),
-            contracts::table
+        let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
+        let version: i32 = stored(contract.version)?;
+        let po_number = contract.po_number.as_ref().map(Line::as_str);
+        // The version before is tested in the statement that replaces it.
+        let changed = with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table.find((contract_id, customer_id)))
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(exists(of_contract))
-                .order(contracts::contract_id)
-                .select(contracts::contract_id)
-        )?;
-        // Those that were held, by their identities alone: they are the organization's.
-        let row = Row::new("contracts", "");
-        let ids: Vec<Uuid> = held.into_iter().map(|id| row.cell("contract_id", id)).collect::<StoreResult<_>>()?;
-        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
-            .filter(one_of_ids(contracts::contract_id, ids))
-            .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
-            .set(contracts::next_due_at.eq(Bound(at)))
-            .execute(conn))?;
-        Ok(())
-    }
-
-    fn set_next_due(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        at: Option<Timestamp>,
-    ) -> StoreResult<()> {
-        with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .set(contracts::next_due_at.eq(at.map(Bound)))
+                .filter(contracts::version.eq(version - 1))
+                .set((
+                    contracts::version.eq(version),
+                    contracts::po_number.eq(po_number),
+                    contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
+                ))
                 .execute(conn)
         })?;
-        Ok(())
+        if changed == 0 {
+            return self.refuse(format!("contracts {}: has no version before {version}", contract.contract_ref));
+        }
+        with_conn!(self, "contract_versions", |conn| diesel::insert_into(contract_versions::table)
+            .values((
+                contract_versions::contract_id.eq(contract_id),
+                contract_versions::customer_id.eq(customer_id),
+                contract_versions::version.eq(version),
+                contract_versions::created_at.eq(Bound(at)),
+                contract_versions::created_by.eq(by.to_string()),
+                contract_versions::po_number.eq(po_number),
+            ))
+            .execute(conn))?;
+        self.insert_segments(contract, Some(contract.version))
     }
 }

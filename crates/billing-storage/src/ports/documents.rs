@@ -5,16 +5,19 @@ use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document, DocumentState, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
+use billing_domain::text::Line;
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use super::books::by_creation;
 use super::document_rows::{DRAFT, ISSUED, UNCOLLECTIBLE, VOID, WithParts};
+use super::ledger::{LineRow, currency_of};
 use super::{counted, limits};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
-use crate::schema::documents;
+use crate::schema::{document_lines, documents, payments};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -96,36 +99,70 @@ impl Documents for Transaction<'_> {
         customer_id: CustomerId,
         parents: &[DocumentRef],
     ) -> StoreResult<Vec<BookDocument>> {
-        self.naming_parents(organization, customer_id, parents)
+        let parents: Vec<Uuid> = parents.iter().map(|parent| parent.as_uuid()).collect();
+        let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(one_of_ids(documents::parent_document_id, parents))
+            .select((WithParts::as_select(), documents::organization_id))
+            .load(conn))?;
+        by_creation(owned(organization, rows)?)
     }
 
-    fn ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>> {
-        self.lines_of(organization, customer_id, document_ref)
+    fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
+        let rows: Vec<(LineRow, String)> = with_conn!(self, "document_lines", |conn| document_lines::table
+            .inner_join(
+                documents::table.on(documents::document_id
+                    .eq(document_lines::document_id)
+                    .and(documents::customer_id.eq(document_lines::customer_id)))
+            )
+            .filter(document_lines::document_id.eq(Bound(key.document.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .order(document_lines::ordinal)
+            .select((LineRow::as_select(), documents::currency))
+            .load(conn))?;
+        rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
     }
 
-    fn insert_payment(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()> {
-        self.record_payment(organization, customer_id, document_ref, payment)
+    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
+        let there: i64 = with_conn!(self, "documents", |conn| documents::table
+            .find(id)
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .count()
+            .get_result(conn))?;
+        if there == 0 {
+            return self.refuse(format!("payments {}: its document {} is not there", payment.payment_ref, key.document));
+        }
+        with_conn!(self, "payments", |conn| diesel::insert_into(payments::table)
+            .values((
+                payments::payment_id.eq(Bound(payment.payment_ref.as_uuid())),
+                payments::customer_id.eq(id.1),
+                payments::document_id.eq(id.0),
+                payments::amount_minor.eq(payment.amount.minor()),
+                payments::paid_date.eq(Bound(payment.paid_date)),
+                payments::reference.eq(payment.reference.as_ref().map(Line::as_str)),
+                payments::recorded_at.eq(Bound(payment.recorded_at)),
+                payments::recorded_by.eq(payment.recorded_by.to_string()),
+            ))
+            .execute(conn))?;
+        Ok(())
     }
 
-    fn settle_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()> {
-        self.settle(organization, customer_id, document_ref, settlement)
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .set((
+                documents::paid_minor.eq(settlement.paid.minor()),
+                documents::credits_minor.eq(settlement.credits.minor()),
+                documents::paid_date.eq(settlement.paid_date.map(Bound)),
+            ))
+            .execute(conn))?;
+        if changed == 0 {
+            return self.refuse(format!("documents {}: not there to be settled", key.document));
+        }
+        Ok(())
     }
 }
 

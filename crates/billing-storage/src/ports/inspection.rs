@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 use diesel::dsl::{count, count_star, max, min};
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use super::contracts::{Found, read_contracts};
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents, number_series, organizations, payments};
@@ -38,37 +39,35 @@ impl Inspection for Transaction<'_> {
         after: Option<ContractRef>,
         limit: u32,
     ) -> StoreResult<Vec<Contract>> {
-        self.contracts_by_ref(organization, after, limit)
+        // No contract has the nil UUID.
+        let after = after.map_or(Uuid::nil(), |after| after.as_uuid());
+        read_contracts(with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(contracts::contract_id.gt(Bound(after)))
+            .order(contracts::contract_id)
+            .limit(i64::from(limit))
+            .select(Found::as_select())
+            .load(conn))?)
     }
 
-    fn recount_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        Ok(self.count_again(organization, customer_id, contract_ref, None, None)?.into_iter().collect())
+    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+        Ok(self.count_again(key, None, None)?.into_iter().collect())
     }
 
-    fn sum_of_payments(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<i64> {
+    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64> {
         // Added up here: PostgreSQL's sum of a BIGINT is a NUMERIC, and a document has few payments.
         let amounts: Vec<i64> = with_conn!(self, "payments", |conn| payments::table
             .inner_join(
                 documents::table
                     .on(documents::document_id.eq(payments::document_id).and(documents::customer_id.eq(payments::customer_id)))
             )
-            .filter(payments::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(payments::document_id.eq(Bound(key.document.as_uuid())))
+            .filter(payments::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .select(payments::amount_minor)
             .load(conn))?;
         let sum = amounts.into_iter().try_fold(0_i64, i64::checked_add);
-        sum.ok_or_else(|| StoreError::Corrupt(format!("payments of document {document_ref}: their sum is out of range")))
+        sum.ok_or_else(|| StoreError::Corrupt(format!("payments of document {}: their sum is out of range", key.document)))
     }
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

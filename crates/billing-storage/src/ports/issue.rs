@@ -1,59 +1,27 @@
-//! Issuing a document: its lines, its content to the byte, and its place in its series' chain of hashes.
+//! Freezing a document that is issued: its content to the byte, and its place in its series' chain of hashes.
 
-use billing_domain::document::{Document, DocumentHead, IssuedDocument, Lifecycle};
-use billing_domain::ports::{Documents as _, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::document::{DocumentHead, IssuedDocument};
+use billing_domain::ports::StoreResult;
+use billing_domain::refs::OrganizationId;
 use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use super::document_rows::{DRAFT, ISSUED};
 use super::numbers::CHAIN_START;
 use crate::json::FrozenRef;
 use crate::leaf::Leaf as _;
 use crate::row::to_json;
-use crate::schema::{documents, issued_documents, number_series};
+use crate::schema::{issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, with_conn};
 
 impl Transaction<'_> {
-    pub(super) fn issue(
+    /// Writes the content and links its hash to the one before.
+    pub(super) fn freeze(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
+        head: &DocumentHead,
         issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
-        // The state is tested in the statement that changes it; everything after stands on a document held.
-        let total = issued.content.total.minor();
-        let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::lifecycle.eq(DRAFT))
-                .set((
-                    documents::issue_date.eq(Bound(issued.issue_date)),
-                    documents::due_date.eq(Bound(issued.due_date)),
-                    documents::total_minor.eq(total),
-                ))
-                .execute(conn)
-        })?;
-        if changed == 0 {
-            return Ok(false);
-        }
-        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(organization, document_ref)? else {
-            return self.refuse(format!("documents {document_ref}: a draft that can't be read"));
-        };
-        with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .set(documents::lifecycle.eq(ISSUED))
-                .execute(conn)
-        })?;
-        self.replace_lines(&head, &issued.content.ledger_lines())?;
-        self.freeze(organization, &head, issued)?;
-        Ok(true)
-    }
-
-    /// Writes the content and links its hash to the one before.
-    fn freeze(&mut self, organization: OrganizationId, head: &DocumentHead, issued: &IssuedDocument) -> StoreResult<()> {
+    ) -> StoreResult<()> {
         let content = to_json(&FrozenRef::new(head, issued))?;
         let kind = head.kind.show();
         let series = (Bound(organization.as_uuid()), head.entity_ref.as_str(), kind.as_str());

@@ -1,17 +1,16 @@
 //! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
 
 use billing_domain::calendar::Period;
-use billing_domain::document::DocumentHead;
 use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, LineItemId, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, DocumentRef, LineItemId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::document_rows::{DRAFT, VOID};
+use super::document_rows::VOID;
 use super::{MAX_BINDS, stored};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
@@ -42,17 +41,11 @@ struct NewLine<'a> {
 const LINE_COLUMNS: usize = 15;
 
 impl<'a> NewLine<'a> {
-    fn of(
-        document_ref: DocumentRef,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        ordinal: usize,
-        line: &'a LedgerLine,
-    ) -> StoreResult<Self> {
+    fn of(key: DocumentKey, contract_ref: ContractRef, ordinal: usize, line: &'a LedgerLine) -> StoreResult<Self> {
         let usage = line.usage.as_ref();
         Ok(Self {
-            document_id: Bound(document_ref.as_uuid()),
-            customer_id: Bound(customer_id.as_uuid()),
+            document_id: Bound(key.document.as_uuid()),
+            customer_id: Bound(key.customer.as_uuid()),
             ordinal: stored(ordinal)?,
             contract_id: Bound(contract_ref.as_uuid()),
             product_no: i32::from(line.key.product_no.0),
@@ -131,73 +124,21 @@ impl LineRow {
 }
 
 /// A currency as documents have it.
-fn currency_of(text: &str) -> StoreResult<Currency> {
+pub(super) fn currency_of(text: &str) -> StoreResult<Currency> {
     Row::new("documents", "").leaf("currency", text)
 }
 
 impl Transaction<'_> {
-    pub(super) fn lines_of(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>> {
-        let rows: Vec<(LineRow, String)> = with_conn!(self, "document_lines", |conn| document_lines::table
-            .inner_join(
-                documents::table.on(documents::document_id
-                    .eq(document_lines::document_id)
-                    .and(documents::customer_id.eq(document_lines::customer_id)))
-            )
-            .filter(document_lines::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .order(document_lines::ordinal)
-            .select((LineRow::as_select(), documents::currency))
-            .load(conn))?;
-        rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
-    }
-
-    pub(super) fn put_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
-        let contract_id: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
-            .find((Bound(document_ref.as_uuid()), Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(documents::lifecycle.eq(DRAFT))
-            .select(documents::contract_id)
-            .first(conn)
-            .optional())?;
-        let Some(contract_id) = contract_id else {
-            return self.refuse(format!("document_lines of {document_ref}: it is no draft"));
-        };
-        let contract_id = Row::new("documents", document_ref).cell("contract_id", contract_id)?;
-        self.write_lines(document_ref, customer_id, ContractRef::from_uuid(contract_id), lines)
-    }
-
-    /// Replaces the lines of a document that is being issued.
-    pub(super) fn replace_lines(&mut self, head: &DocumentHead, lines: &[LedgerLine]) -> StoreResult<()> {
-        self.write_lines(head.document_ref, head.customer_id, head.contract_ref, lines)
-    }
-
-    fn write_lines(
-        &mut self,
-        document_ref: DocumentRef,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
+    /// Replaces the lines of a draft, or of a document that is being issued.
+    pub(super) fn write_lines(&mut self, key: DocumentKey, contract_ref: ContractRef, lines: &[LedgerLine]) -> StoreResult<()> {
         with_conn!(self, "document_lines", |conn| diesel::delete(document_lines::table)
-            .filter(document_lines::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(document_lines::document_id.eq(Bound(key.document.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
             .execute(conn))?;
         let rows: Vec<NewLine<'_>> = lines
             .iter()
             .enumerate()
-            .map(|(ordinal, line)| NewLine::of(document_ref, customer_id, contract_ref, ordinal, line))
+            .map(|(ordinal, line)| NewLine::of(key, contract_ref, ordinal, line))
             .collect::<StoreResult<_>>()?;
         for rows in rows.chunks(MAX_BINDS / LINE_COLUMNS) {
             with_conn!(self, "document_lines", |conn| diesel::insert_into(document_lines::table).values(rows).execute(conn))?;
@@ -206,12 +147,7 @@ impl Transaction<'_> {
     }
 
     /// The lines of a contract's documents that aren't void.
-    pub(super) fn lines_in_force(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<DocumentedLine>> {
+    pub(super) fn lines_in_force(&mut self, key: ContractKey) -> StoreResult<Vec<DocumentedLine>> {
         type InForce = (LineRow, String, String, Cell<Uuid>);
         let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
             .inner_join(
@@ -219,9 +155,9 @@ impl Transaction<'_> {
                     .eq(document_lines::document_id)
                     .and(documents::customer_id.eq(document_lines::customer_id)))
             )
-            .filter(document_lines::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(document_lines::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(document_lines::contract_id.eq(Bound(key.contract.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.ne(VOID))
             .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
             .load(conn))?;

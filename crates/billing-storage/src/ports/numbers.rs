@@ -2,7 +2,7 @@
 
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{NumberSeries, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractKey, EntityRef, OrganizationId};
 use diesel::prelude::*;
 
 use super::{counted, stored};
@@ -58,22 +58,17 @@ impl NumberSeries for Transaction<'_> {
         self.next_in_series(organization, "", CONTRACT_KIND)
     }
 
-    fn next_number_in_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<u32> {
+    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32> {
         let number: Option<i32> = with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(contract_ref.as_uuid()), Bound(customer_id.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
                 .set(contracts::documents_opened.eq(contracts::documents_opened + 1))
                 .returning(contracts::documents_opened)
                 .get_result(conn)
                 .optional()
         })?;
-        let number =
-            number.ok_or_else(|| StoreError::Corrupt(format!("contracts {contract_ref}: not there to number its documents")))?;
+        let number = number
+            .ok_or_else(|| StoreError::Corrupt(format!("contracts {}: not there to number its documents", key.contract)))?;
         stored(number)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::StoreResult;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ContractRef, CustomerId, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, EventRef, ProductNo};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -61,18 +61,16 @@ impl Transaction<'_> {
     /// Counts a contract's events, or those of one running total. They come row by row: there may be millions.
     pub(super) fn count_again(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
+        key: ContractKey,
         only: Option<&UsageKey>,
         except: Option<EventRef>,
     ) -> StoreResult<Totals> {
         with_conn!(self, "usage_events", |conn| {
             let mut query = usage_events::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
-                .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(usage_events::contract_id.eq(Bound(contract_ref.as_uuid())))
-                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(usage_events::customer_id.eq(Bound(key.customer.as_uuid())))
+                .filter(usage_events::contract_id.eq(Bound(key.contract.as_uuid())))
+                .filter(customers::organization_id.eq(Bound(key.organization.as_uuid())))
                 .filter(diesel::dsl::not(usage_events::deleted))
                 .select(CountedRow::as_select())
                 .into_boxed::<Db>();
@@ -85,7 +83,7 @@ impl Transaction<'_> {
             let mut counted = Ok(Totals::new());
             for row in query.load_iter::<CountedRow, RowByRow>(conn)? {
                 let row = row?;
-                counted = counted.and_then(|totals| row.count(totals, contract_ref, except));
+                counted = counted.and_then(|totals| row.count(totals, key.contract, except));
             }
             Ok(counted)
         })?

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use billing_domain::document::lines::{BillWith, Rates, Sum, SumKey};
 use billing_domain::document::{BookDocument, DefaultTax, Lifecycle};
 use billing_domain::ports::FamilySum;
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_testkit::fixtures::{date, percent, usage_product_ref};
 use uuid::Uuid;
 
@@ -421,7 +421,8 @@ fn documents_have_families_and_default_taxes(test: &TestDatabase) {
 
 fn lines_have_rates_and_what_they_are_billed_with(test: &TestDatabase) {
     let (organization, customer, contract_ref) = here();
-    let mut found = read(test, |tx| tx.book_rows(organization, customer, contract_ref)).expect("a book").lines;
+    let mut found =
+        read(test, |tx| tx.book_rows(ContractKey { organization, customer, contract: contract_ref })).expect("a book").lines;
     found.sort_by_key(|line| (line.document_ref, std::cmp::Reverse(line.line.amount.minor())));
     let shown: Vec<_> = found
         .iter()
@@ -449,7 +450,8 @@ fn lines_have_rates_and_what_they_are_billed_with(test: &TestDatabase) {
 
 fn families_have_sums(test: &TestDatabase) {
     let (organization, customer, contract_ref) = here();
-    let sums = read(test, |tx| tx.book_rows(organization, customer, contract_ref)).expect("a book").sums;
+    let sums =
+        read(test, |tx| tx.book_rows(ContractKey { organization, customer, contract: contract_ref })).expect("a book").sums;
     let found: Vec<FamilySum> =
         sums.iter().flat_map(|(family, sums)| sums.iter().map(|(key, sum)| FamilySum { family: *family, key, sum })).collect();
     let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: percent(tax) };
@@ -472,7 +474,8 @@ fn usage_has_service_dates(test: &TestDatabase) {
     }
     let earlier = read(test, |tx| tx.superseded_revisions(organization, &[event_ref(EVENT)])).expect("revisions");
     assert_eq!(earlier.iter().map(|event| event.service_date).collect::<Vec<_>>(), [date("2026-01-01")]);
-    let totals = read(test, |tx| tx.book_rows(organization, customer, contract_ref)).expect("a book").usage;
+    let totals =
+        read(test, |tx| tx.book_rows(ContractKey { organization, customer, contract: contract_ref })).expect("a book").usage;
     let shown: Vec<_> = totals
         .iter()
         .map(|(key, total)| (key.usage_product_ref.clone(), total.latest.map(|latest| (latest.event_ref, latest.service_date))))

@@ -43,8 +43,8 @@ fn chain(test: &TestDatabase) -> Vec<Link> {
 
 fn issue(test: &TestDatabase, w: &World, head: &DocumentHead, minor: i64) -> bool {
     write(test, |tx| {
-        tx.lock_contract(w.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
-        tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(head, minor))
+        tx.lock_contract(head.contract_key(w.organization), Lock::Exclusive)?;
+        tx.issue_document(head.key(w.organization), &w.frozen(head, minor))
     })
 }
 
@@ -96,7 +96,7 @@ fn an_issue_that_is_rolled_back_leaves_no_link(test: &TestDatabase) {
     let w = world(test);
     let head = w.open(test, 1);
     let undone = transact::<(), StoreError>(test, Access::Write, |tx| {
-        assert!(tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(&head, 1))?);
+        assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, 1))?);
         Err(StoreError::Corrupt("not this time".to_owned()))
     });
     assert!(undone.is_err());

@@ -104,7 +104,7 @@ fn every_contract_is_looked_at_once_after_the_upgrade(test: &TestDatabase) {
     let due = [None, Some(created_at.plus_seconds(50)), Some(created_at.plus_seconds(-50))];
     go_back_before(test, "00000000000007_numbers");
     for (w, due) in worlds.iter().zip(due) {
-        write(test, |tx| tx.set_next_due(w.organization, w.customer.id, w.contract.contract_ref, due));
+        write(test, |tx| tx.set_next_due(w.contract.key(w.organization), due));
     }
 
     test.database.migrate().expect("up");

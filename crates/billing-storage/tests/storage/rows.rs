@@ -7,7 +7,7 @@ use billing_domain::document::{DocumentHead, IssuedDocument};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{FamilySum, Insertion, Lock, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::{OrganizationId, ProductNo};
+use billing_domain::refs::{DocumentKey, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey};
 use billing_testkit::{FreshIds, fixtures};
 
@@ -56,9 +56,9 @@ impl World {
 
     pub(crate) fn open_in(&self, tx: &mut dyn Tx, month: u32) -> StoreResult<DocumentHead> {
         let mut head = self.head(month);
-        tx.lock_contract(self.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(head.contract_key(self.organization), Lock::Exclusive)?;
         head.number.sequence = tx.next_document_number(self.organization, &head.entity_ref, head.kind)?;
-        head.number_in_contract = tx.next_number_in_contract(self.organization, head.customer_id, head.contract_ref)?;
+        head.number_in_contract = tx.next_number_in_contract(head.contract_key(self.organization))?;
         tx.open_document(self.organization, &head, head.document_ref)?;
         Ok(head)
     }
@@ -87,8 +87,8 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     write(test, |tx| {
         assert_eq!(tx.insert_format(w.organization, &format)?, Insertion::Done);
         tx.insert_events(w.organization, std::slice::from_ref(&event))?;
-        tx.lock_contract(w.organization, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        tx.put_ledger_lines(w.organization, w.customer.id, head.document_ref, &w.frozen(&head, 1).content.ledger_lines())?;
+        tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive)?;
+        tx.put_ledger_lines(head.key(w.organization), &w.frozen(&head, 1).content.ledger_lines())?;
         let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("7") };
         let key = SumKey::Discount(ProductNo(0), rates);
         let sum = FamilySum { family: head.document_ref, key, sum: Sum { base: 1, amount: 1 } };
@@ -101,8 +101,15 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let formats: Reading = |tx, w, _| tx.formats(w.organization, 0, 10).map(drop);
     let contract: Reading = |tx, w, _| tx.contract(w.organization, w.contract.contract_ref).map(drop);
     let document: Reading = |tx, w, event| tx.document(w.organization, event.placement.document_ref).map(drop);
-    let lines: Reading = |tx, w, event| tx.ledger_lines(w.organization, w.customer.id, event.placement.document_ref).map(drop);
-    let book: Reading = |tx, w, _| tx.book_rows(w.organization, w.customer.id, w.contract.contract_ref).map(drop);
+    let lines: Reading = |tx, w, event| {
+        tx.ledger_lines(DocumentKey {
+            organization: w.organization,
+            customer: w.customer.id,
+            document: event.placement.document_ref,
+        })
+        .map(drop)
+    };
+    let book: Reading = |tx, w, _| tx.book_rows(w.contract.key(w.organization)).map(drop);
     let sums = book;
     let the_event: Reading = |tx, w, event| tx.event(w.organization, event.event_ref).map(drop);
     let usage = book;

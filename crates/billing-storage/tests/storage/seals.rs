@@ -3,7 +3,7 @@
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, Payment};
 use billing_domain::ports::{Access, Lock, StoreError, transact};
-use billing_domain::refs::PaymentRef;
+use billing_domain::refs::{DocumentKey, PaymentRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
 
@@ -21,8 +21,8 @@ on_both!(
 fn issue(test: &TestDatabase, w: &World, month: u32, minor: i64) -> DocumentHead {
     let head = w.open(test, month);
     write(test, |tx| {
-        tx.lock_contract(w.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
-        assert!(tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(&head, minor))?);
+        tx.lock_contract(head.contract_key(w.organization), Lock::Exclusive)?;
+        assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, minor))?);
         Ok(())
     });
     head
@@ -169,12 +169,12 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
     write(test, |tx| {
         for n in 0..250 {
             let mut head = w.head(1);
-            tx.lock_contract(w.organization, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+            tx.lock_contract(head.contract_key(w.organization), Lock::Exclusive)?;
             head.purpose = billing_domain::document::Purpose::Usage;
             head.number.sequence = tx.next_document_number(w.organization, &head.entity_ref, head.kind)?;
-            head.number_in_contract = tx.next_number_in_contract(w.organization, head.customer_id, head.contract_ref)?;
+            head.number_in_contract = tx.next_number_in_contract(head.contract_key(w.organization))?;
             tx.open_document(w.organization, &head, head.document_ref)?;
-            assert!(tx.issue_document(w.organization, head.customer_id, head.document_ref, &w.frozen(&head, n))?);
+            assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, n))?);
         }
         Ok(())
     });
@@ -201,7 +201,9 @@ fn payments_of_another_customer_or_organization_are_not_there(test: &TestDatabas
         recorded_by: Actor::Service,
     };
     let pay = |organization, customer, document| {
-        transact::<(), StoreError>(test, Access::Write, |tx| tx.insert_payment(organization, customer, document, &payment))
+        transact::<(), StoreError>(test, Access::Write, |tx| {
+            tx.insert_payment(DocumentKey { organization, customer, document }, &payment)
+        })
     };
     let unknown = w.head(1).document_ref;
     let wrong = [
@@ -214,8 +216,9 @@ fn payments_of_another_customer_or_organization_are_not_there(test: &TestDatabas
     }
     pay(w.organization, w.customer.id, head.document_ref).expect("a payment");
     assert!(pay(w.organization, w.customer.id, head.document_ref).is_err(), "the same payment twice");
-    let sum =
-        |organization, customer| read(test, |tx| tx.sum_of_payments(organization, customer, head.document_ref)).expect("a sum");
+    let sum = |organization, customer| {
+        read(test, |tx| tx.sum_of_payments(DocumentKey { organization, customer, document: head.document_ref })).expect("a sum")
+    };
     assert_eq!(sum(w.organization, w.customer.id), 40);
     assert_eq!(sum(other.organization, w.customer.id), 0);
     assert_eq!(sum(w.organization, other.customer.id), 0);

@@ -127,21 +127,21 @@ fn a_deadlock_is_run_again_until_both_are_done() {
         ..w.contract.clone()
     };
     write(&test, |tx| tx.insert_contract(w.organization, &second, None));
-    let contracts = [w.contract.contract_ref, second.contract_ref];
+    let contracts = [w.contract.key(w.organization), second.key(w.organization)];
     let (both_hold, runs) = (Barrier::new(2), AtomicU32::new(0));
     std::thread::scope(|threads| {
         for first in [0, 1] {
-            let (test, w, both_hold, runs) = (&test, &w, &both_hold, &runs);
+            let (test, both_hold, runs) = (&test, &both_hold, &runs);
             threads.spawn(move || {
                 let mut attempts = 0;
                 write(test, |tx| {
                     attempts += 1;
                     runs.fetch_add(1, Ordering::Relaxed);
-                    tx.lock_contract(w.organization, w.customer.id, contracts[first], Lock::Exclusive)?;
+                    tx.lock_contract(contracts[first], Lock::Exclusive)?;
                     if attempts == 1 {
                         both_hold.wait();
                     }
-                    tx.lock_contract(w.organization, w.customer.id, contracts[1 - first], Lock::Exclusive)
+                    tx.lock_contract(contracts[1 - first], Lock::Exclusive)
                 });
             });
         }
@@ -207,7 +207,7 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
         Ok(())
     };
     let alone: [Hold; 2] = [
-        |tx, w| tx.lock_contract(w.organization, w.customer.id, w.contract.contract_ref, Lock::Exclusive).map(drop),
+        |tx, w| tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive).map(drop),
         |tx, w| tx.agreement(w.organization, w.contract.contract_ref, Some(Lock::Exclusive)).map(drop),
     ];
     for alone in alone {

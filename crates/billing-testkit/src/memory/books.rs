@@ -15,7 +15,7 @@ use billing_domain::ports::{
     BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
     UsageEvents as _,
 };
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
 
 use super::documents::order;
 use super::{MemoryTx, corrupt, sorted};
@@ -29,12 +29,12 @@ impl Books for MemoryTx {
     ) -> StoreResult<Option<Agreement>> {
         let Some(contract) = self.contract(organization, contract_ref)? else { return Ok(None) };
         if let Some(lock) = lock {
-            self.lock_contract(organization, contract.customer_id, contract_ref, lock)?;
+            self.lock_contract(contract.key(organization), lock)?;
         }
         let Some(customer) = self.customers_by_ids(organization, &[contract.customer_id])?.pop() else {
             return Err(corrupt(format!("{contract_ref:?} has no customer")));
         };
-        let next_due_at = self.contract_of(organization, customer.id, contract_ref).and_then(|row| row.next_due_at);
+        let next_due_at = self.contract_of(contract.key(organization)).and_then(|row| row.next_due_at);
         Ok(Some(Agreement { contract, customer, next_due_at }))
     }
 
@@ -45,50 +45,48 @@ impl Books for MemoryTx {
         }
     }
 
-    fn book_rows(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<BookRows> {
-        let is_own = |row: &Document| of_contract(row, customer_id, contract_ref) && row.head.purpose != Purpose::Usage;
-        let documents = self.known_to_book(organization, is_own);
+    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
+        let of_contract = |row: &&Document| row.head.contract_key(key.organization) == key;
+        let is_own = |row: &Document| of_contract(&row) && row.head.purpose != Purpose::Usage;
+        let documents = self.known_to_book(key.organization, is_own);
         let mut lines = Vec::new();
-        for row in self.state.documents.of(organization).filter(|row| of_contract(row, customer_id, contract_ref)) {
+        for row in self.state.documents.of(key.organization).filter(of_contract) {
             let (document_ref, family, kind) = (row.head.document_ref, row.family, row.head.kind);
             let of_document = self.state.ledger.get(&document_ref).filter(|_| !row.lifecycle.is_void());
             let known = |line: &LedgerLine| DocumentedLine { document_ref, family, kind, line: line.clone() };
             lines.extend(of_document.into_iter().flatten().map(known));
         }
         let mut sums: BTreeMap<DocumentRef, Vec<(SumKey, Sum)>> = BTreeMap::new();
-        for ((owner, customer, family, key), sum) in self.state.family_sums.iter() {
-            if *owner == organization && *customer == customer_id && documents.iter().any(|row| row.head.document_ref == *family)
-            {
-                sums.entry(*family).or_default().push((*key, *sum));
+        for ((family, of), sum) in self.state.family_sums.iter() {
+            let of_customer = family.organization == key.organization && family.customer == key.customer;
+            if of_customer && documents.iter().any(|row| row.head.document_ref == family.document) {
+                sums.entry(family.document).or_default().push((*of, *sum));
             }
         }
         let is_open = |row: &&BookDocument| row.standing == Standing::Draft || row.standing.is_void();
         let open: BTreeSet<DocumentRef> = documents.iter().filter(is_open).map(|row| row.head.document_ref).collect();
-        let live = self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted);
+        let live = self.state.events.of(key.organization).filter(|row| row.customer_id == key.customer && !row.deleted);
         let with_events = live.map(|row| row.placement.document_ref).filter(|row| open.contains(row)).collect();
         Ok(BookRows {
             documents,
             lines,
             sums: sums.into_iter().map(|(family, sums)| (family, FamilySums::new(sums))).collect(),
-            usage: UsageFacts::new(self.totals_of(organization, customer_id, contract_ref)),
+            usage: UsageFacts::new(self.totals_of(key)),
             with_events,
         })
     }
 
-    fn documents_in_places(
-        &mut self,
-        organization: OrganizationId,
-        places: &[(CustomerId, ContractRef, Place)],
-    ) -> StoreResult<Vec<BookDocument>> {
-        Ok(self.known_to_book(organization, |row| {
-            let (customer, contract) = (row.head.customer_id, row.head.contract_ref);
-            !row.lifecycle.is_void() && places_of(&row.head).any(|place| places.contains(&(customer, contract, place)))
-        }))
+    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {
+        let organizations: BTreeSet<OrganizationId> = places.iter().map(|(contract, _)| contract.organization).collect();
+        let in_organization = |organization| {
+            self.known_to_book(organization, |row| {
+                let contract = row.head.contract_key(organization);
+                !row.lifecycle.is_void() && places_of(&row.head).any(|place| places.contains(&(contract, place)))
+            })
+        };
+        let mut found: Vec<BookDocument> = organizations.into_iter().flat_map(in_organization).collect();
+        found.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+        Ok(found)
     }
 
     fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
@@ -120,11 +118,11 @@ impl BookEntries for MemoryTx {
 
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
         self.held.need_contract(organization, head.contract_ref, "update_draft")?;
-        if self.draft(organization, head.customer_id, head.document_ref, "update_draft")?.is_none() {
+        if self.draft(head.key(organization), "update_draft")?.is_none() {
             return Ok(false);
         }
         self.need_free_places(organization, head)?;
-        if let Some(draft) = self.draft(organization, head.customer_id, head.document_ref, "update_draft")? {
+        if let Some(draft) = self.draft(head.key(organization), "update_draft")? {
             draft.head.purpose = head.purpose;
             draft.head.period = head.period;
             draft.head.is_partial_period = head.is_partial_period;
@@ -133,54 +131,29 @@ impl BookEntries for MemoryTx {
         Ok(true)
     }
 
-    fn put_ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        lines: &[LedgerLine],
-    ) -> StoreResult<()> {
-        if self.draft(organization, customer_id, document_ref, "put_ledger_lines")?.is_none() {
-            return Err(corrupt(format!("{document_ref:?} is no draft")));
+    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
+        if self.draft(key, "put_ledger_lines")?.is_none() {
+            return Err(corrupt(format!("{:?} is no draft", key.document)));
         }
-        Arc::make_mut(&mut self.state.ledger).insert(document_ref, lines.to_vec());
+        Arc::make_mut(&mut self.state.ledger).insert(key.document, lines.to_vec());
         Ok(())
     }
 
-    fn issue_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        issued: &IssuedDocument,
-    ) -> StoreResult<bool> {
-        let Some(draft) = self.draft(organization, customer_id, document_ref, "issue_document")? else { return Ok(false) };
+    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
+        let Some(draft) = self.draft(key, "issue_document")? else { return Ok(false) };
         draft.lifecycle = Lifecycle::Issued(Box::new(issued.clone()));
-        Arc::make_mut(&mut self.state.ledger).insert(document_ref, issued.content.ledger_lines());
+        Arc::make_mut(&mut self.state.ledger).insert(key.document, issued.content.ledger_lines());
         Ok(true)
     }
 
-    fn void_draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        content: &DraftContent,
-        _at: Timestamp,
-    ) -> StoreResult<bool> {
-        let Some(draft) = self.draft(organization, customer_id, document_ref, "void_draft")? else { return Ok(false) };
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, _at: Timestamp) -> StoreResult<bool> {
+        let Some(draft) = self.draft(key, "void_draft")? else { return Ok(false) };
         draft.lifecycle = Lifecycle::Discarded(Some(Box::new(content.clone())));
         Ok(true)
     }
 
-    fn void_issued(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        _at: Timestamp,
-    ) -> StoreResult<bool> {
-        let Some(row) = self.entered(organization, customer_id, document_ref, "void_issued")? else { return Ok(false) };
+    fn void_issued(&mut self, key: DocumentKey, _at: Timestamp) -> StoreResult<bool> {
+        let Some(row) = self.entered(key, "void_issued")? else { return Ok(false) };
         let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
         row.lifecycle = Lifecycle::Void(issued.clone());
         Ok(true)
@@ -188,29 +161,24 @@ impl BookEntries for MemoryTx {
 
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
         for FamilySum { family, key, sum } in added {
-            if self.entered(organization, customer_id, *family, "add_family_sums")?.is_none() {
-                return Err(corrupt(format!("{family:?} is not there to have sums")));
+            let family = DocumentKey { organization, customer: customer_id, document: *family };
+            if self.entered(family, "add_family_sums")?.is_none() {
+                return Err(corrupt(format!("{:?} is not there to have sums", family.document)));
             }
             let sums = Arc::make_mut(&mut self.state.family_sums);
-            let total = sums.entry((organization, customer_id, *family, *key)).or_default();
-            let out_of_range = || corrupt(format!("a sum of {family:?} is out of range"));
+            let total = sums.entry((family, *key)).or_default();
+            let out_of_range = || corrupt(format!("a sum of {:?} is out of range", family.document));
             total.base = total.base.checked_add(sum.base).ok_or_else(out_of_range)?;
             total.amount = total.amount.checked_add(sum.amount).ok_or_else(out_of_range)?;
         }
         Ok(())
     }
 
-    fn keep_default_tax(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        family: DocumentRef,
-        default_tax: DefaultTax,
-    ) -> StoreResult<()> {
-        if self.entered(organization, customer_id, family, "keep_default_tax")?.is_none() {
-            return Err(corrupt(format!("{family:?} is not there to keep a default tax")));
+    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
+        if self.entered(family, "keep_default_tax")?.is_none() {
+            return Err(corrupt(format!("{:?} is not there to keep a default tax", family.document)));
         }
-        self.state.default_taxes.insert(family, default_tax);
+        self.state.default_taxes.insert(family.document, default_tax);
         Ok(())
     }
 }
@@ -231,27 +199,15 @@ impl MemoryTx {
     }
 
     /// A document whose contract is held, to be changed.
-    fn entered(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        what: &str,
-    ) -> StoreResult<Option<&mut Document>> {
-        let mut rows = self.state.documents.of_mut(organization);
-        let found = rows.find(|row| row.head.document_ref == document_ref && row.head.customer_id == customer_id);
-        found.map(|row| self.held.need_contract(organization, row.head.contract_ref, what).map(|()| row)).transpose()
+    fn entered(&mut self, key: DocumentKey, what: &str) -> StoreResult<Option<&mut Document>> {
+        let mut rows = self.state.documents.of_mut(key.organization);
+        let found = rows.find(|row| row.head.document_ref == key.document && row.head.customer_id == key.customer);
+        found.map(|row| self.held.need_contract(key.organization, row.head.contract_ref, what).map(|()| row)).transpose()
     }
 
     /// As [`entered`](Self::entered), where it is a draft.
-    fn draft(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        what: &str,
-    ) -> StoreResult<Option<&mut Document>> {
-        Ok(self.entered(organization, customer_id, document_ref, what)?.filter(|row| row.is_draft()))
+    fn draft(&mut self, key: DocumentKey, what: &str) -> StoreResult<Option<&mut Document>> {
+        Ok(self.entered(key, what)?.filter(|row| row.is_draft()))
     }
 
     /// Refuses a regular document where another in force stands in one of its places.
@@ -266,10 +222,6 @@ impl MemoryTx {
         }
         Ok(())
     }
-}
-
-fn of_contract(row: &Document, customer_id: CustomerId, contract_ref: ContractRef) -> bool {
-    row.head.customer_id == customer_id && row.head.contract_ref == contract_ref
 }
 
 /// Where a regular document stands, for each of its products.

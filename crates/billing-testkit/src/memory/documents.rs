@@ -7,7 +7,7 @@ use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document, DocumentHead, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
-use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 use super::{MemoryTx, corrupt, page};
 
@@ -45,37 +45,20 @@ impl Documents for MemoryTx {
         Ok(self.known_to_book(organization, |row| row.head.customer_id == customer_id && names_one(row)))
     }
 
-    fn ledger_lines(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<Vec<LedgerLine>> {
-        let found = self.document(organization, document_ref)?.filter(|row| row.head.customer_id == customer_id);
-        Ok(found.and_then(|_| self.state.ledger.get(&document_ref).cloned()).unwrap_or_default())
+    fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
+        let found = self.document(key.organization, key.document)?.filter(|row| row.head.customer_id == key.customer);
+        Ok(found.and_then(|_| self.state.ledger.get(&key.document).cloned()).unwrap_or_default())
     }
 
-    fn insert_payment(
-        &mut self,
-        _organization: OrganizationId,
-        _customer_id: CustomerId,
-        document_ref: DocumentRef,
-        payment: &Payment,
-    ) -> StoreResult<()> {
-        Arc::make_mut(&mut self.state.payments).entry(document_ref).or_default().push(payment.clone());
+    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
+        Arc::make_mut(&mut self.state.payments).entry(key.document).or_default().push(payment.clone());
         Ok(())
     }
 
-    fn settle_document(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        document_ref: DocumentRef,
-        settlement: &Settlement,
-    ) -> StoreResult<()> {
-        let mut rows = self.state.documents.of_mut(organization).filter(|row| row.head.customer_id == customer_id);
-        let row = rows.find(|row| row.head.document_ref == document_ref);
-        row.ok_or_else(|| corrupt(format!("{document_ref:?} is not there")))?.settlement = *settlement;
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
+        let mut rows = self.state.documents.of_mut(key.organization).filter(|row| row.head.customer_id == key.customer);
+        let row = rows.find(|row| row.head.document_ref == key.document);
+        row.ok_or_else(|| corrupt(format!("{:?} is not there", key.document)))?.settlement = *settlement;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, EntityRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use super::{MemoryTx, corrupt, sorted};
@@ -27,15 +27,10 @@ impl Inspection for MemoryTx {
         Ok(found)
     }
 
-    fn recount_contract(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        contract_ref: ContractRef,
-    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
+    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
         let mut totals: BTreeMap<UsageKey, UsageTotal> = BTreeMap::new();
-        for row in self.state.events.of(organization).filter(|row| row.customer_id == customer_id && !row.deleted) {
-            if row.placement.contract_ref == contract_ref {
+        for row in self.state.events.of(key.organization).filter(|row| row.customer_id == key.customer && !row.deleted) {
+            if row.placement.contract_ref == key.contract {
                 let total = totals.entry(row.usage_key()).or_insert(UsageTotal::ZERO);
                 *total = total.plus(row.counted()).map_err(|reason| corrupt(reason.to_string()))?;
             }
@@ -43,13 +38,8 @@ impl Inspection for MemoryTx {
         Ok(totals.into_iter().collect())
     }
 
-    fn sum_of_payments(
-        &mut self,
-        _organization: OrganizationId,
-        _customer_id: CustomerId,
-        document_ref: DocumentRef,
-    ) -> StoreResult<i64> {
-        Ok(self.state.payments.get(&document_ref).into_iter().flatten().map(|payment| payment.amount.minor()).sum())
+    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64> {
+        Ok(self.state.payments.get(&key.document).into_iter().flatten().map(|payment| payment.amount.minor()).sum())
     }
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

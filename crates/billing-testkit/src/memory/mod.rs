@@ -6,15 +6,16 @@
 //! for without holding it, is [`StoreError::Corrupt`] with the reason.
 
 mod access;
-mod billing;
 mod books;
 mod catalog;
+mod contracts;
 mod documents;
 mod formats;
 mod inspection;
 mod locks;
 mod reading;
 mod replay_log;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -31,7 +32,7 @@ use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
@@ -142,12 +143,12 @@ struct State {
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
-    family_sums: Arc<BTreeMap<(OrganizationId, CustomerId, DocumentRef, SumKey), Sum>>,
+    family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
     default_taxes: BTreeMap<DocumentRef, DefaultTax>,
     payments: Arc<BTreeMap<DocumentRef, Vec<Payment>>>,
     document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
     contract_numbers: BTreeMap<OrganizationId, u64>,
-    numbers_in_contract: BTreeMap<(OrganizationId, CustomerId, ContractRef), u32>,
+    numbers_in_contract: BTreeMap<ContractKey, u32>,
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
 }
 

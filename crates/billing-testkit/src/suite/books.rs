@@ -4,7 +4,7 @@ use billing_domain::document::lines::{Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
 use billing_domain::ports::{FamilySum, Store, StoreError};
-use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::refs::{DocumentKey, DocumentRef, ProductNo};
 use billing_domain::usage::UsageEvent;
 
 use super::corrections::{adjustment, void_issued};
@@ -49,7 +49,7 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
     let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(3) });
     w.void(store, &discarded);
     let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")) };
-    write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
     let none = Settlement::none(fixtures::eur());
     let shown: Vec<_> = book(store, &w)
         .into_iter()
@@ -114,10 +114,7 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     };
     let find = |places: &[Place]| {
         let found = read(store, |tx| {
-            tx.documents_in_places(
-                w.org,
-                &places.iter().map(|place| (w.customer.id, w.contract.contract_ref, *place)).collect::<Vec<_>>(),
-            )
+            tx.documents_in_places(&places.iter().map(|place| (w.contract.key(w.org), *place)).collect::<Vec<_>>())
         });
         found.into_iter().map(|document| document.head).collect::<Vec<_>>()
     };
@@ -185,7 +182,7 @@ pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn 
     assert_eq!(found(), expected);
     assert!(write(store, |tx| {
         w.hold(tx)?;
-        tx.issue_document(w.org, w.customer.id, heads[0].document_ref, &w.frozen(&heads[0], cents(1)))
+        tx.issue_document(heads[0].key(w.org), &w.frozen(&heads[0], cents(1)))
     }));
     expected.retain(|document| *document != heads[0].document_ref);
     assert_eq!(found(), expected);
@@ -262,17 +259,19 @@ pub fn a_family_keeps_its_default_tax(store: &dyn Store) {
     for default_tax in [DefaultTax(None), DefaultTax(Some(percent("19.50"))), DefaultTax(Some(percent("0")))] {
         write(store, |tx| {
             w.hold(tx)?;
-            tx.keep_default_tax(w.org, w.customer.id, one.document_ref, default_tax)
+            tx.keep_default_tax(one.key(w.org), default_tax)
         });
         assert_eq!((kept(&one), kept(&other)), (Some(default_tax), None));
     }
     undo(store, |tx| {
         w.hold(tx)?;
-        tx.keep_default_tax(w.org, w.customer.id, other.document_ref, DefaultTax(None))
+        tx.keep_default_tax(other.key(w.org), DefaultTax(None))
     });
     assert_eq!(kept(&other), None);
     let unknown = w.head(9).document_ref;
-    let answer = transact_answer(store, |tx| tx.keep_default_tax(w.org, w.customer.id, unknown, DefaultTax(None)));
+    let answer = transact_answer(store, |tx| {
+        tx.keep_default_tax(DocumentKey { organization: w.org, customer: w.customer.id, document: unknown }, DefaultTax(None))
+    });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
 
@@ -286,7 +285,7 @@ pub fn a_draft_put_out_of_force_keeps_what_it_said(store: &dyn Store) {
     said.parties.customer_legal_name = Some(fixtures::line("Acme Ltd"));
     assert!(write(store, |tx| {
         w.hold(tx)?;
-        tx.void_draft(w.org, w.customer.id, head.document_ref, &said, later(1))
+        tx.void_draft(head.key(w.org), &said, later(1))
     }));
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
     let expected = Lifecycle::Discarded(Some(Box::new(said)));

@@ -5,8 +5,8 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{Contracts, DueContract, Lock, Store, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, ProductNo};
+use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult};
+use billing_domain::refs::{ContractKey, ContractRef, ProductNo};
 
 use super::{World, done, later, long_ago, page, read, transact_answer, undo, world, write};
 use crate::fixtures::{self, agreed, agreed_with, date, price, quantity};
@@ -211,7 +211,7 @@ fn store_due(store: &dyn Store, w: &World, first_number: u64, due: &[billing_dom
 }
 
 fn due_contract(w: &World, contract_ref: ContractRef, due_at: billing_domain::calendar::Timestamp) -> DueContract {
-    DueContract { organization: w.org, customer_id: w.customer.id, contract_ref, due_at }
+    DueContract { key: ContractKey { organization: w.org, customer: w.customer.id, contract: contract_ref }, due_at }
 }
 
 pub fn due_contracts_come_longest_due_first_then_by_reference(store: &dyn Store) {
@@ -240,7 +240,7 @@ pub fn due_contracts_come_in_pages_after_the_last_one(store: &dyn Store) {
     }
     assert_eq!(seen, made);
     // A page goes on where it ended though that contract is due no more.
-    write(store, |tx| tx.set_next_due(w.org, w.customer.id, made[2].contract_ref, None));
+    write(store, |tx| tx.set_next_due(made[2].key, None));
     let rest = read(store, |tx| tx.contracts_due(Some(w.org), later(60), Some(made[2]), 10));
     assert_eq!(rest, made[3..]);
 }
@@ -251,12 +251,12 @@ pub fn the_next_due_instant_can_be_moved_and_cleared(store: &dyn Store) {
     let due = || read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
     assert_eq!(due(), []);
     for at in [later(50), later(70).plus_seconds(1)] {
-        write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, Some(at)));
+        write(store, |tx| tx.set_next_due(w.contract.key(w.org), Some(at)));
         assert_eq!(due(), [due_contract(&w, contract_ref, at)]);
     }
-    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, Some(later(101))));
+    write(store, |tx| tx.set_next_due(w.contract.key(w.org), Some(later(101))));
     assert_eq!(due(), []);
-    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract_ref, None));
+    write(store, |tx| tx.set_next_due(w.contract.key(w.org), None));
     assert_eq!(read(store, |tx| tx.contracts_due(Some(w.org), later(1_000_000), None, 10)), []);
 }
 
@@ -277,12 +277,12 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
     let due = [Some(later(50)), None, Some(later(10)), Some(later(50))];
     write(store, |tx| {
         contracts.iter().zip(due).try_for_each(|(contract, due)| tx.insert_contract(w.org, contract, due))?;
-        tx.set_next_due(elsewhere.org, elsewhere.customer.id, elsewhere.contract.contract_ref, Some(later(50)))?;
+        tx.set_next_due(elsewhere.contract.key(elsewhere.org), Some(later(50)))?;
         tx.look_again(w.org, &w.entity.entity_ref, later(20))
     });
     let seen = |w: &World| {
         let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
-        due.into_iter().map(|due| (due.contract_ref, due.due_at)).collect::<std::collections::BTreeMap<_, _>>()
+        due.into_iter().map(|due| (due.key.contract, due.due_at)).collect::<std::collections::BTreeMap<_, _>>()
     };
     let named =
         |expected: &[(&Contract, i64)]| expected.iter().map(|(contract, at)| (contract.contract_ref, later(*at))).collect();
@@ -305,14 +305,14 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
     let mut seen = Vec::new();
     let mut after = None;
     loop {
-        let next = read(store, |tx: &mut dyn billing_domain::ports::Tx| Contracts::contracts_due(tx, None, now, after, 2));
+        let next = read(store, |tx| tx.contracts_due(None, now, after, 2));
         let Some(last) = next.last() else { break };
         after = Some(*last);
         seen.extend(next.into_iter().filter(|due| mine.contains(due)));
     }
     assert_eq!(seen, mine);
     // Leave nothing due to those who come after.
-    write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.organization, due.customer_id, due.contract_ref, None)));
+    write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.key, None)));
 }
 
 /// The next version of a contract, changed in everything a version can change.
@@ -337,7 +337,7 @@ fn amended(w: &World, contract: &Contract) -> Contract {
 
 fn append(store: &dyn Store, w: &World, contract: &Contract) -> StoreResult<()> {
     transact_answer(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, contract.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(contract.key(w.org), Lock::Exclusive)?;
         tx.append_contract_version(w.org, contract, later(7), Actor::Service)
     })
 }
@@ -345,7 +345,7 @@ fn append(store: &dyn Store, w: &World, contract: &Contract) -> StoreResult<()> 
 pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
     let w = world(store);
     store_full_catalog(store, &w);
-    write(store, |tx| tx.set_next_due(w.org, w.customer.id, w.contract.contract_ref, Some(later(1))));
+    write(store, |tx| tx.set_next_due(w.contract.key(w.org), Some(later(1))));
     let second = amended(&w, &w.contract);
     append(store, &w, &second).expect("the next version");
     let mut third = Contract { version: 3, po_number: None, cancelled_at: Some(later(9)), ..second.clone() };
@@ -357,7 +357,7 @@ pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
     let stored = read(store, |tx| tx.contract(w.org, w.contract.contract_ref)).expect("a contract");
     assert_eq!(format!("{stored:?}"), format!("{third:?}"));
     assert_eq!(stored, third);
-    let locked = write(store, |tx| tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared));
+    let locked = write(store, |tx| tx.lock_contract(w.contract.key(w.org), Lock::Shared));
     assert_eq!(locked, Some(3));
     // Found by what the second version meters, and due as before.
     let graduated = fixtures::usage_product_ref("graduated");
@@ -382,7 +382,7 @@ pub fn a_version_rolled_back_leaves_the_one_before(store: &dyn Store) {
     let w = world(store);
     store_full_catalog(store, &w);
     undo(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         tx.append_contract_version(w.org, &amended(&w, &w.contract), later(7), Actor::Service)
     });
     assert_eq!(read(store, |tx| tx.contract(w.org, w.contract.contract_ref)), Some(w.contract.clone()));

@@ -37,15 +37,15 @@ pub(super) fn adjustment(w: &World, kind: DocumentKind, parent: &DocumentHead, s
 
 fn update(store: &dyn Store, w: &World, head: &DocumentHead) -> bool {
     write(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         tx.update_draft(w.org, head)
     })
 }
 
 pub(super) fn void_issued(store: &dyn Store, w: &World, head: &DocumentHead) -> bool {
     write(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        tx.void_issued(w.org, w.customer.id, head.document_ref, later(60))
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        tx.void_issued(head.key(w.org), later(60))
     })
 }
 
@@ -76,7 +76,7 @@ pub fn an_update_rolled_back_leaves_the_draft(store: &dyn Store) {
     let w = two_products(store, &world(store));
     let head = w.open(store, DocumentHead { parts: vec![ProductNo(0)], ..w.head(1) });
     undo(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         assert!(tx.update_draft(w.org, &amended(&head))?);
         Ok(())
     });
@@ -135,7 +135,7 @@ pub fn a_voided_document_frees_its_place(store: &dyn Store) {
     let head = w.issue(store, w.head(1), cents(100));
     undo(store, |tx| {
         w.hold(tx)?;
-        tx.void_issued(w.org, w.customer.id, head.document_ref, later(1))
+        tx.void_issued(head.key(w.org), later(1))
     });
     assert_eq!(in_place(store, &w, 0, "2026-01-01"), Some(head.document_ref), "rolled back");
     assert!(void_issued(store, &w, &head));
@@ -186,11 +186,11 @@ pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store
         (none, DocumentState::Issued),
     ];
     for (settlement, state) in rows {
-        write(store, |tx| tx.settle_document(w.org, w.customer.id, head.document_ref, &settlement));
+        write(store, |tx| tx.settle_document(head.key(w.org), &settlement));
         assert_eq!((stored(&head).settlement, stored(&head).state()), (settlement, Ok(state)));
     }
     assert_eq!(stored(&untouched).settlement, Settlement::none(fixtures::eur()));
-    undo(store, |tx| tx.settle_document(w.org, w.customer.id, head.document_ref, &rows[2].0));
+    undo(store, |tx| tx.settle_document(head.key(w.org), &rows[2].0));
     assert_eq!(stored(&head).settlement, none);
 }
 
@@ -198,7 +198,7 @@ pub fn a_document_that_is_not_there_cannot_be_settled(store: &dyn Store) {
     let w = world(store);
     let unknown = w.head(1);
     let settlement = Settlement::none(fixtures::eur());
-    let answer = transact_answer(store, |tx| tx.settle_document(w.org, w.customer.id, unknown.document_ref, &settlement));
+    let answer = transact_answer(store, |tx| tx.settle_document(unknown.key(w.org), &settlement));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
 
@@ -216,13 +216,13 @@ fn payment(minor: i64) -> Payment {
 pub fn payments_are_stored_and_add_up(store: &dyn Store) {
     let w = world(store);
     let (head, other) = (w.issue(store, w.head(1), cents(1000)), w.issue(store, w.head(2), cents(1000)));
-    let sum = |head: &DocumentHead| read(store, |tx| tx.sum_of_payments(w.org, w.customer.id, head.document_ref));
+    let sum = |head: &DocumentHead| read(store, |tx| tx.sum_of_payments(head.key(w.org)));
     assert_eq!(sum(&head), 0);
     for minor in [400, 1, 99] {
-        write(store, |tx| tx.insert_payment(w.org, w.customer.id, head.document_ref, &payment(minor)));
+        write(store, |tx| tx.insert_payment(head.key(w.org), &payment(minor)));
     }
-    write(store, |tx| tx.insert_payment(w.org, w.customer.id, other.document_ref, &payment(7)));
-    undo(store, |tx| tx.insert_payment(w.org, w.customer.id, head.document_ref, &payment(1000)));
+    write(store, |tx| tx.insert_payment(other.key(w.org), &payment(7)));
+    undo(store, |tx| tx.insert_payment(head.key(w.org), &payment(1000)));
     assert_eq!((sum(&head), sum(&other)), (500, 7));
     // A payment alone says nothing about the document: settling it does.
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
@@ -235,8 +235,8 @@ pub fn a_void_document_is_never_issued_again(store: &dyn Store) {
     assert!(void_issued(store, &w, &head));
     let again: IssuedDocument = w.frozen(&head, cents(5));
     assert!(!write(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        tx.issue_document(w.org, w.customer.id, head.document_ref, &again)
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        tx.issue_document(head.key(w.org), &again)
     }));
     let documents = read(store, |tx| tx.documents(w.org, &DocumentFilter::default(), all()));
     assert_eq!(refs_of(&documents.items), [head.document_ref], "void ones are listed, too");

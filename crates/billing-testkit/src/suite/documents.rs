@@ -124,7 +124,7 @@ pub fn a_second_document_with_a_number_is_corrupt(store: &dyn Store) {
     let twin = DocumentHead { number: head.number.clone(), ..elsewhere.head(1) };
     let mut answer = None;
     let undone = store.run(Access::Write, &mut |tx| {
-        tx.lock_contract(w.org, twin.customer_id, twin.contract_ref, Lock::Exclusive).expect("a contract");
+        tx.lock_contract(twin.contract_key(w.org), Lock::Exclusive).expect("a contract");
         answer = Some(tx.open_document(w.org, &twin, twin.document_ref));
         Err(RollBack)
     });
@@ -245,7 +245,7 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     let issue = |issued: &IssuedDocument| {
         write(store, |tx| {
             w.hold(tx)?;
-            tx.issue_document(w.org, w.customer.id, head.document_ref, issued)
+            tx.issue_document(head.key(w.org), issued)
         })
     };
     assert!(issue(&full));
@@ -261,7 +261,7 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     assert_eq!(*said, full);
     let discarded = write(store, |tx| {
         w.hold(tx)?;
-        tx.void_draft(w.org, w.customer.id, head.document_ref, &w.said(&head), later(1))
+        tx.void_draft(head.key(w.org), &w.said(&head), later(1))
     });
     assert!(!discarded, "it is a draft no more");
 }
@@ -271,12 +271,12 @@ pub fn a_draft_is_voided_once_and_never_issued_then(store: &dyn Store) {
     let head = w.open(store, w.head(1));
     w.void(store, &head);
     write(store, |tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        assert!(!tx.void_draft(w.org, w.customer.id, head.document_ref, &w.said(&head), later(1))?);
-        assert!(!tx.issue_document(w.org, w.customer.id, head.document_ref, &w.frozen(&head, cents(1)))?);
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        assert!(!tx.void_draft(head.key(w.org), &w.said(&head), later(1))?);
+        assert!(!tx.issue_document(head.key(w.org), &w.frozen(&head, cents(1)))?);
         let unknown = w.head(2);
-        assert!(!tx.void_draft(w.org, w.customer.id, unknown.document_ref, &w.said(&unknown), later(1))?);
-        assert!(!tx.issue_document(w.org, w.customer.id, unknown.document_ref, &w.frozen(&unknown, cents(1)))?);
+        assert!(!tx.void_draft(unknown.key(w.org), &w.said(&unknown), later(1))?);
+        assert!(!tx.issue_document(unknown.key(w.org), &w.frozen(&unknown, cents(1)))?);
         Ok(())
     });
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");

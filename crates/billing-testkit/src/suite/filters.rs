@@ -121,7 +121,7 @@ pub fn what_is_settled_counts_towards_the_state(store: &dyn Store) {
         (none, DocumentState::Issued),
     ];
     for (settlement, expected) in rows {
-        write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+        write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
         for state in [DocumentState::PartiallyPaid, DocumentState::Paid] {
             let found = if state == expected { vec![invoice.document_ref] } else { vec![] };
             assert_eq!(in_state(store, &w, state), found, "{settlement:?}");

@@ -75,7 +75,7 @@ fn used(store: &dyn Store, w: &World) -> BTreeMap<UsageKey, UsageTotal> {
 
 pub fn the_totals_of_a_contract_are_counted_again(store: &dyn Store) {
     let w = world(store);
-    let recounted = || read(store, |tx| tx.recount_contract(w.org, w.customer.id, w.contract.contract_ref));
+    let recounted = || read(store, |tx| tx.recount_contract(w.contract.key(w.org)));
     assert_eq!(recounted(), []);
     let counted = used(store, &w);
     assert_eq!(recounted(), counted.into_iter().collect::<Vec<_>>(), "only those with an event");
@@ -143,6 +143,6 @@ pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
     assert!(void_issued(store, &w, &second));
     let settlement =
         billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
-    write(store, |tx| tx.settle_document(w.org, w.customer.id, invoice.document_ref, &settlement));
+    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
     assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
 }

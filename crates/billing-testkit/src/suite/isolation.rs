@@ -5,11 +5,11 @@ use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DefaultTax, DocumentKind, Lifecycle, Settlement};
+use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Settlement};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
-use billing_domain::refs::ProductNo;
+use billing_domain::refs::{ContractKey, DocumentKey, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
@@ -118,15 +118,15 @@ pub fn another_organization_has_formats_of_its_own(store: &dyn Store) {
 pub fn another_organization_sees_no_contracts(store: &dyn Store) {
     let (w, stranger) = two(store);
     let contract = w.contract.contract_ref;
-    write(store, |tx| tx.set_next_due(w.org, w.customer.id, contract, Some(later(1))));
+    write(store, |tx| tx.set_next_due(w.contract.key(w.org), Some(later(1))));
     write(store, |tx| {
         assert_eq!(tx.contract(stranger, contract)?, None);
         assert_eq!(tx.contracts_of_customer(stranger, w.customer.id, all())?, Page::empty());
         assert_eq!(tx.contracts_metering(stranger, &[(w.customer.id, w.product.usage_product_ref.clone())], None)?, []);
         assert_eq!(tx.contracts_due(Some(stranger), later(2), None, 10)?, []);
-        assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Shared)?, None);
-        assert_eq!(tx.lock_contract(stranger, w.customer.id, contract, Lock::Exclusive)?, None);
-        tx.set_next_due(stranger, w.customer.id, contract, None)
+        assert_eq!(tx.lock_contract(w.contract.key(stranger), Lock::Shared)?, None);
+        assert_eq!(tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?, None);
+        tx.set_next_due(w.contract.key(stranger), None)
     });
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));
     assert_eq!(due.iter().map(|due| due.due_at).collect::<Vec<_>>(), [later(1)]);
@@ -143,7 +143,7 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     });
     read(store, |tx| {
         assert_eq!(tx.event(stranger, event.event_ref)?, None);
-        assert_eq!(tx.book_rows(stranger, w.customer.id, w.contract.contract_ref)?, BookRows::default());
+        assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         assert_eq!(usage(tx, stranger, w.customer.id, std::slice::from_ref(&key))?, []);
         Ok(())
     });
@@ -163,15 +163,15 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
         assert_eq!(tx.documents(stranger, &DocumentFilter::default(), all())?, Page::empty());
         let filter = DocumentFilter { customer_id: Some(customer), contract_ref: Some(contract), ..DocumentFilter::default() };
         assert_eq!(tx.documents(stranger, &filter, all())?, Page::empty());
-        assert_eq!(tx.documents_in_places(stranger, &[(customer, contract, january())])?, []);
+        assert_eq!(tx.documents_in_places(&[(w.contract.key(stranger), january())])?, []);
         assert_eq!(tx.agreement(stranger, contract, None)?, None);
-        assert_eq!(tx.book_rows(stranger, customer, contract)?, BookRows::default());
+        assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         assert_eq!(tx.book_documents_by_refs(stranger, &[head.document_ref])?, []);
-        assert!(!tx.issue_document(stranger, customer, head.document_ref, &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(stranger, customer, head.document_ref, &w.said(&head), later(1))?);
+        assert!(!tx.issue_document(head.key(stranger), &w.frozen(&head, cents(1)))?);
+        assert!(!tx.void_draft(head.key(stranger), &w.said(&head), later(1))?);
         Ok(())
     });
-    let drafts = read(store, |tx| tx.book_rows(w.org, customer, contract)).documents;
+    let drafts = read(store, |tx| tx.book_rows(w.contract.key(w.org))).documents;
     assert_eq!(drafts.into_iter().map(|document| document.head).collect::<Vec<_>>(), [head]);
 }
 
@@ -195,8 +195,8 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     write(store, |tx| {
         assert_eq!(tx.superseded_revisions(stranger, &[first.event_ref])?, []);
         assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
-        tx.move_events_of_period(stranger, customer, from.document_ref, to.document_ref, ProductNo(0), month(1).start())?;
-        tx.move_events(stranger, customer, from.document_ref, to.document_ref)
+        tx.move_events_of_period(from.key(stranger), to.document_ref, ProductNo(0), month(1).start())?;
+        tx.move_events(from.key(stranger), to.document_ref)
     });
     assert_eq!(read(store, |tx| tx.event(w.org, first.event_ref)), Some(second));
 }
@@ -214,30 +214,30 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     write(store, |tx| {
         w.hold(tx)?;
         tx.add_family_sums(w.org, customer, &[sum])?;
-        tx.put_ledger_lines(w.org, customer, debit.document_ref, &lines)
+        tx.put_ledger_lines(debit.key(w.org), &lines)
     });
     write(store, |tx| {
-        tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
+        tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
         assert!(!tx.update_draft(stranger, &debit)?);
-        assert!(!tx.void_issued(stranger, customer, invoice.document_ref, later(1))?);
+        assert!(!tx.void_issued(invoice.key(stranger), later(1))?);
         assert_eq!(tx.documents_of_parents(stranger, customer, &[invoice.document_ref])?, []);
-        assert_eq!(tx.ledger_lines(stranger, customer, debit.document_ref)?, []);
-        assert_eq!(tx.book_rows(stranger, customer, contract)?, BookRows::default());
+        assert_eq!(tx.ledger_lines(debit.key(stranger))?, []);
+        assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         Ok(())
     });
     let settlement = Settlement::none(fixtures::eur());
     let next = Contract { version: 2, ..w.contract.clone() };
     let refused = [
-        transact_answer(store, |tx| tx.put_ledger_lines(stranger, customer, debit.document_ref, &[])),
-        transact_answer(store, |tx| tx.keep_default_tax(stranger, customer, invoice.document_ref, DefaultTax(None))),
-        transact_answer(store, |tx| tx.settle_document(stranger, customer, invoice.document_ref, &settlement)),
+        transact_answer(store, |tx| tx.put_ledger_lines(debit.key(stranger), &[])),
+        transact_answer(store, |tx| tx.keep_default_tax(invoice.key(stranger), DefaultTax(None))),
+        transact_answer(store, |tx| tx.settle_document(invoice.key(stranger), &settlement)),
         transact_answer(store, |tx| {
-            tx.lock_contract(stranger, customer, contract, Lock::Exclusive)?;
+            tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
             tx.append_contract_version(stranger, &next, later(1), Actor::Service)
         }),
     ];
     assert!(refused.iter().all(|answer| matches!(answer, Err(StoreError::Corrupt(_)))), "{refused:?}");
-    assert_eq!(read(store, |tx| tx.ledger_lines(w.org, customer, debit.document_ref)), lines);
+    assert_eq!(read(store, |tx| tx.ledger_lines(debit.key(w.org))), lines);
     assert_eq!(read(store, |tx| tx.contract(w.org, contract)), Some(w.contract.clone()));
     let stored = read(store, |tx| tx.document(w.org, invoice.document_ref)).expect("a document");
     assert!(matches!(stored.lifecycle, Lifecycle::Issued(_)));
@@ -247,7 +247,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     let (w, stranger) = two(store);
     let head = w.issue(store, w.head(1), cents(100));
     let event = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
-    let (customer, contract) = (w.customer.id, w.contract.contract_ref);
+    let customer = w.customer.id;
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         lock_usage(tx, w.org, customer, &[event.usage_key()])?;
@@ -257,8 +257,8 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     w.open(store, w.head(2));
     read(store, |tx| {
         assert_eq!(tx.contracts_after(stranger, None, 10)?, []);
-        assert_eq!(tx.book_rows(stranger, customer, contract)?, BookRows::default());
-        assert_eq!(tx.recount_contract(stranger, customer, contract)?, []);
+        assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
+        assert_eq!(tx.recount_contract(w.contract.key(stranger))?, []);
         assert_eq!(tx.broken_series(stranger)?, [""; 0]);
         assert_eq!(tx.broken_seals(stranger)?, [""; 0]);
         assert_eq!(tx.broken_series(w.org)?.len(), 1);
@@ -278,24 +278,24 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
     let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
     write(store, |tx| {
         w.hold(tx)?;
-        tx.put_ledger_lines(w.org, w.customer.id, debit.document_ref, &lines)?;
+        tx.put_ledger_lines(debit.key(w.org), &lines)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         lock_usage(tx, w.org, w.customer.id, &[event.usage_key()])
     });
-    let contract = w.contract.contract_ref;
+    let contract = ContractKey { customer: other.id, ..w.contract.key(w.org) };
+    let document = |head: &DocumentHead| DocumentKey { customer: other.id, ..head.key(w.org) };
     let january = month(1).start();
     write(store, |tx| {
-        assert!(!tx.void_issued(w.org, other.id, from.document_ref, later(1))?);
+        assert!(!tx.void_issued(document(&from), later(1))?);
         assert_eq!(tx.documents_of_parents(w.org, other.id, &[from.document_ref])?, []);
-        assert_eq!(tx.ledger_lines(w.org, other.id, debit.document_ref)?, []);
-        assert_eq!(tx.book_rows(w.org, other.id, contract)?, BookRows::default());
+        assert_eq!(tx.ledger_lines(document(&debit))?, []);
+        assert_eq!(tx.book_rows(contract)?, BookRows::default());
         assert_eq!(tx.recount_usage(w.org, other.id, &event.usage_key(), None)?, UsageTotal::ZERO);
-        assert_eq!(tx.recount_contract(w.org, other.id, contract)?, []);
-        tx.move_events_of_period(w.org, other.id, from.document_ref, to.document_ref, ProductNo(0), january)?;
-        tx.move_events(w.org, other.id, from.document_ref, to.document_ref)
+        assert_eq!(tx.recount_contract(contract)?, []);
+        tx.move_events_of_period(document(&from), to.document_ref, ProductNo(0), january)?;
+        tx.move_events(document(&from), to.document_ref)
     });
-    let answer =
-        transact_answer(store, |tx| tx.settle_document(w.org, other.id, from.document_ref, &Settlement::none(fixtures::eur())));
+    let answer = transact_answer(store, |tx| tx.settle_document(document(&from), &Settlement::none(fixtures::eur())));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));
 }
@@ -319,18 +319,19 @@ pub fn another_customer_reaches_neither_contract_nor_document(store: &dyn Store)
     write(store, |tx| {
         done(tx.insert_customer(w.org, &other))?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.set_next_due(w.org, w.customer.id, w.contract.contract_ref, Some(later(1)))
+        tx.set_next_due(w.contract.key(w.org), Some(later(1)))
     });
-    let contract = w.contract.contract_ref;
+    let contract = ContractKey { customer: other.id, ..w.contract.key(w.org) };
+    let document = DocumentKey { customer: other.id, ..head.key(w.org) };
     write(store, |tx| {
         assert_eq!(tx.contracts_of_customer(w.org, other.id, all())?, Page::empty());
         assert_eq!(tx.contracts_metering(w.org, &[(other.id, w.product.usage_product_ref.clone())], None)?, []);
-        assert_eq!(tx.lock_contract(w.org, other.id, contract, Lock::Shared)?, None);
-        tx.set_next_due(w.org, other.id, contract, None)?;
-        assert_eq!(tx.documents_in_places(w.org, &[(other.id, contract, january())])?, []);
-        assert_eq!(tx.book_rows(w.org, other.id, contract)?, BookRows::default());
-        assert!(!tx.issue_document(w.org, other.id, head.document_ref, &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(w.org, other.id, head.document_ref, &w.said(&head), later(1))?);
+        assert_eq!(tx.lock_contract(contract, Lock::Shared)?, None);
+        tx.set_next_due(contract, None)?;
+        assert_eq!(tx.documents_in_places(&[(contract, january())])?, []);
+        assert_eq!(tx.book_rows(contract)?, BookRows::default());
+        assert!(!tx.issue_document(document, &w.frozen(&head, cents(1)))?);
+        assert!(!tx.void_draft(document, &w.said(&head), later(1))?);
         Ok(())
     });
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));

@@ -5,7 +5,7 @@ use billing_domain::document::linking::Slot;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::refs::{DocumentKey, DocumentRef, ProductNo};
 use rust_decimal::Decimal;
 
 use super::corrections::{adjustment, void_issued};
@@ -55,17 +55,17 @@ fn every_shape() -> Vec<LedgerLine> {
 fn put(store: &dyn Store, w: &World, head: &DocumentHead, lines: &[LedgerLine]) {
     write(store, |tx| {
         w.hold(tx)?;
-        tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines)
+        tx.put_ledger_lines(head.key(w.org), lines)
     });
 }
 
 fn lines_of(store: &dyn Store, w: &World, document_ref: DocumentRef) -> Vec<LedgerLine> {
-    read(store, |tx| tx.ledger_lines(w.org, w.customer.id, document_ref))
+    read(store, |tx| tx.ledger_lines(DocumentKey { organization: w.org, customer: w.customer.id, document: document_ref }))
 }
 
 fn issue_in(tx: &mut dyn Tx, w: &World, head: &DocumentHead, minor: i64) -> StoreResult<bool> {
-    tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-    tx.issue_document(w.org, w.customer.id, head.document_ref, &w.frozen(head, cents(minor)))
+    tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+    tx.issue_document(head.key(w.org), &w.frozen(head, cents(minor)))
 }
 
 pub fn the_lines_of_a_draft_adjustment_are_replaced(store: &dyn Store) {
@@ -84,7 +84,7 @@ pub fn the_lines_of_a_draft_adjustment_are_replaced(store: &dyn Store) {
     }
     undo(store, |tx| {
         w.hold(tx)?;
-        tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, &[])
+        tx.put_ledger_lines(head.key(w.org), &[])
     });
     assert_eq!(lines_of(store, &w, head.document_ref), full);
     put(store, &w, &head, &[]);
@@ -140,7 +140,7 @@ pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
         for lines in [&every_shape()[..1], &[]] {
             let answer = transact_answer(store, |tx| {
                 w.hold(tx)?;
-                tx.put_ledger_lines(w.org, w.customer.id, head.document_ref, lines)
+                tx.put_ledger_lines(head.key(w.org), lines)
             });
             assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
         }

@@ -26,11 +26,11 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
                 start.wait();
                 for n in 1..=ROUNDS {
                     write_contended(store, |tx| {
-                        let contract = w.contract.contract_ref;
-                        let version = tx.lock_contract(w.org, w.customer.id, contract, Lock::Exclusive)?;
+                        let contract = w.contract.key(w.org);
+                        let version = tx.lock_contract(contract, Lock::Exclusive)?;
                         assert_eq!(version, Some(1));
                         let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
-                        if tx.documents_in_places(w.org, &[(w.customer.id, contract, place)])?.is_empty() {
+                        if tx.documents_in_places(&[(contract, place)])?.is_empty() {
                             w.open_in(tx, w.head(n))?;
                         }
                         Ok(())
@@ -43,8 +43,8 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
     let mut numbers: Vec<u64> = stored.items.iter().map(|document| document.head.number.sequence).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=u64::from(ROUNDS)).collect::<Vec<_>>());
-    let unknown = w.another_contract(9).contract_ref;
-    assert_eq!(write(store, |tx| tx.lock_contract(w.org, w.customer.id, unknown, Lock::Shared)), None);
+    let unknown = w.another_contract(9).key(w.org);
+    assert_eq!(write(store, |tx| tx.lock_contract(unknown, Lock::Shared)), None);
 }
 
 pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn Store) {
@@ -54,7 +54,7 @@ pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn 
         let mut other = None;
         let (sender, receiver) = mpsc::channel();
         write(store, |tx| {
-            tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Shared)?;
+            tx.lock_contract(w.contract.key(w.org), Lock::Shared)?;
             let before = drafts(tx)?;
             // The work may run again; the other thread needs to be there only once.
             other.get_or_insert_with(|| {
@@ -86,7 +86,7 @@ pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {
                 start.wait();
                 let mine = write_contended(store, |tx| {
                     w.hold(tx)?;
-                    tx.issue_document(w.org, w.customer.id, head.document_ref, &issued)
+                    tx.issue_document(head.key(w.org), &issued)
                 });
                 won.fetch_add(u32::from(mine), Ordering::Relaxed);
             });

@@ -36,7 +36,7 @@ use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use chrono::{DateTime, SecondsFormat};
 
@@ -448,7 +448,7 @@ fn usage(
     let contracts: std::collections::BTreeSet<ContractRef> = keys.iter().map(|key| key.contract_ref).collect();
     let mut found = Vec::new();
     for contract_ref in contracts {
-        let kept = tx.book_rows(organization, customer_id, contract_ref)?.usage;
+        let kept = tx.book_rows(ContractKey { organization, customer: customer_id, contract: contract_ref })?.usage;
         found.extend(kept.iter().filter(|(key, _)| keys.contains(key)).map(|(key, total)| (key.clone(), *total)));
     }
     Ok(found)
@@ -483,9 +483,9 @@ impl World {
     }
 
     fn open_in(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
-        tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
         head.number.sequence = tx.next_document_number(self.org, &head.entity_ref, head.kind)?;
-        head.number_in_contract = tx.next_number_in_contract(self.org, head.customer_id, head.contract_ref)?;
+        head.number_in_contract = tx.next_number_in_contract(head.contract_key(self.org))?;
         // An adjustment of a child says its family itself.
         tx.open_document(self.org, &head, head.parent.unwrap_or(head.document_ref))?;
         Ok(head)
@@ -493,12 +493,12 @@ impl World {
 
     /// Holds the contract, to change its documents.
     fn hold(&self, tx: &mut dyn Tx) -> StoreResult<()> {
-        tx.lock_contract(self.org, self.customer.id, self.contract.contract_ref, Lock::Exclusive).map(drop)
+        tx.lock_contract(self.contract.key(self.org), Lock::Exclusive).map(drop)
     }
 
     /// Everything the contract's book is made of.
     fn rows(&self, tx: &mut dyn Tx) -> StoreResult<BookRows> {
-        tx.book_rows(self.org, self.customer.id, self.contract.contract_ref)
+        tx.book_rows(self.contract.key(self.org))
     }
 
     /// Stores events, with totals of their periods.
@@ -516,8 +516,7 @@ impl World {
     /// The documents in force in a place, by reference.
     fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, slot: Slot) -> Vec<DocumentRef> {
         let place = Place { product_no: ProductNo(product_no), period_start: fixtures::date(start), slot };
-        let (customer, contract) = (self.customer.id, self.contract.contract_ref);
-        let found = read(store, |tx| tx.documents_in_places(self.org, &[(customer, contract, place)]));
+        let found = read(store, |tx| tx.documents_in_places(&[(self.contract.key(self.org), place)]));
         found.into_iter().map(|document| document.head.document_ref).collect()
     }
 
@@ -536,8 +535,8 @@ impl World {
         let head = self.open(store, head);
         let issued = self.frozen(&head, amount);
         assert!(write(store, |tx| {
-            tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
-            tx.issue_document(self.org, head.customer_id, head.document_ref, &issued)
+            tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
+            tx.issue_document(head.key(self.org), &issued)
         }));
         head
     }
@@ -545,8 +544,8 @@ impl World {
     /// Puts a draft out of force.
     fn void(&self, store: &dyn Store, head: &DocumentHead) {
         assert!(write(store, |tx| {
-            tx.lock_contract(self.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
-            tx.void_draft(self.org, head.customer_id, head.document_ref, &self.said(head), later(60))
+            tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
+            tx.void_draft(head.key(self.org), &self.said(head), later(60))
         }));
     }
 }

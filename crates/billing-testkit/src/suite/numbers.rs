@@ -149,8 +149,8 @@ pub fn numbers_in_a_contract_count_from_one(store: &dyn Store) {
     write(store, |tx| tx.insert_contract(w.org, &second, None));
     for (contract, expected) in [(&w.contract, 1), (&w.contract, 2), (&second, 1), (&w.contract, 3), (&second, 2)] {
         let number = write(store, |tx| {
-            tx.lock_contract(w.org, w.customer.id, contract.contract_ref, Lock::Exclusive)?;
-            tx.next_number_in_contract(w.org, w.customer.id, contract.contract_ref)
+            tx.lock_contract(contract.key(w.org), Lock::Exclusive)?;
+            tx.next_number_in_contract(contract.key(w.org))
         });
         assert_eq!(number, expected);
     }

@@ -117,8 +117,8 @@ pub fn a_document_bills_each_event_once_as_it_was_when_it_was_issued(store: &dyn
     let issued_with = revise(store, &w, &before, |event| event.report_data = report(&[("a", "2")]));
     let issued = w.frozen(&head, cents(300));
     assert!(write(store, |tx| {
-        tx.lock_contract(w.org, head.customer_id, head.contract_ref, Lock::Exclusive)?;
-        tx.issue_document(w.org, head.customer_id, head.document_ref, &issued)
+        tx.lock_contract(head.contract_key(w.org), Lock::Exclusive)?;
+        tx.issue_document(head.key(w.org), &issued)
     }));
     // Changes that make no difference to the total stay on the document.
     let data = revise(store, &w, &issued_with, |event| event.report_data = report(&[("a", "3")]));
@@ -358,8 +358,8 @@ pub fn a_document_bills_events_as_they_were_when_it_was_issued(store: &dyn Store
     assert_eq!(bills(&january), as_issued, "a draft bills what there is");
     let issued = w.frozen(&january, cents(600));
     assert!(write(store, |tx| {
-        tx.lock_contract(w.org, january.customer_id, january.contract_ref, billing_domain::ports::Lock::Exclusive)?;
-        tx.issue_document(w.org, january.customer_id, january.document_ref, &issued)
+        tx.lock_contract(january.contract_key(w.org), billing_domain::ports::Lock::Exclusive)?;
+        tx.issue_document(january.key(w.org), &issued)
     }));
     let debit = adjustment(store, &w, &january, DocumentKind::Debit);
     let three = quantity("3");

@@ -101,7 +101,7 @@ pub fn a_revision_rolled_back_leaves_no_trace(store: &dyn Store) {
     insert(store, &w, std::slice::from_ref(&first));
     undo(store, |tx| {
         tx.revise_event(w.org, &first, &UsageEvent { revision: 2, deleted: true, ..first.clone() })?;
-        tx.move_events(w.org, w.customer.id, head.document_ref, other.document_ref)?;
+        tx.move_events(head.key(w.org), other.document_ref)?;
         assert_eq!(tx.superseded_revisions(w.org, &[first.event_ref])?.len(), 1);
         Ok(())
     });
@@ -130,7 +130,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     write(store, |tx| tx.revise_event(w.org, &first, &second));
     let has_events = |head: &DocumentHead| w.has_events(store, head);
     assert!(has_events(&from) && !has_events(&to));
-    write(store, |tx| tx.move_events(w.org, w.customer.id, from.document_ref, to.document_ref));
+    write(store, |tx| tx.move_events(from.key(w.org), to.document_ref));
     for event in &moving {
         assert_eq!(document_of(store, &w, event), to.document_ref);
     }
@@ -139,7 +139,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref])), [first]);
     assert!(!has_events(&from) && has_events(&to));
     // There is nothing left to move.
-    write(store, |tx| tx.move_events(w.org, w.customer.id, from.document_ref, third.document_ref));
+    write(store, |tx| tx.move_events(from.key(w.org), third.document_ref));
     assert_eq!(document_of(store, &w, &moving[0]), to.document_ref);
 }
 
@@ -156,7 +156,7 @@ pub fn events_of_one_period_of_a_product_move_alone(store: &dyn Store) {
     insert(store, &w, &moving);
     insert(store, &w, &staying);
     let start = month(1).start();
-    write(store, |tx| tx.move_events_of_period(w.org, w.customer.id, from.document_ref, to.document_ref, ProductNo(0), start));
+    write(store, |tx| tx.move_events_of_period(from.key(w.org), to.document_ref, ProductNo(0), start));
     for event in &moving {
         assert_eq!(document_of(store, &w, event), to.document_ref);
     }

@@ -103,9 +103,9 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
         updated(tx.update_customer(w.org, &customer))?;
         assert!(tx.delete_api_key(w.org, key.api_key_ref)?);
         tx.set_default_entity(w.org, &w.entity.entity_ref)?;
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
-        tx.set_next_due(w.org, w.customer.id, w.contract.contract_ref, Some(later(0)))?;
-        assert!(tx.void_draft(w.org, w.customer.id, head.document_ref, &w.said(&head), later(1))?);
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        tx.set_next_due(w.contract.key(w.org), Some(later(0)))?;
+        assert!(tx.void_draft(head.key(w.org), &w.said(&head), later(1))?);
         Ok(())
     });
     read(store, |tx| {
@@ -121,11 +121,11 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
 pub fn a_rolled_back_number_is_given_again(store: &dyn Store) {
     let w = world(store);
     let numbers = |tx: &mut dyn Tx| {
-        tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         Ok((
             tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)?,
             tx.next_contract_number(w.org)?,
-            tx.next_number_in_contract(w.org, w.customer.id, w.contract.contract_ref)?,
+            tx.next_number_in_contract(w.contract.key(w.org))?,
         ))
     };
     // The world's own contract has number 1.
@@ -177,7 +177,7 @@ pub fn nothing_uncommitted_is_seen_and_a_reader_waits_for_no_writer(store: &dyn 
     std::thread::scope(|threads| {
         write(store, |tx| {
             done(tx.insert_organization(&organization))?;
-            tx.lock_contract(w.org, w.customer.id, w.contract.contract_ref, Lock::Exclusive)?;
+            tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
             let (sender, receiver) = mpsc::channel();
             let (id, world) = (organization.id, &w);
             threads.spawn(move || {

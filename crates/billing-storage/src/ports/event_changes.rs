@@ -1,7 +1,7 @@
 //! Changes of events: their next revisions, and the documents they stand on.
 
-use billing_domain::ports::StoreResult;
-use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId};
+use billing_domain::ports::{EventChanges, StoreResult};
+use billing_domain::refs::{DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::dsl::{exists, not};
@@ -21,13 +21,8 @@ use crate::tx::{Transaction, with_conn};
 /// A product and a period's first day.
 type PeriodRow = (i32, Cell<NaiveDate>);
 
-impl Transaction<'_> {
-    pub(super) fn revise(
-        &mut self,
-        organization: OrganizationId,
-        superseded: &UsageEvent,
-        revised: &UsageEvent,
-    ) -> StoreResult<()> {
+impl EventChanges for Transaction<'_> {
+    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
         let key = (Bound(superseded.event_ref.as_uuid()), Bound(superseded.customer_id.as_uuid()));
         let revision: i32 = stored(superseded.revision)?;
         let (row, kept) = (NewEvent::of(revised)?, NewRevision::of(superseded)?);
@@ -64,7 +59,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(super) fn revisions_of(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
         let rows: Vec<RevisionRow> = with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
             .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
@@ -75,44 +70,36 @@ impl Transaction<'_> {
         rows.into_iter().map(RevisionRow::read).collect()
     }
 
-    /// Puts all events of a document on another, period by period.
-    pub(super) fn move_all(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
-        to: DocumentRef,
-    ) -> StoreResult<()> {
-        let query = PeriodsOnDocument::new(organization, customer_id, from);
+    fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {
+        let query = PeriodsOnDocument::new(from);
         let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
         for (product_no, period_start) in periods {
-            let period_start = Row::new("usage_events", from).cell("service_start", period_start)?;
-            self.move_of_period(organization, customer_id, from, to, product_no, period_start)?;
+            let row = Row::new("usage_events", from.document);
+            let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
+            let period_start = row.cell("service_start", period_start)?;
+            self.move_events_of_period(from, to, product_no, period_start)?;
         }
         Ok(())
     }
 
-    /// Puts those events of a document on another that count in one service period of a product.
-    pub(super) fn move_of_period(
+    fn move_events_of_period(
         &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        from: DocumentRef,
+        from: DocumentKey,
         to: DocumentRef,
-        product_no: i32,
+        product_no: ProductNo,
         period_start: NaiveDate,
     ) -> StoreResult<()> {
         let contract = documents::table
-            .find((Bound(from.as_uuid()), Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .find((Bound(from.document.as_uuid()), Bound(from.customer.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(from.organization.as_uuid())))
             .select(documents::contract_id)
             .single_value();
         with_conn!(self, "usage_events", |conn| diesel::update(usage_events::table)
-            .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(usage_events::customer_id.eq(Bound(from.customer.as_uuid())))
             .filter(usage_events::contract_id.nullable().eq(contract))
-            .filter(usage_events::product_no.eq(product_no))
+            .filter(usage_events::product_no.eq(i32::from(product_no.0)))
             .filter(usage_events::service_start.eq(Bound(period_start)))
-            .filter(usage_events::document_id.eq(Bound(from.as_uuid())))
+            .filter(usage_events::document_id.eq(Bound(from.document.as_uuid())))
             .set(usage_events::document_id.eq(Bound(to.as_uuid())))
             .execute(conn))?;
         Ok(())

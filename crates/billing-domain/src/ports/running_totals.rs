@@ -1,0 +1,28 @@
+//! The running totals of usage.
+
+use super::StoreResult;
+use crate::refs::{CustomerId, EventRef, OrganizationId};
+use crate::usage::{UsageKey, UsageTotal};
+
+/// The running totals of usage.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait RunningTotals {
+    /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
+    /// in that order; a total that isn't there is made, as zero.
+    fn lock_usage(
+        &mut self,
+        organization: OrganizationId,
+        keys: &[(CustomerId, UsageKey)],
+    ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
+    fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
+    /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
+    /// in bounded memory.
+    fn recount_usage(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        key: &UsageKey,
+        except: Option<EventRef>,
+    ) -> StoreResult<UsageTotal>;
+}

@@ -1,0 +1,105 @@
+//! When contracts next have something to issue.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId};
+use diesel::dsl::{exists, sql};
+use diesel::prelude::*;
+use diesel::sql_types::{Bool, Text};
+use uuid::Uuid;
+
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row};
+use crate::schema::{contract_products, contracts};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, load_held, with_conn};
+
+/// Begins a character of a pattern that stands for itself; no reference has it.
+const ESCAPE: char = '!';
+
+/// A reference in a pattern: of what stands for others there, references have the underscore alone.
+fn escaped(reference: &str) -> String {
+    reference.replace('_', &format!("{ESCAPE}_"))
+}
+
+impl DueContracts for Transaction<'_> {
+    fn contracts_due(
+        &mut self,
+        organization: Option<OrganizationId>,
+        now: Timestamp,
+        after: Option<DueContract>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueContract>> {
+        type Due = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Timestamp>>);
+        let rows: Vec<Due> = with_conn!(self, "contracts", |conn| {
+            let mut query = contracts::table
+                .filter(contracts::next_due_at.is_not_null().and(contracts::next_due_at.le(Bound(now))))
+                .order((contracts::next_due_at, contracts::contract_id))
+                .limit(i64::from(limit))
+                .select((contracts::organization_id, contracts::customer_id, contracts::contract_id, contracts::next_due_at))
+                .into_boxed::<Db>();
+            if let Some(organization) = organization {
+                query = query.filter(contracts::organization_id.eq(Bound(organization.as_uuid())));
+            }
+            if let Some(after) = after {
+                let same_instant = contracts::next_due_at
+                    .eq(Bound(after.due_at))
+                    .and(contracts::contract_id.gt(Bound(after.key.contract.as_uuid())));
+                query = query.filter(contracts::next_due_at.gt(Bound(after.due_at)).or(same_instant));
+            }
+            query.load(conn)
+        })?;
+        let read = |(organization, customer_id, contract_id, due_at): Due| {
+            let row = Row::new("contracts", contract_id.clone());
+            let due_at = row.optional("next_due_at", due_at)?;
+            let key = ContractKey {
+                organization: OrganizationId::from_uuid(row.cell("organization_id", organization)?),
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
+            };
+            let due_at = due_at.ok_or_else(|| StoreError::Corrupt("contracts: due without an instant".to_owned()))?;
+            Ok(DueContract { key, due_at })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
+        let naming = sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
+            .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped(entity_ref.as_str())))
+            .sql(&format!(" ESCAPE '{ESCAPE}'"));
+        let of_contract = contract_products::table
+            .filter(contract_products::contract_id.eq(contracts::contract_id))
+            .filter(contract_products::customer_id.eq(contracts::customer_id))
+            .filter(naming);
+        // All of them: one that is due already may be put off by a billing run that isn't committed yet.
+        let held: Vec<Cell<Uuid>> = load_held!(
+            self,
+            "contracts",
+            Some(Lock::Exclusive),
+            contracts::table
+                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(exists(of_contract))
+                .order(contracts::contract_id)
+                .select(contracts::contract_id)
+        )?;
+        // Those that were held, by their identities alone: they are the organization's.
+        let row = Row::new("contracts", "");
+        let ids: Vec<Uuid> = held.into_iter().map(|id| row.cell("contract_id", id)).collect::<StoreResult<_>>()?;
+        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
+            .filter(one_of_ids(contracts::contract_id, ids))
+            .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
+            .set(contracts::next_due_at.eq(Bound(at)))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
+        with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+                .set(contracts::next_due_at.eq(at.map(Bound)))
+                .execute(conn)
+        })?;
+        Ok(())
+    }
+}
