@@ -6,6 +6,7 @@ use billing_application::documents::DocumentView;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::{CustomerProfile, NetTerms};
+use billing_domain::patch::Patch;
 use billing_domain::refs::ContractRef;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
@@ -118,4 +119,33 @@ fn a_draft_takes_in_a_product_that_came_to_fit_it_when_it_is_issued_as_the_previ
     books.bill("2026-02-01T02:00:00Z");
     let issued: Vec<String> = books.bench.documents().iter().map(|document| document.content.total.to_string()).collect();
     assert_eq!((foreseen, issued), (vec!["15.00 EUR".to_owned()], vec!["15.00 EUR".to_owned()]));
+}
+
+#[test]
+fn a_closing_invoice_takes_in_a_product_that_came_to_fit_it_as_the_preview_shows() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    let disk = books.pricing("disk", vec![fixed("seat", "0")]);
+    let month = |pricing| {
+        let mut product = requested(pricing, "2026-01-01", "2026-01-31");
+        product.payment_time = Some(PaymentTime::DuringUse);
+        product
+    };
+    let (mut of_its_own, mut at_least) = (month(&api), month(&disk));
+    of_its_own.net_terms = Some(NetTerms::Days(30));
+    at_least.minimum_fee = Patch::Set(fixtures::price("10.00"));
+    let contract = books.contract(vec![of_its_own, at_least]);
+    books.clock("2026-01-10T00:00:00Z");
+    books.calls("2026-01-10T00:00:00Z", "50");
+    let closing = |documents: &[DocumentView]| -> Vec<String> {
+        let of_usage = documents.iter().filter(|document| document.content.total.minor() != 0);
+        of_usage.map(|document| document.content.total.to_string()).collect()
+    };
+    assert_eq!(closing(&current(&books, contract)), ["5.00 EUR"]);
+    let edit = |profile: &CustomerProfile| Ok(CustomerProfile { net_terms: Some(NetTerms::Days(30)), ..profile.clone() });
+    edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
+    let foreseen = (closing(&current(&books, contract)), closing(&next(&books, contract)));
+    books.bill("2026-02-01T02:00:00Z");
+    assert_eq!(closing(&books.bench.documents()), ["15.00 EUR"]);
+    assert_eq!(foreseen, (vec!["15.00 EUR".to_owned()], vec!["15.00 EUR".to_owned()]));
 }

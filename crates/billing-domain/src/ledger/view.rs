@@ -38,7 +38,8 @@ pub fn current(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusa
             places.extend(shown_places(book, period));
         }
     }
-    let mut shown = show(book, &places, now)?;
+    let mut planned = joined(book)?;
+    let mut shown = show(book, &mut planned, &places, now)?;
     let mut others = Vec::new();
     for document in book.documents().filter(|document| !document.standing.is_void()) {
         let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
@@ -57,7 +58,7 @@ pub fn current(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusa
         }
     }
     for document_ref in others {
-        shown.push(stored(book, document_ref)?);
+        shown.push(stored(&planned, document_ref)?);
     }
     Ok(in_order(shown))
 }
@@ -91,7 +92,7 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
             places.extend(shown_places(book, next));
         }
     }
-    Ok(in_order(show(book, &places, now)?))
+    Ok(in_order(show(book, &mut joined(book)?, &places, now)?))
 }
 
 /// The places of a period's own documents: its invoice, and with `BEFORE_USE` the debit of its usage, where it is there or
@@ -107,9 +108,18 @@ fn shown_places(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator
     places.into_iter()
 }
 
-/// The documents of places: those that are there, and the others as they would be opened now.
-fn show(book: &ContractBook, places: &[Place], now: Timestamp) -> Result<Vec<Shown>, Refusal> {
+/// A book whose drafts have the products that they would be issued with.
+fn joined(book: &ContractBook) -> Result<ContractBook, Refusal> {
     let mut planned = book.clone();
+    let drafts = book.documents().filter(|document| document.standing == Standing::Draft);
+    for draft in drafts {
+        planned.join(draft.head.document_ref)?;
+    }
+    Ok(planned)
+}
+
+/// The documents of places: those that are there, and the others as they would be opened now.
+fn show(book: &ContractBook, planned: &mut ContractBook, places: &[Place], now: Timestamp) -> Result<Vec<Shown>, Refusal> {
     let mut ids = Provisional(u128::MAX);
     let mut shown: Vec<DocumentRef> = Vec::new();
     for place in places {
@@ -120,7 +130,7 @@ fn show(book: &ContractBook, places: &[Place], now: Timestamp) -> Result<Vec<Sho
     }
     let show = |document_ref: DocumentRef| {
         let is_opened = book.document(document_ref).is_some();
-        Ok(Shown { is_opened, ..stored(&planned, document_ref)? })
+        Ok(Shown { is_opened, ..stored(planned, document_ref)? })
     };
     shown.into_iter().map(show).collect()
 }
