@@ -11,8 +11,8 @@ use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, Kep
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::OrganizationId;
 
-use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// How long a request waits for its twin, here and on another server together.
 pub const TWIN_WAIT: Duration = Duration::from_secs(5);
@@ -23,6 +23,8 @@ const PURGED_PER_TRANSACTION: u32 = 1000;
 /// A request that names itself, so that its repeats are known.
 #[derive(Clone)]
 pub struct KeyedRequest {
+    /// What it asks for.
+    pub use_case: UseCase,
     /// Where it was sent, and under which key.
     pub key: RequestKey,
     /// What it says.
@@ -56,7 +58,7 @@ pub fn once<T>(
     render: impl Fn(&T) -> UseCaseResult<KeptAnswer>,
     mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T>,
 ) -> UseCaseResult<Reply> {
-    let organization = principal.organization;
+    let organization = allow(principal, request.use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         if !tx.hold_key(organization, &request.key, request.wait)? {
             return Err(UseCaseError::RequestInProgress);
@@ -77,7 +79,7 @@ pub fn once<T>(
 /// # Errors
 /// As [`once`].
 pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<Reply>> {
-    let organization = principal.organization;
+    let organization = allow(principal, request.use_case)?;
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = transact(&*services.store, Access::Read, |tx| {
         Ok::<_, UseCaseError>(tx.kept_request(organization, &request.key, since)?)

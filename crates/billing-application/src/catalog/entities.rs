@@ -8,8 +8,8 @@ use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// An entity as it is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,17 +39,18 @@ pub fn create_entity(
     reference: Option<EntityRef>,
     wanted: WantedEntity,
 ) -> UseCaseResult<EntityView> {
+    let organization = allow(principal, UseCase::CreateEntity)?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
         profile: wanted.profile,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::Entity, tx.insert_entity(principal.organization, &made)?)?;
-        let default = default_entity(tx, principal.organization)?;
+        inserted(Thing::Entity, tx.insert_entity(organization, &made)?)?;
+        let default = default_entity(tx, organization)?;
         let is_default = wanted.is_default.unwrap_or(default.is_none());
         if is_default {
-            tx.set_default_entity(principal.organization, &made.entity_ref)?;
+            tx.set_default_entity(organization, &made.entity_ref)?;
         }
         Ok(EntityView { entity: made.clone(), is_default })
     })
@@ -69,7 +70,7 @@ pub fn edit_entity(
     reference: &EntityRef,
     edit: &dyn Fn(&EntityProfile) -> Result<WantedEntity, Violations>,
 ) -> UseCaseResult<EntityView> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::EditEntity)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
         let wanted = edit(&present.profile)?;
@@ -117,9 +118,10 @@ fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResul
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
 pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
+    let organization = allow(principal, UseCase::GetEntity)?;
     transact(&*services.store, Access::Read, |tx| {
-        let entity = only(Thing::Entity, tx.entities_by_refs(principal.organization, std::slice::from_ref(reference))?)?;
-        let is_default = default_entity(tx, principal.organization)?.as_ref() == Some(reference);
+        let entity = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let is_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         Ok(EntityView { entity, is_default })
     })
 }
@@ -129,9 +131,10 @@ pub fn get_entity(services: &Services, principal: &Principal, reference: &Entity
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
 pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
+    let organization = allow(principal, UseCase::ListEntities)?;
     transact(&*services.store, Access::Read, |tx| {
-        let default = default_entity(tx, principal.organization)?;
-        let found = tx.entities(principal.organization, page)?;
+        let default = default_entity(tx, organization)?;
+        let found = tx.entities(organization, page)?;
         let shown = |entity: Entity| EntityView { is_default: default.as_ref() == Some(&entity.entity_ref), entity };
         Ok(Page { items: found.items.into_iter().map(shown).collect(), total: found.total })
     })

@@ -1,7 +1,6 @@
 //! Making a contract: every product's terms are agreed on and frozen (billing rules 7).
 
 use billing_domain::access::Principal;
-use billing_domain::catalog::Charge;
 use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::ProductPatch;
 use billing_domain::contract::terms::RequestedProduct;
@@ -16,9 +15,9 @@ use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, 
 use billing_domain::text::Line;
 
 use super::{ContractView, view};
-use crate::Services;
 use crate::books::entities_of;
 use crate::error::{Thing, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
+use crate::{Services, UseCase, allow};
 
 /// What a new contract is asked to be.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ pub struct ContractRequest {
 /// [`Invalid`](crate::error::UseCaseError::Invalid) with every violation of every product.
 pub fn create_contract(services: &Services, principal: &Principal, request: &ContractRequest) -> UseCaseResult<ContractView> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::CreateContract)?;
     let backdated = if request.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
     transact(&*services.store, Access::Write, |tx| {
         let customer = tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.into_iter().next();
@@ -123,14 +122,8 @@ fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[Named
     pricing_refs.sort();
     pricing_refs.dedup();
     let pricings = tx.pricings_by_refs(organization, &pricing_refs)?;
-    let mut metered: Vec<UsageProductRef> = pricings
-        .iter()
-        .flat_map(|pricing| &pricing.content.line_items)
-        .filter_map(|item| match &item.charge {
-            Charge::Usage(charge) => Some(charge.usage_product_ref.clone()),
-            Charge::Fixed { .. } => None,
-        })
-        .collect();
+    let metered = pricings.iter().flat_map(|pricing| pricing.content.metered());
+    let mut metered: Vec<UsageProductRef> = metered.map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
     metered.sort();
     metered.dedup();
     let mut stated: Vec<EntityRef> = named.iter().filter_map(|product| product.entity_ref.cloned()).collect();

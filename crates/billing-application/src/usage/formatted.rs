@@ -6,15 +6,16 @@ use billing_domain::format::{MappedEvent, UsageFormat};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
+use billing_domain::reported::{EventUpdate, NewUsageEvent};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 
-use super::change::{EventUpdate, live_event, update_event};
+use super::change::{live_event, update_event};
 use super::read::EventView;
-use super::record::{NewUsageEvent, TakenUsage, record_event};
-use crate::Services;
+use super::record::{TakenUsage, record_event};
 use crate::books::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
+use crate::{Services, UseCase, allow};
 
 /// A free-form event to take.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub struct FormattedUpdate {
 /// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Invalid`] where there is no such
 /// format.
 pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::RecordUsage)?;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
     Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
 }
@@ -73,7 +74,8 @@ pub fn map_events(
     format: &NamedFormat,
     events: &[String],
 ) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
-    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, principal.organization, format))?;
+    let organization = allow(principal, UseCase::RecordUsage)?;
+    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, format))?;
     Ok(events.iter().map(|event| map_event(services, &format, event)).collect())
 }
 
@@ -98,16 +100,17 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 /// As [`map_formatted`] and [`record_mapped`], and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
 /// processed.
 pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
+    let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {
         let present = live_event(tx, principal, update.event_ref)?;
         // An ordinary update has none; the revision before it may.
         let before = match present.formatted {
             Some(source) => source,
-            None => latest_source(tx.superseded_revisions(principal.organization, &[update.event_ref])?)?,
+            None => latest_source(tx.superseded_revisions(organization, &[update.event_ref])?)?,
         };
         match &update.format {
-            Some(named) => find_format(tx, principal.organization, named),
-            None => newest_of(tx, principal.organization, &before.format_ref)?
+            Some(named) => find_format(tx, organization, named),
+            None => newest_of(tx, organization, &before.format_ref)?
                 .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there")),
         }
     })?;

@@ -14,9 +14,9 @@ use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, Organ
 use billing_domain::text::Line;
 use billing_domain::usage::UsageEvent;
 
-use crate::Services;
 use crate::books::corrupt;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// An event with the names a person reads.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub struct EventRevision {
 /// # Errors
 /// [`UseCaseError::Unknown`], for a deleted event too.
 pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<EventView> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::GetEvent)?;
     transact(&*services.store, Access::Read, |tx| {
         let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
         only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(Thing::Event))?])?)
@@ -83,7 +83,7 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
 /// # Errors
 /// [`UseCaseError::Unknown`].
 pub fn event_history(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::GetEventHistory)?;
     transact(&*services.store, Access::Read, |tx| {
         let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
         let customer = tx.customers_by_ids(organization, &[latest.customer_id])?.into_iter().next();

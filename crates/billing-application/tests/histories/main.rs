@@ -94,9 +94,9 @@ impl UseCases {
     }
 
     fn rows(&self) -> BookRows {
-        let customer = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
+        let customer = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
         let customer_id = customer.expect("a contract").customer_id;
-        self.bench.read(|tx| tx.book_rows(self.bench.principal.organization, customer_id, self.contract()))
+        self.bench.read(|tx| tx.book_rows(self.bench.principal.organization(), customer_id, self.contract()))
     }
 
     /// All documents, in the order in which they were opened.
@@ -104,7 +104,7 @@ impl UseCases {
         let mut all = Vec::new();
         let mut page = PageRequest::LARGEST;
         loop {
-            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization, &DocumentFilter::default(), page));
+            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization(), &DocumentFilter::default(), page));
             all.extend(read.items);
             if all.len() as u64 >= read.total {
                 all.sort_by_key(|document| document.head.number_in_contract);
@@ -169,7 +169,7 @@ impl UseCases {
 
     /// What is stored is what was decided.
     fn compare(&self, world: &World) -> Checked {
-        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
+        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
         let contract = contract.ok_or("the contract is gone")?;
         same("version", &world.book.contract.version, &contract.version)?;
         same("products", &world.book.contract.products, &contract.products)?;
@@ -220,7 +220,7 @@ impl UseCases {
             same(&format!("document {}", place + 1), decided, stored)?;
         }
         for (event_ref, kept) in self.events.iter().zip(&world.events) {
-            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization, *event_ref)).expect("an event");
+            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
             if !event.deleted {
                 same("an event's document", &world.place_of(kept.standing), &places.get(&event.placement.document_ref).copied())?;
             }

@@ -10,6 +10,7 @@ mod entities;
 mod formatted;
 mod joined;
 mod once;
+mod permissions;
 mod preview;
 mod slices;
 #[path = "../support/mod.rs"]

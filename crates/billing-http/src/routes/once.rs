@@ -10,7 +10,7 @@ use billing_application::error::UseCaseResult;
 use billing_application::idempotency::{KeyedRequest, Reply, TWIN_WAIT, once, repeated};
 use billing_application::usage::{EventView, NamedCustomer, NewUsageEvent, TakenUsage, record_event};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{KeptAnswer, RequestKey};
+use billing_domain::idempotency::KeptAnswer;
 use billing_domain::usage::EventKey;
 use serde::Serialize;
 use serde_json::Value;
@@ -34,8 +34,9 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    pub(super) fn new(state: HttpState, principal: Principal, key: Option<RequestKey>, body: Option<&Value>) -> Self {
-        let keyed = key.map(|key| KeyedRequest { key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
+    pub(super) fn new(caller: Caller, body: Option<&Value>) -> Self {
+        let Caller { state, principal, use_case, key } = caller;
+        let keyed = key.map(|key| KeyedRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
         Self { state, principal, keyed }
     }
 
@@ -87,7 +88,7 @@ impl Once {
             return respond(Reply { answer: done.await?, is_repeat: false });
         };
         let began = Instant::now();
-        let turn = state.twins().turn(principal.organization, &keyed.key, TWIN_WAIT).await?;
+        let turn = state.twins().turn(principal.organization(), &keyed.key, TWIN_WAIT).await?;
         keyed.wait = TWIN_WAIT.saturating_sub(began.elapsed());
         let carried_out = blocking(&state, move |services| {
             // Given back by the thread that worked: nobody may be waiting for the answer any more.
@@ -115,7 +116,7 @@ impl Caller {
             return self.once(Some(body)).reply(take, |taken| Ok(answer_of(taken, event_answer))).await;
         }
         let turn = match &self.key {
-            Some(key) => Some(self.state.twins().turn(self.principal.organization, key, TWIN_WAIT).await?),
+            Some(key) => Some(self.state.twins().turn(self.principal.organization(), key, TWIN_WAIT).await?),
             None => None,
         };
         let taken = self.run(move |services, principal| {
