@@ -5,7 +5,8 @@ use crate::format::RefOrName;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, UsageProductRef};
-use crate::usage::{EventKey, FormattedSource, ReportData, UsageEvent, Validations};
+use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, UsageEvent, Validations};
+use crate::violation::Violations;
 
 /// A customer, by reference or, when only one has it, by name.
 pub type NamedCustomer = RefOrName<CustomerRef>;
@@ -31,6 +32,39 @@ pub struct NewUsageEvent {
     pub formatted: Option<FormattedSource>,
     /// The key it was sent with, by which repeats are known.
     pub sent: Option<EventKey>,
+}
+
+/// Refuses a timestamp too far ahead of the clock.
+///
+/// # Errors
+/// `timestamp_in_future`.
+pub fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), Violations> {
+    if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
+        let detail = "must not be more than 5 minutes ahead of the server's clock";
+        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail));
+    }
+    Ok(())
+}
+
+/// The most events of a batch.
+pub const MAX_BATCH_EVENTS: usize = 10_000;
+
+/// Whether a refused event stops the others of its slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// They are taken.
+    Unaffected,
+    /// All are taken, or none.
+    AllOrNone,
+}
+
+/// Events to take together, at most [`MAX_BATCH_EVENTS`].
+#[derive(Clone, Debug)]
+pub struct UsageBatch {
+    /// The events.
+    pub events: Vec<NewUsageEvent>,
+    /// What a refused one is to the others.
+    pub neighbours: Neighbours,
 }
 
 /// What of an event is to change; the rest is kept.

@@ -8,7 +8,7 @@ use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// An entity as it is answered.
@@ -80,12 +80,12 @@ pub fn edit_entity(
             let detail = "must be true on the organization's default entity: make another one the default instead";
             return Err(Violations::one(&["default"], "not_allowed", detail).into());
         }
-        if bills_at_other_times(&present.profile, &wanted.profile) {
+        if present.profile.bills_at_other_times_than(&wanted.profile) {
             tx.look_again(organization, reference, services.now())?;
         }
         tx.hold_entity(organization, &present)?;
         if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
-            return Err(numbers_given(&present));
+            return Err(present.numbers_given().into());
         }
         let made = Entity { profile: wanted.profile, ..present };
         updated(Thing::Entity, tx.update_entity(organization, &made)?)?;
@@ -94,19 +94,6 @@ pub fn edit_entity(
         }
         Ok(EntityView { entity: made, is_default })
     })
-}
-
-fn bills_at_other_times(present: &EntityProfile, wanted: &EntityProfile) -> bool {
-    present.time_zone != wanted.time_zone || present.grace_hours != wanted.grace_hours
-}
-
-fn numbers_given(entity: &Entity) -> UseCaseError {
-    let prefix = entity.profile.number_prefix.as_str();
-    let detail = format!(
-        "number_prefix can't change any more, because documents have numbers that begin with {prefix}: \
-         make another entity for another prefix"
-    );
-    UseCaseError::Conflict { code: "numbers_given", detail }
 }
 
 fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {

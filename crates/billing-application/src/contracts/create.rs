@@ -11,11 +11,11 @@ use billing_domain::ledger::terms::{self, Backdated};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
 use billing_domain::text::Line;
 
 use super::{ContractView, view};
-use crate::books::entities_of;
+use crate::books::{distinct, entities_of};
 use crate::error::{Thing, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
@@ -118,17 +118,10 @@ pub(super) fn catalog_of(
 
 /// The same without a customer.
 fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[Named<'_>]) -> UseCaseResult<Catalog> {
-    let mut pricing_refs: Vec<PricingRef> = named.iter().map(|product| product.pricing_ref.clone()).collect();
-    pricing_refs.sort();
-    pricing_refs.dedup();
-    let pricings = tx.pricings_by_refs(organization, &pricing_refs)?;
+    let pricings = tx.pricings_by_refs(organization, &distinct(named.iter().map(|product| product.pricing_ref.clone())))?;
     let metered = pricings.iter().flat_map(|pricing| pricing.content.metered());
-    let mut metered: Vec<UsageProductRef> = metered.map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
-    metered.sort();
-    metered.dedup();
-    let mut stated: Vec<EntityRef> = named.iter().filter_map(|product| product.entity_ref.cloned()).collect();
-    stated.sort();
-    stated.dedup();
+    let metered = distinct(metered.map(|(_, usage_product_ref)| usage_product_ref.clone()));
+    let stated = distinct(named.iter().filter_map(|product| product.entity_ref.cloned()));
     let entities = if stated.is_empty() { Vec::new() } else { tx.entities_by_refs(organization, &stated)? };
     Ok(Catalog {
         usage_products: tx.usage_products_by_refs(organization, &metered)?,

@@ -16,7 +16,7 @@ use billing_domain::party::Entity;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
 
-use crate::books::corrupt;
+use crate::books::{corrupt, distinct};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -72,9 +72,7 @@ fn view_all(
     contracts: Page<Contract>,
     now: Timestamp,
 ) -> UseCaseResult<Page<ContractView>> {
-    let mut refs: Vec<EntityRef> = contracts.items.iter().filter_map(first_entity).cloned().collect();
-    refs.sort();
-    refs.dedup();
+    let refs = distinct(contracts.items.iter().filter_map(first_entity).cloned());
     let entities = tx.entities_by_refs(organization, &refs)?;
     contracts.try_map(|contract| view(contract, &entities, now))
 }

@@ -8,11 +8,11 @@ use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::CustomerId;
-use billing_domain::reported::NewUsageEvent;
+use billing_domain::reported::{NewUsageEvent, refuse_future};
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::slice::{Progress, Slice, refuse_future};
+use super::slice::{Progress, Slice};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::TWIN_WAIT;
 
@@ -57,10 +57,9 @@ impl Slice<'_> {
         let mut known = Vec::with_capacity(arrived.len());
         for Arrived { index, customer } in self.without_repeats(tx, arrived, progress)? {
             let event = &self.events[index];
-            let product = names.product_of(event).map_err(UseCaseError::from);
-            match product.and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
+            match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
                 Ok(product) => known.push(Known { index, customer, product }),
-                Err(refusal) => progress.refuse(index, refusal)?,
+                Err(violations) => progress.refuse(index, violations.into())?,
             }
         }
         Ok(known)

@@ -12,12 +12,12 @@ use billing_domain::matching::{EventFacts, check_validations, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{EventRef, OrganizationId};
-use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct};
+use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
 use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey, UsageTotal};
 use billing_domain::violation::Violations;
 
 use super::read::{EventView, only, view_events};
-use super::slice::{MAX_HOLD_ATTEMPTS, refuse_future};
+use super::slice::MAX_HOLD_ATTEMPTS;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};

@@ -4,7 +4,7 @@
 
 use billing_domain::access::Principal;
 use billing_domain::ports::{Access, StoreError, Tx, transact};
-use billing_domain::reported::NewUsageEvent;
+use billing_domain::reported::{Neighbours, NewUsageEvent};
 
 use super::read::EventView;
 use super::slice::{Lane, Slice};
@@ -28,15 +28,6 @@ impl TakenUsage {
             Self::Before(_) => None,
         }
     }
-}
-
-/// Whether a refused event stops the others of its slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbours {
-    /// They are taken.
-    Unaffected,
-    /// All are taken, or none.
-    AllOrNone,
 }
 
 /// Makes no answer: for events without a key, which have no repeats.

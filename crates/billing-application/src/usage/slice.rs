@@ -16,8 +16,7 @@ use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
 use billing_domain::reported::NewUsageEvent;
-use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey};
-use billing_domain::violation::Violations;
+use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, UsageKey};
 
 use super::arrivals::Known;
 use super::names::Names;
@@ -30,15 +29,6 @@ use crate::error::{UseCaseError, UseCaseResult};
 /// How often a contract or document may change between finding and holding it before the store is called
 /// contended.
 pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
-
-/// Refuses a timestamp too far ahead of the clock.
-pub(super) fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> UseCaseResult<()> {
-    if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
-        let detail = "must not be more than 5 minutes ahead of the server's clock";
-        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
-    }
-    Ok(())
-}
 
 /// Events on their way into one transaction.
 pub(super) struct Slice<'a> {

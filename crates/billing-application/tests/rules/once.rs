@@ -7,9 +7,9 @@ use billing_application::UseCase;
 use billing_application::billing_run::run_billing;
 use billing_application::catalog::{create_usage_product, get_usage_product};
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
-use billing_application::idempotency::{KeyedRequest, Reply, once};
+use billing_application::idempotency::{KeyedRequest, once};
 use billing_domain::catalog::UsageProduct;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, code};
@@ -23,10 +23,10 @@ fn keyed(key: &str) -> KeyedRequest {
 }
 
 fn answer(text: &str) -> KeptAnswer {
-    KeptAnswer { status: 200, headers: Vec::new(), body: text.as_bytes().to_vec() }
+    KeptAnswer(text.as_bytes().to_vec())
 }
 
-fn named(product: &UsageProduct) -> UseCaseResult<KeptAnswer> {
+fn named(product: UsageProduct) -> UseCaseResult<KeptAnswer> {
     Ok(answer(product.profile.name.as_str()))
 }
 
@@ -78,7 +78,7 @@ fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
 fn an_answer_that_cannot_be_given_undoes_the_work() {
     let bench = Bench::at(NOON);
     let before = bench.store.fork();
-    let unwritable = |_: &UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
+    let unwritable = |_: UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
     let product = fixtures::usage_product("first");
     let failed = once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
         create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
@@ -97,7 +97,7 @@ fn a_sealed_answer_is_given_again_to_its_own_secret_alone() {
     assert!(code(make(&bench, &sealed("theirs"), "first", &calls)).starts_with("secret_shown_once"));
     let since = bench.now().plus_seconds(-1);
     let kept = bench.read(|tx| tx.kept_request(bench.principal.organization(), &keyed("k").key, since)).expect("it is kept");
-    assert_ne!(kept.answer.body, first.answer.body);
+    assert_ne!(kept.answer, first.answer);
     assert_eq!(calls.get(), 1);
 }
 
