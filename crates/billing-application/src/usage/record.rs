@@ -49,6 +49,9 @@ pub fn record_usage(
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
     allow(principal, UseCase::RecordUsage)?;
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
     let slice = Slice { services, principal, events, answer, now: services.now() };
     let work = |tx: &mut dyn Tx, lane| {
         let results = slice.take(tx, lane).map_err(Stop::Failed)?.ok_or(Stop::OtherLane)?;

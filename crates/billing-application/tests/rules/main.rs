@@ -1,6 +1,7 @@
 //! One scenario per rule of billing-rules 2, 3, 5 and 7, with numbers worked by hand.
 
 mod amendments;
+mod batches;
 #[allow(dead_code, reason = "examples need more of it")]
 #[path = "../documented_examples/books.rs"]
 mod books;
