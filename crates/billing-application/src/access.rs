@@ -1,8 +1,7 @@
 //! Log-ins, sessions, bearer tokens and API keys.
 
 use billing_domain::access::{
-    Actor, AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret,
-    TokenClaims,
+    AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret, TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
@@ -10,8 +9,8 @@ use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, t
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
 use billing_domain::text::Line;
 
-use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// How often a session's last use is written down at most, in seconds: not once per request.
 const TOUCH_EVERY_SECONDS: i64 = 60;
@@ -98,11 +97,6 @@ pub fn end_session(services: &Services, secret: &str) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| Ok(tx.delete_session(digest)?))
 }
 
-/// Who an administrator's session speaks for.
-pub fn administrator_principal(organization: OrganizationId, admin_ref: AdminRef) -> Principal {
-    Principal { organization, actor: Actor::Admin(admin_ref), scopes: Scopes::all() }
-}
-
 /// Who a bearer token speaks for. The key is looked up every time, so that a deleted key's tokens end at
 /// once, on every replica.
 ///
@@ -115,7 +109,7 @@ pub fn authenticate_token(services: &Services, token: &str) -> UseCaseResult<Pri
         Ok::<_, UseCaseError>(tx.key_of_token(claims.organization, claims.api_key_ref, claims.token_id)?)
     })?;
     let key = key.filter(|key| key.is_live(now)).ok_or(UseCaseError::Unauthenticated)?;
-    Ok(Principal { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes })
+    Ok(Principal::of_key(&key))
 }
 
 /// Ends one bearer token before its time; a token that isn't valid is ended already.
@@ -186,6 +180,7 @@ pub struct GeneratedKey {
 /// # Errors
 /// [`UseCaseError::Invalid`] when it would be expired already.
 pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
+    let organization = allow(principal, UseCase::GenerateKey)?;
     let now = services.now();
     if request.expires_at.is_some_and(|expires_at| expires_at <= now) {
         return Err(billing_domain::violation::Violations::one(&["expires_at"], "out_of_range", "must lie in the future").into());
@@ -195,7 +190,7 @@ pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequ
             let made = services.keys.new_key()?;
             let key = ApiKey {
                 api_key_ref: ApiKeyRef::from_uuid(services.ids.new_id()),
-                organization: principal.organization,
+                organization,
                 api_key: made.api_key,
                 password_digest: made.digest,
                 name: request.name.clone(),
@@ -217,7 +212,8 @@ pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequ
 /// # Errors
 /// [`UseCaseError::Store`].
 pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
-    transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(principal.organization, page)?))
+    let organization = allow(principal, UseCase::ListKeys)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(organization, page)?))
 }
 
 /// Deletes a key; its tokens end at once.
@@ -225,8 +221,9 @@ pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) 
 /// # Errors
 /// [`UseCaseError::Unknown`] when there is no such key.
 pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
+    let organization = allow(principal, UseCase::DeleteKey)?;
     transact(&*services.store, Access::Write, |tx| {
-        let deleted = tx.delete_api_key(principal.organization, api_key_ref)?;
+        let deleted = tx.delete_api_key(organization, api_key_ref)?;
         if deleted { Ok(()) } else { Err(UseCaseError::Unknown(Thing::ApiKey)) }
     })
 }

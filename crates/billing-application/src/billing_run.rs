@@ -17,9 +17,9 @@ use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
 
-use crate::Services;
 use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
@@ -65,7 +65,7 @@ pub struct FailedContract {
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
 pub fn run_billing(services: &Services, principal: &Principal, dry_run: bool) -> UseCaseResult<BillingReport> {
-    run(services, Some(principal.organization), dry_run)
+    run(services, Some(allow(principal, UseCase::RunBilling)?), dry_run)
 }
 
 /// Issues everything due in every organization: what the scheduler does.

@@ -26,15 +26,18 @@ pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
     || services.ids.new_id()
 }
 
+/// What to look up: each once, in order.
+pub(crate) fn distinct<T: Ord>(named: impl IntoIterator<Item = T>) -> Vec<T> {
+    Vec::from_iter(BTreeSet::from_iter(named))
+}
+
 /// The entities that bill contracts, in any version.
 pub(crate) fn entities_of<'c>(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contracts: impl IntoIterator<Item = &'c Contract>,
 ) -> UseCaseResult<Vec<Entity>> {
-    let mut refs: Vec<EntityRef> = contracts.into_iter().flat_map(Contract::entity_refs).cloned().collect();
-    refs.sort();
-    refs.dedup();
+    let refs = distinct(contracts.into_iter().flat_map(Contract::entity_refs).cloned());
     if refs.is_empty() {
         return Ok(Vec::new());
     }

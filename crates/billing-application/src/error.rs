@@ -1,58 +1,14 @@
 //! The one error of all use cases: what a caller can be told, and what only operators should see.
 
+use billing_domain::access::Need;
 use billing_domain::format::FormatError;
 use billing_domain::money::AmountOutOfRange;
 use billing_domain::ports::{SecretError, StoreError};
+pub use billing_domain::refs::Thing;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
 use billing_domain::violation::Violations;
 use thiserror::Error;
-
-/// What a reference in a path or a body stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thing {
-    /// An administrator.
-    Administrator,
-    /// An API key.
-    ApiKey,
-    /// A contract.
-    Contract,
-    /// A customer.
-    Customer,
-    /// A document.
-    Document,
-    /// A supplier entity.
-    Entity,
-    /// A usage event.
-    Event,
-    /// A usage format.
-    Format,
-    /// An organization.
-    Organization,
-    /// A pricing.
-    Pricing,
-    /// A usage product.
-    UsageProduct,
-}
-
-impl Thing {
-    /// Its word in the interface.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Administrator => "administrator",
-            Self::ApiKey => "API key",
-            Self::Contract => "contract",
-            Self::Customer => "customer",
-            Self::Document => "document",
-            Self::Entity => "entity",
-            Self::Event => "usage event",
-            Self::Format => "usage format",
-            Self::Organization => "organization",
-            Self::Pricing => "pricing",
-            Self::UsageProduct => "usage product",
-        }
-    }
-}
 
 /// Where a mapping comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +28,9 @@ pub enum UseCaseError {
     /// Whom we are talking to isn't known: no credential, or one that works no more.
     #[error("a valid credential is required")]
     Unauthenticated,
+    /// They are known, and haven't what it needs.
+    #[error("this needs {0}")]
+    Forbidden(Need),
     /// The reference in the path names nothing.
     #[error("there is no such {}", .0.word())]
     Unknown(Thing),

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, KeptRequest, RequestKey};
+use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, KeptRequest, Reply, RequestKey};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::OrganizationId;
 
-use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// How long a request waits for its twin, here and on another server together.
 pub const TWIN_WAIT: Duration = Duration::from_secs(5);
@@ -23,6 +23,8 @@ const PURGED_PER_TRANSACTION: u32 = 1000;
 /// A request that names itself, so that its repeats are known.
 #[derive(Clone)]
 pub struct KeyedRequest {
+    /// What it asks for.
+    pub use_case: UseCase,
     /// Where it was sent, and under which key.
     pub key: RequestKey,
     /// What it says.
@@ -31,15 +33,6 @@ pub struct KeyedRequest {
     pub wait: Duration,
     /// For an answer that holds a secret: what only the one who may read it again has. The answer is kept sealed then.
     pub sealed_for: Option<String>,
-}
-
-/// The answer to a request under a key.
-#[derive(Debug)]
-pub struct Reply {
-    /// The answer, the same for the first and for every repeat.
-    pub answer: KeptAnswer,
-    /// Whether it was given before.
-    pub is_repeat: bool,
 }
 
 /// Carries a request out, unless that was done under its key already, and answers what was answered then.
@@ -53,10 +46,10 @@ pub fn once<T>(
     services: &Services<'_>,
     principal: &Principal,
     request: &KeyedRequest,
-    render: impl Fn(&T) -> UseCaseResult<KeptAnswer>,
+    render: impl Fn(T) -> UseCaseResult<KeptAnswer>,
     mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T>,
 ) -> UseCaseResult<Reply> {
-    let organization = principal.organization;
+    let organization = allow(principal, request.use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         if !tx.hold_key(organization, &request.key, request.wait)? {
             return Err(UseCaseError::RequestInProgress);
@@ -65,19 +58,44 @@ pub fn once<T>(
         if let Some(kept) = tx.kept_request(organization, &request.key, now.plus_seconds(-ANSWER_KEPT_SECONDS))? {
             return repeat(services, organization, request, kept);
         }
-        let answer = render(&services.joined(tx, |services| work(services, principal))?)?;
-        let kept = KeptRequest { body: request.body, answer: seal(services, organization, request, &answer)?, kept_at: now };
+        let answer = render(services.joined(tx, |services| work(services, principal))?)?;
+        let sealed = match &request.sealed_for {
+            None => answer.clone(),
+            Some(secret) => KeptAnswer(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
+        };
+        let kept = KeptRequest { body: request.body, answer: sealed, kept_at: now };
         tx.keep_request(organization, &request.key, &kept)?;
         Ok(Reply { answer, is_repeat: false })
     })
 }
 
-/// The answer to a request that was carried out under its key already, without keeping a writer busy.
+/// Carries a request out: [`once`] under its key, where it has one. What `work` needs is made ready by `prepare`, outside of
+/// a transaction, and only for a request that wasn't carried out before.
 ///
 /// # Errors
-/// As [`once`].
-pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<Reply>> {
-    let organization = principal.organization;
+/// As [`once`], and what `prepare` answers.
+pub fn carry_out<P, T>(
+    services: &Services<'_>,
+    principal: &Principal,
+    request: Option<&KeyedRequest>,
+    prepare: impl FnOnce(&Services<'_>, &Principal) -> UseCaseResult<P>,
+    mut work: impl FnMut(&Services<'_>, &Principal, &P) -> UseCaseResult<T>,
+    render: impl Fn(T) -> UseCaseResult<KeptAnswer>,
+) -> UseCaseResult<Reply> {
+    let Some(request) = request else {
+        let prepared = prepare(services, principal)?;
+        return Ok(Reply { answer: render(work(services, principal, &prepared)?)?, is_repeat: false });
+    };
+    if let Some(reply) = repeated(services, principal, request)? {
+        return Ok(reply);
+    }
+    let prepared = prepare(services, principal)?;
+    once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
+}
+
+/// The answer to a request that was carried out under its key already, without keeping a writer busy.
+fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<Reply>> {
+    let organization = allow(principal, request.use_case)?;
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = transact(&*services.store, Access::Read, |tx| {
         Ok::<_, UseCaseError>(tx.kept_request(organization, &request.key, since)?)
@@ -85,39 +103,18 @@ pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedR
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
 
-fn repeat(
-    services: &Services<'_>,
-    organization: OrganizationId,
-    request: &KeyedRequest,
-    kept: KeptRequest,
-) -> UseCaseResult<Reply> {
+fn repeat(services: &Services, organization: OrganizationId, request: &KeyedRequest, kept: KeptRequest) -> UseCaseResult<Reply> {
     if kept.body != request.body {
         return Err(UseCaseError::IdempotencyKeyReuse);
     }
     let answer = match &request.sealed_for {
         None => kept.answer,
         Some(secret) => {
-            let opened = services.sealer.open(secret, &place(organization, &request.key), &kept.answer.body);
-            KeptAnswer { body: opened.ok_or_else(shown_once)?, ..kept.answer }
+            let opened = services.sealer.open(secret, &request.key.place(organization), &kept.answer.0);
+            KeptAnswer(opened.ok_or_else(shown_once)?)
         }
     };
     Ok(Reply { answer, is_repeat: true })
-}
-
-fn seal(
-    services: &Services<'_>,
-    organization: OrganizationId,
-    request: &KeyedRequest,
-    answer: &KeptAnswer,
-) -> UseCaseResult<KeptAnswer> {
-    let Some(secret) = &request.sealed_for else { return Ok(answer.clone()) };
-    let body = services.sealer.seal(secret, &place(organization, &request.key), &answer.body)?;
-    Ok(KeptAnswer { body, ..answer.clone() })
-}
-
-/// Where a sealed answer belongs: it can't be opened in another one's place.
-fn place(organization: OrganizationId, request: &RequestKey) -> String {
-    format!("{organization}\n{}\n{}", request.path, request.key.as_str())
 }
 
 fn shown_once() -> UseCaseError {

@@ -18,6 +18,7 @@ pub mod verify;
 
 mod books;
 mod joined;
+mod permissions;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Clock, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
 
 pub use joined::StoreHandle;
+pub use permissions::{UseCase, allow};
 
 /// Everything the use cases need from the outside.
 #[derive(Clone)]

@@ -18,15 +18,65 @@ pub const SESSION_ABSOLUTE_SECONDS: i64 = 8 * 3600;
 /// How long a session lasts without a request, in seconds.
 pub const SESSION_IDLE_SECONDS: i64 = 30 * 60;
 
-/// Somebody who has shown who they are.
+/// Somebody who has shown who they are, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
+    organization: OrganizationId,
+    actor: Actor,
+    scopes: Scopes,
+}
+
+impl Principal {
+    /// Software that has shown a token of its key.
+    pub fn of_key(key: &ApiKey) -> Self {
+        Self { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes.clone() }
+    }
+
+    /// An administrator who is logged in.
+    pub fn of_session(session: &AdminSession) -> Self {
+        Self { organization: session.organization, actor: Actor::Admin(session.admin_ref), scopes: Scopes::all() }
+    }
+
+    /// Whoever runs the service's commands: the database is theirs, so they may do everything in any organization.
+    pub fn of_command_line(organization: OrganizationId) -> Self {
+        Self { organization, actor: Actor::Service, scopes: Scopes::all() }
+    }
+
     /// Whose data they may see.
-    pub organization: OrganizationId,
+    pub const fn organization(&self) -> OrganizationId {
+        self.organization
+    }
+
     /// Who they are.
-    pub actor: Actor,
-    /// What they may do.
-    pub scopes: Scopes,
+    pub const fn actor(&self) -> Actor {
+        self.actor
+    }
+
+    /// Whether they have what something needs.
+    pub fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Administrator => !matches!(self.actor, Actor::ApiKey(_)),
+            Need::Scope(scope) => self.scopes.allow(scope),
+        }
+    }
+}
+
+/// What somebody must have to be let do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// They are a person, or the service itself: no key does, whatever its scopes.
+    Administrator,
+    /// This scope; an administrator has every one.
+    Scope(Scope),
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Administrator => f.write_str("an administrator"),
+            Self::Scope(scope) => write!(f, "the scope {}", scope.as_str()),
+        }
+    }
 }
 
 /// Who did something.
@@ -36,7 +86,7 @@ pub enum Actor {
     ApiKey(ApiKeyRef),
     /// A person.
     Admin(AdminRef),
-    /// The service itself: the billing run.
+    /// The service itself: the billing run, and its commands.
     Service,
 }
 
@@ -265,5 +315,44 @@ pub struct SigningSecret {
 impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningSecret({} ***)", self.kid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_its_scopes_and_is_never_an_administrator() {
+        let at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let key = |scopes| ApiKey {
+            api_key_ref: ApiKeyRef::from_uuid(Uuid::from_u128(2)),
+            organization,
+            api_key: "KEY".to_owned(),
+            password_digest: SecretDigest([0; 32]),
+            name: None,
+            scopes,
+            created_at: at,
+            last_used_at: None,
+            expires_at: None,
+        };
+        let session = AdminSession {
+            digest: SecretDigest([0; 32]),
+            admin_ref: AdminRef::from_uuid(Uuid::from_u128(3)),
+            organization,
+            created_at: at,
+            last_seen_at: at,
+        };
+        let needs = [Need::Administrator, Need::Scope(Scope::Read), Need::Scope(Scope::UsageWrite)];
+        for (principal, expected) in [
+            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), [false, true, false]),
+            (Principal::of_key(&key(Scopes::all())), [false, true, true]),
+            (Principal::of_session(&session), [true; 3]),
+            (Principal::of_command_line(organization), [true; 3]),
+        ] {
+            assert_eq!(needs.map(|need| principal.has(need)), expected, "{}", principal.actor());
+            assert_eq!(principal.organization(), organization);
+        }
     }
 }

@@ -74,6 +74,14 @@ pub struct PricingContent {
 }
 
 impl PricingContent {
+    /// The usage products that line items meter, with the line items' indices.
+    pub fn metered(&self) -> impl Iterator<Item = (usize, &UsageProductRef)> {
+        self.line_items.iter().enumerate().filter_map(|(index, item)| match &item.charge {
+            Charge::Usage(charge) => Some((index, &charge.usage_product_ref)),
+            Charge::Fixed { .. } => None,
+        })
+    }
+
     /// Checks what no single field shows: the number of line items and their identifiers.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::calendar::Timestamp;
+use crate::refs::OrganizationId;
 
 /// The most characters of a key.
 pub const MAX_KEY_CHARS: usize = 255;
@@ -70,26 +71,35 @@ pub struct RequestKey {
     pub key: IdempotencyKey,
 }
 
+impl RequestKey {
+    /// Where a sealed answer belongs: it can't be opened in another one's place.
+    pub fn place(&self, organization: OrganizationId) -> String {
+        format!("{organization}\n{}\n{}", self.path, self.key.as_str())
+    }
+}
+
 /// SHA-256 of what a request says: equal for bodies that are the same as JSON, however they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHash(pub [u8; 32]);
 
-/// An answer, as its repeats are given it: to the byte.
+/// An answer, as its repeats are given it: to the byte. What the bytes say is for the interface that answers.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeptAnswer {
-    /// The HTTP status of a success.
-    pub status: u16,
-    /// Names in lower case and values of the headers that belong to the body.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Vec<u8>,
-}
+pub struct KeptAnswer(pub Vec<u8>);
 
 impl fmt::Debug for KeptAnswer {
-    /// Without the body, which may hold what is nobody else's business.
+    /// Without the bytes, which may hold what is nobody else's business.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeptAnswer({} {:?}, {} bytes)", self.status, self.headers, self.body.len())
+        write!(f, "KeptAnswer({} bytes)", self.0.len())
     }
+}
+
+/// The answer to a request under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer, the same for the first and for every repeat.
+    pub answer: KeptAnswer,
+    /// Whether it was given before.
+    pub is_repeat: bool,
 }
 
 /// A request that succeeded under its key.
@@ -133,8 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_does_not_show_its_body_when_printed() {
-        let answer = KeptAnswer { status: 200, headers: Vec::new(), body: b"a password".to_vec() };
-        assert_eq!(format!("{answer:?}"), "KeptAnswer(200 [], 10 bytes)");
+    fn an_answer_does_not_show_its_bytes_when_printed() {
+        assert_eq!(format!("{:?}", KeptAnswer(b"a password".to_vec())), "KeptAnswer(10 bytes)");
     }
 }

@@ -32,6 +32,7 @@ pub mod rating;
 pub mod refs;
 pub mod refusal;
 pub mod report;
+pub mod reported;
 pub mod simulate;
 pub mod summary;
 pub mod text;

@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::calendar::{TimeZone, Timestamp};
 use crate::money::{Currency, Percentage};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
+use crate::refusal::Refusal;
 use crate::text::{Line, Prose};
 
 /// The most days of net terms.
@@ -178,6 +179,18 @@ pub struct Entity {
     pub created_at: Timestamp,
 }
 
+impl Entity {
+    /// Why its number prefix can't change once documents have its numbers.
+    pub fn numbers_given(&self) -> Refusal {
+        let prefix = self.profile.number_prefix.as_str();
+        let detail = format!(
+            "number_prefix can't change any more, because documents have numbers that begin with {prefix}: \
+             make another entity for another prefix"
+        );
+        Refusal::conflict("numbers_given", detail)
+    }
+}
+
 /// What can be edited of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityProfile {
@@ -201,6 +214,13 @@ pub struct EntityProfile {
     pub grace_hours: u16,
     /// Default payment details.
     pub payment: PaymentDetails,
+}
+
+impl EntityProfile {
+    /// Whether documents become due at other times than by another profile.
+    pub fn bills_at_other_times_than(&self, other: &Self) -> bool {
+        self.time_zone != other.time_zone || self.grace_hours != other.grace_hours
+    }
 }
 
 /// The start of an entity's document numbers: 1 to 16 characters `A–Z 0–9`.

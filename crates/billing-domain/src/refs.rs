@@ -23,6 +23,52 @@ pub enum RefError {
     NotAName,
 }
 
+/// What a reference in a path or a body stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// An administrator.
+    Administrator,
+    /// An API key.
+    ApiKey,
+    /// A contract.
+    Contract,
+    /// A customer.
+    Customer,
+    /// A document.
+    Document,
+    /// A supplier entity.
+    Entity,
+    /// A usage event.
+    Event,
+    /// A usage format.
+    Format,
+    /// An organization.
+    Organization,
+    /// A pricing.
+    Pricing,
+    /// A usage product.
+    UsageProduct,
+}
+
+impl Thing {
+    /// Its word in the interface.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Administrator => "administrator",
+            Self::ApiKey => "API key",
+            Self::Contract => "contract",
+            Self::Customer => "customer",
+            Self::Document => "document",
+            Self::Entity => "entity",
+            Self::Event => "usage event",
+            Self::Format => "usage format",
+            Self::Organization => "organization",
+            Self::Pricing => "pricing",
+            Self::UsageProduct => "usage product",
+        }
+    }
+}
+
 macro_rules! assigned_ref {
     ($($(#[$meta:meta])* $name:ident;)+) => {$(
         $(#[$meta])*

@@ -153,7 +153,27 @@ pub struct UsageEvent {
     pub deleted: bool,
 }
 
+/// What happened to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventAction {
+    /// It was taken.
+    Created,
+    /// It was changed.
+    Updated,
+    /// It was deleted.
+    Deleted,
+}
+
 impl UsageEvent {
+    /// What this revision did.
+    pub const fn action(&self) -> EventAction {
+        match (self.deleted, self.revision) {
+            (true, _) => EventAction::Deleted,
+            (false, 1) => EventAction::Created,
+            (false, _) => EventAction::Updated,
+        }
+    }
+
     /// What of it counts.
     pub const fn counted(&self) -> CountedEvent {
         CountedEvent {

@@ -18,6 +18,7 @@ mod auth;
 mod body;
 mod channel;
 mod dto;
+mod kept;
 mod middleware;
 mod openapi;
 pub mod operations;

@@ -156,7 +156,8 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
 
 fn log(facts: &Facts, status: u16, request: Option<&HttpRequest>) {
     let route = request.and_then(HttpRequest::match_pattern);
-    let actor = request.and_then(|request| request.extensions().get::<Principal>().map(|principal| principal.actor.to_string()));
+    let actor =
+        request.and_then(|request| request.extensions().get::<Principal>().map(|principal| principal.actor().to_string()));
     tracing::info!(
         method = %facts.method,
         route = route.as_deref().unwrap_or("-"),

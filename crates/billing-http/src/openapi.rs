@@ -4,6 +4,7 @@
 mod shape;
 
 use actix_web::http::Method;
+use billing_domain::access::Need;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation as Described, ParameterBuilder, ParameterIn};
@@ -317,8 +318,10 @@ fn security(needs: Needs) -> Vec<SecurityRequirement> {
     match needs {
         Needs::Nothing => vec![],
         Needs::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
-        Needs::Administrator => vec![cookie()],
-        Needs::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), cookie()],
+        Needs::Permission(use_case) => match use_case.need() {
+            Need::Administrator => vec![cookie()],
+            Need::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), cookie()],
+        },
     }
 }
 
@@ -356,7 +359,7 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response, is_
 
 /// The refusals an operation may answer, by status.
 fn refusals(operation: &Operation, has_body: bool, has_query: bool) -> Vec<(&'static str, &'static str)> {
-    let needs_credential = matches!(operation.needs, Needs::Administrator | Needs::Scope(_));
+    let needs_credential = operation.need().is_some();
     let logs_in = operation.id == "log_in";
     let once = operation.is_carried_out_once();
     // An update names the event in its body.

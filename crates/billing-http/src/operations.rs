@@ -4,7 +4,8 @@
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{Route, web};
-use billing_domain::access::Scope;
+use billing_application::UseCase;
+use billing_domain::access::{Need, Scope};
 
 use crate::auth::admit;
 use crate::problem::Problem;
@@ -28,10 +29,8 @@ pub enum Needs {
     Nothing,
     /// Nothing; a credential that is shown is what the operation is about.
     Anything,
-    /// An administrator's session. Bearer tokens are refused.
-    Administrator,
-    /// An administrator's session, or the bearer token of a key with this scope.
-    Scope(Scope),
+    /// The credential of somebody who may ask for this.
+    Permission(UseCase),
 }
 
 /// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
@@ -56,6 +55,14 @@ impl Operation {
         self.path.starts_with(VERSIONED_BELOW)
     }
 
+    /// What a caller must have, where it takes a credential.
+    pub fn need(&self) -> Option<Need> {
+        match self.needs {
+            Needs::Nothing | Needs::Anything => None,
+            Needs::Permission(use_case) => Some(use_case.need()),
+        }
+    }
+
     /// Whether it changes something.
     pub fn changes_state(&self) -> bool {
         self.method != Method::GET && !QUESTIONS.contains(&self.id)
@@ -69,100 +76,93 @@ impl Operation {
     /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
     /// and questions aren't: a repeat doubles nothing, and the answers aren't kept.
     pub fn is_carried_out_once(&self) -> bool {
-        let changes = matches!(self.needs, Needs::Administrator | Needs::Scope(_)) && self.needs != READ;
-        self.takes_idempotency_key() && changes
+        self.takes_idempotency_key() && self.need().is_some_and(|need| need != Need::Scope(Scope::Read))
     }
 }
 
-const READ: Needs = Needs::Scope(Scope::Read);
-const USAGE: Needs = Needs::Scope(Scope::UsageWrite);
-const CONTRACTS: Needs = Needs::Scope(Scope::ContractsWrite);
-const CATALOG: Needs = Needs::Scope(Scope::CatalogWrite);
-const DOCUMENTS: Needs = Needs::Scope(Scope::DocumentsWrite);
-
 macro_rules! operations {
-    ($($method:ident $path:literal $needs:expr => $module:ident::$handler:ident;)+) => {
+    ($($method:ident $path:literal $needs:ident $(($use_case:ident))? => $module:ident::$handler:ident;)+) => {
         /// Every operation. Where two paths match, the first counts: fixed names stand before parameters.
         pub static OPERATIONS: &[Operation] = &[$(Operation {
             id: stringify!($handler),
             method: Method::$method,
             path: $path,
-            needs: $needs,
+            needs: Needs::$needs $((UseCase::$use_case))?,
             handler: || Route::new().to($module::$handler),
         },)+];
     };
 }
 
 operations! {
-    POST "/auth/login" Needs::Nothing => auth::log_in;
-    POST "/auth/logout" Needs::Anything => auth::log_out;
-    POST "/auth/keys/generate" Needs::Administrator => auth::generate_key;
-    GET "/auth/keys/list" Needs::Administrator => auth::list_keys;
-    DELETE "/auth/user/{api_key_ref}" Needs::Administrator => auth::delete_key;
+    POST "/auth/login" Nothing => auth::log_in;
+    POST "/auth/logout" Anything => auth::log_out;
+    POST "/auth/keys/generate" Permission(GenerateKey) => auth::generate_key;
+    GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys;
+    DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key;
 
-    POST "/api/usage/event" USAGE => usage::record_event;
-    POST "/api/usage/event/batch" USAGE => batches::record_batch;
-    POST "/api/usage/event/formatted" USAGE => usage::record_formatted_event;
-    POST "/api/usage/event/formatted/update" USAGE => usage::update_formatted_event;
-    POST "/api/usage/event/update" USAGE => usage::update_event;
-    GET "/api/usage/event/history/{event_ref}" READ => usage::get_event_history;
-    GET "/api/usage/event/filter" READ => usage::list_events;
-    GET "/api/usage/event/{event_ref}" READ => usage::get_event;
-    DELETE "/api/usage/event/{event_ref}" USAGE => usage::delete_event;
+    POST "/api/usage/event" Permission(RecordUsage) => usage::record_event;
+    POST "/api/usage/event/batch" Permission(RecordUsage) => batches::record_batch;
+    POST "/api/usage/event/formatted" Permission(RecordUsage) => usage::record_formatted_event;
+    POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event;
+    POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event;
+    GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history;
+    GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events;
+    GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event;
+    DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event;
 
-    GET "/api/usage/summary" READ => reports::summarize_usage;
-    GET "/api/usage/report" READ => reports::report_usage;
+    GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage;
+    GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage;
 
-    POST "/api/usage/products/" CATALOG => usage_products::create_usage_product;
-    POST "/api/usage/products/edit/{usage_product_ref}" CATALOG => usage_products::edit_usage_product;
-    GET "/api/usage/products/filter" READ => usage_products::list_usage_products;
-    GET "/api/usage/products/{usage_product_ref}" READ => usage_products::get_usage_product;
+    POST "/api/usage/products/" Permission(CreateUsageProduct) => usage_products::create_usage_product;
+    POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => usage_products::edit_usage_product;
+    GET "/api/usage/products/filter" Permission(ListUsageProducts) => usage_products::list_usage_products;
+    GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => usage_products::get_usage_product;
 
-    POST "/api/usage/formats/" CATALOG => usage_formats::create_usage_format;
-    POST "/api/usage/formats/edit/{format_ref}" CATALOG => usage_formats::edit_usage_format;
-    POST "/api/usage/formats/test" READ => usage_formats::test_usage_format;
-    GET "/api/usage/formats/filter" READ => usage_formats::list_usage_formats;
-    GET "/api/usage/formats/{format_ref}" READ => usage_formats::get_usage_format;
+    POST "/api/usage/formats/" Permission(CreateFormat) => usage_formats::create_usage_format;
+    POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => usage_formats::edit_usage_format;
+    POST "/api/usage/formats/test" Permission(TestFormat) => usage_formats::test_usage_format;
+    GET "/api/usage/formats/filter" Permission(ListFormats) => usage_formats::list_usage_formats;
+    GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => usage_formats::get_usage_format;
 
-    POST "/api/contracts/" CONTRACTS => contracts::create_contract;
-    POST "/api/contracts/edit/{contract_ref}" CONTRACTS => contracts::edit_contract;
-    POST "/api/contracts/cancel/{contract_ref}" CONTRACTS => contracts::cancel_contract;
-    POST "/api/contracts/resume/{contract_ref}" CONTRACTS => contracts::resume_contract;
-    POST "/api/contracts/quantities/{contract_ref}" CONTRACTS => contracts::change_quantity;
-    GET "/api/contracts/filter" READ => contracts::list_contracts;
-    GET "/api/contracts/invoices/current/{contract_ref}" READ => contracts::current_invoices;
-    GET "/api/contracts/invoices/next/{contract_ref}" READ => contracts::next_invoices;
-    GET "/api/contracts/{contract_ref}" READ => contracts::get_contract;
+    POST "/api/contracts/" Permission(CreateContract) => contracts::create_contract;
+    POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract;
+    POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract;
+    POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract;
+    POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity;
+    GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts;
+    GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices;
+    GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices;
+    GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract;
 
-    POST "/api/customers/" CATALOG => customers::create_customer;
-    POST "/api/customers/edit/{customer_ref}" CATALOG => customers::edit_customer;
-    GET "/api/customers/filter" READ => customers::list_customers;
-    GET "/api/customers/names" READ => customers::list_customer_names;
-    GET "/api/customers/{customer_ref}" READ => customers::get_customer;
+    POST "/api/customers/" Permission(CreateCustomer) => customers::create_customer;
+    POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => customers::edit_customer;
+    GET "/api/customers/filter" Permission(ListCustomers) => customers::list_customers;
+    GET "/api/customers/names" Permission(ListCustomers) => customers::list_customer_names;
+    GET "/api/customers/{customer_ref}" Permission(GetCustomer) => customers::get_customer;
 
-    POST "/api/entities/" CATALOG => entities::create_entity;
-    POST "/api/entities/edit/{entity_ref}" CATALOG => entities::edit_entity;
-    GET "/api/entities/filter" READ => entities::list_entities;
-    GET "/api/entities/names" READ => entities::list_entity_names;
-    GET "/api/entities/{entity_ref}" READ => entities::get_entity;
+    POST "/api/entities/" Permission(CreateEntity) => entities::create_entity;
+    POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => entities::edit_entity;
+    GET "/api/entities/filter" Permission(ListEntities) => entities::list_entities;
+    GET "/api/entities/names" Permission(ListEntities) => entities::list_entity_names;
+    GET "/api/entities/{entity_ref}" Permission(GetEntity) => entities::get_entity;
 
-    POST "/api/pricings/" CATALOG => pricings::create_pricing;
-    POST "/api/pricings/edit/{product_pricing_ref}" CATALOG => pricings::edit_pricing;
-    GET "/api/pricings/filter" READ => pricings::list_pricings;
-    GET "/api/pricings/{product_pricing_ref}" READ => pricings::get_pricing;
+    POST "/api/pricings/" Permission(CreatePricing) => pricings::create_pricing;
+    POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => pricings::edit_pricing;
+    GET "/api/pricings/filter" Permission(ListPricings) => pricings::list_pricings;
+    GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => pricings::get_pricing;
 
-    GET "/api/documents/filter" READ => documents::list_documents;
-    GET "/api/documents/{document_ref}" READ => documents::get_document;
-    GET "/api/documents/{document_ref}/usage.csv" READ => reports::report_document_usage;
-    POST "/api/documents/issue/{document_ref}" DOCUMENTS => documents::issue_document;
-    POST "/api/documents/void/{document_ref}" DOCUMENTS => documents::void_document;
-    POST "/api/documents/payments/{document_ref}" DOCUMENTS => documents::record_payment;
+    GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents;
+    GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document;
+    GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage;
+    POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document;
+    POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document;
+    POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => documents::record_payment;
 
-    POST "/api/billing/run" DOCUMENTS => billing::run_billing;
+    POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
 
-    GET "/health/live" Needs::Nothing => service::live;
-    GET "/health/ready" Needs::Nothing => service::ready;
-    GET "/openapi.json" Needs::Nothing => service::openapi;
+    GET "/health/live" Nothing => service::live;
+    GET "/health/ready" Nothing => service::ready;
+    GET "/openapi.json" Nothing => service::openapi;
 }
 
 /// Builds the router.
@@ -205,7 +205,7 @@ mod tests {
     fn questions_are_posted_operations_that_take_the_scope_to_read() {
         for id in QUESTIONS {
             let question = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
-            assert_eq!((&question.method, question.needs), (&Method::POST, READ), "{id}");
+            assert_eq!((&question.method, question.need()), (&Method::POST, Some(Need::Scope(Scope::Read))), "{id}");
         }
     }
 
@@ -224,9 +224,9 @@ mod tests {
     #[test]
     fn everything_below_api_takes_a_credential_and_reads_take_the_scope_to_read() {
         for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned()) {
-            match operation.needs {
-                Needs::Scope(scope) => assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id),
-                Needs::Nothing | Needs::Anything | Needs::Administrator => panic!("{} is open", operation.id),
+            match operation.need() {
+                Some(Need::Scope(scope)) => assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id),
+                Some(Need::Administrator) | None => panic!("{} is open", operation.id),
             }
         }
     }

@@ -3,8 +3,8 @@
 mod common;
 
 use actix_web::http::Method;
-use billing_domain::access::Scope;
-use billing_http::operations::{Needs, OPERATIONS, Operation};
+use billing_domain::access::{Need, Scope};
+use billing_http::operations::{OPERATIONS, Operation};
 use common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use serde_json::json;
 
@@ -34,10 +34,10 @@ async fn every_operation_takes_the_credentials_its_line_in_the_table_says() {
         let nothing = try_out(&server, operation, &[]).await;
         let by_bearer = try_out(&server, operation, &[(BEARER, &bearer)]).await;
         let by_cookie = try_out(&server, operation, &[(COOKIE, &cookie)]).await;
-        let expected = match operation.needs {
-            Needs::Nothing | Needs::Anything => ["let in", "let in", "let in"],
-            Needs::Administrator => ["unauthenticated", "admin_session_required", "let in"],
-            Needs::Scope(_) => ["unauthenticated", "let in", "let in"],
+        let expected = match operation.need() {
+            None => ["let in", "let in", "let in"],
+            Some(Need::Administrator) => ["unauthenticated", "admin_session_required", "let in"],
+            Some(Need::Scope(_)) => ["unauthenticated", "let in", "let in"],
         };
         assert_eq!([nothing.as_str(), &by_bearer, &by_cookie], expected, "{}", operation.id);
     }
@@ -49,7 +49,7 @@ async fn a_key_gets_as_far_as_its_scopes_go() {
     for scope in Scope::ALL {
         let bearer = server.bearer(&[scope.as_str()]).await;
         for operation in OPERATIONS {
-            let Needs::Scope(needed) = operation.needs else { continue };
+            let Some(Need::Scope(needed)) = operation.need() else { continue };
             let expected = if needed == scope { "let in" } else { "insufficient_scope" };
             assert_eq!(
                 try_out(&server, operation, &[(BEARER, &bearer)]).await,
@@ -68,7 +68,7 @@ async fn a_bad_credential_is_refused_everywhere_that_one_is_needed() {
     let key = server.key(&all()).await;
     let (good, cookie) = (server.bearer_of(&key).await, server.session().await);
     let cut = &good[..good.len() - 2];
-    for operation in OPERATIONS.iter().filter(|operation| matches!(operation.needs, Needs::Administrator | Needs::Scope(_))) {
+    for operation in OPERATIONS.iter().filter(|operation| operation.need().is_some()) {
         for bad in ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "", cut] {
             assert_eq!(try_out(&server, operation, &[(BEARER, bad)]).await, "unauthenticated", "{} {bad}", operation.id);
             // A header that is there is the credential, whatever cookie comes with it.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use billing_application::Services;
-use billing_application::access::administrator_principal;
 use billing_application::billing_run::run_billing;
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
@@ -116,7 +115,7 @@ fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
     let password = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let first = first_start(services, &line("demo@example.com")?, &password)?;
     let first = first.ok_or_else(|| Failure::Failed("the demo's database is not empty".to_owned()))?;
-    let principal = administrator_principal(first.organization.id, first.administrator.admin_ref);
+    let principal = Principal::of_command_line(first.organization.id);
     let p = &principal;
     usage_product(services, p, "api-calls", "API calls", "call")?;
     usage_product(services, p, "storage-gb", "Storage", "GB")?;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use billing_application::Services;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{EventQuery, ReportError, ReportOf, ReportSink, report_usage};
+use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::EventFilter;
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, OrganizationId, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::report::{ReportColumns, ReportedEvent};
 use billing_report::{ReportFormat, ReportWriter};
 
@@ -25,14 +26,14 @@ pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
     let of = ReportOf::Events(query(settings)?);
     let name = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
-    let organization = organization_named(&services, &name)?.id;
+    let principal = Principal::of_command_line(organization_named(&services, &name)?.id);
     match &settings.output {
-        Some(path) => to_file(&services, organization, &of, settings.format, path),
+        Some(path) => to_file(&services, &principal, &of, settings.format, path),
         None if settings.format == ReportFormat::Xlsx && io::stdout().is_terminal() => {
             Err(Failure::Setting("a workbook is no text: name a file with --output".to_owned()))
         }
         None => {
-            let mut out = write(&services, organization, &of, settings.format, io::stdout().lock())?;
+            let mut out = write(&services, &principal, &of, settings.format, io::stdout().lock())?;
             out.flush().map_err(|error| Failure::Failed(format!("cannot print: {error}")))
         }
     }
@@ -61,13 +62,13 @@ fn parsed<T, E: std::fmt::Display>(
 }
 
 /// Under another name until it is whole, so that a part of a report never has the name of one.
-fn to_file(services: &Services, organization: OrganizationId, of: &ReportOf, format: ReportFormat, path: &Path) -> Outcome<()> {
+fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, path: &Path) -> Outcome<()> {
     let failed = |error: io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
     let file = File::create(&unfinished).map_err(failed)?;
-    let written = write(services, organization, of, format, file)
+    let written = write(services, principal, of, format, file)
         .and_then(|file| file.sync_all().and_then(|()| fs::rename(&unfinished, path)).map_err(failed));
     if written.is_err() {
         // What failed is told; that a part stays behind is less than that.
@@ -76,9 +77,9 @@ fn to_file(services: &Services, organization: OrganizationId, of: &ReportOf, for
     written
 }
 
-fn write<W: Write>(services: &Services, organization: OrganizationId, of: &ReportOf, format: ReportFormat, out: W) -> Outcome<W> {
+fn write<W: Write>(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, out: W) -> Outcome<W> {
     let mut sink = Sink(ReportWriter::new(format, out));
-    let made = report_usage(services, organization, of, &mut sink).and_then(|()| Ok(sink.0.finish()?));
+    let made = report_usage(services, principal, of, &mut sink).and_then(|()| Ok(sink.0.finish()?));
     made.map_err(|error| match error {
         ReportError::UseCase(error) => Failure::from(error),
         ReportError::Sink(error) => Failure::Failed(format!("cannot write the report: {error}")),

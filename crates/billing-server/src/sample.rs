@@ -1,7 +1,7 @@
 //! Sample data: a small catalog for the first start, and the parts the demo's is made of.
 
 use billing_application::Services;
-use billing_application::access::{KeyRequest, administrator_principal, generate_key};
+use billing_application::access::{KeyRequest, generate_key};
 use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
 use billing_application::contracts::{ContractRequest, create_contract};
 use billing_domain::access::{Principal, Scopes};
@@ -14,7 +14,7 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::{CustomerProfile, PaymentDetails};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{AdminRef, CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::text::Line;
 use chrono::Datelike;
 
@@ -30,8 +30,8 @@ pub(crate) struct SampleAccess {
 }
 
 /// Makes a customer with a contract over one year from this month on, and an API key.
-pub(crate) fn make(services: &Services, organization: OrganizationId, admin_ref: AdminRef) -> Outcome<SampleAccess> {
-    let principal = administrator_principal(organization, admin_ref);
+pub(crate) fn make(services: &Services, organization: OrganizationId) -> Outcome<SampleAccess> {
+    let principal = Principal::of_command_line(organization);
     let start = month_of(services);
     usage_product(services, &principal, "api-calls", "API calls", "call")?;
     let line_items =

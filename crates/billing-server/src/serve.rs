@@ -119,7 +119,7 @@ fn first(settings: &ServeSettings, composition: &Composition) -> Outcome<Vec<Str
         lines.push(format!("Administrator's password, shown this once: {password}"));
     }
     if settings.sample {
-        let access = sample::make(services, organization.id, administrator.admin_ref)?;
+        let access = sample::make(services, organization.id)?;
         lines.extend(calls(&settings.listen.to_string(), &access));
     }
     Ok(lines)

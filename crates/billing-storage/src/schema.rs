@@ -328,9 +328,7 @@ tables! {
         path -> Text,
         idempotency_key -> Text,
         body_hash -> Binary,
-        status -> Integer,
-        headers -> Json,
-        body -> Binary,
+        answer -> Binary,
         kept_at -> Ts,
     }
 }

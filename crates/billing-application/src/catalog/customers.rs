@@ -8,8 +8,8 @@ use billing_domain::refs::{CustomerId, CustomerRef};
 use billing_domain::violation::Violations;
 
 use super::{check_entity, inserted, only, updated};
-use crate::Services;
 use crate::error::{Thing, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
 ///
@@ -21,6 +21,7 @@ pub fn create_customer(
     reference: Option<CustomerRef>,
     profile: CustomerProfile,
 ) -> UseCaseResult<Customer> {
+    let organization = allow(principal, UseCase::CreateCustomer)?;
     let made = Customer {
         id: CustomerId::from_uuid(services.ids.new_id()),
         customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(services.ids.new_id())),
@@ -28,8 +29,8 @@ pub fn create_customer(
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        check_entity(tx, principal.organization, made.profile.entity_ref.as_ref())?;
-        inserted(Thing::Customer, tx.insert_customer(principal.organization, &made)?)?;
+        check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
+        inserted(Thing::Customer, tx.insert_customer(organization, &made)?)?;
         Ok(made.clone())
     })
 }
@@ -44,12 +45,13 @@ pub fn edit_customer(
     reference: &CustomerRef,
     edit: &dyn Fn(&CustomerProfile) -> Result<CustomerProfile, Violations>,
 ) -> UseCaseResult<Customer> {
+    let organization = allow(principal, UseCase::EditCustomer)?;
     transact(&*services.store, Access::Write, |tx| {
-        let found = tx.customers_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::Customer, found)?;
         made.profile = edit(&made.profile)?;
-        check_entity(tx, principal.organization, made.profile.entity_ref.as_ref())?;
-        updated(Thing::Customer, tx.update_customer(principal.organization, &made)?)?;
+        check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
+        updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
         Ok(made)
     })
 }
@@ -59,8 +61,9 @@ pub fn edit_customer(
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
 pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<Customer> {
+    let organization = allow(principal, UseCase::GetCustomer)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::Customer, tx.customers_by_refs(principal.organization, std::slice::from_ref(reference))?)
+        only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 
@@ -69,5 +72,6 @@ pub fn get_customer(services: &Services, principal: &Principal, reference: &Cust
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
 pub fn list_customers(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Customer>> {
-    transact(&*services.store, Access::Read, |tx| Ok(tx.customers(principal.organization, page)?))
+    let organization = allow(principal, UseCase::ListCustomers)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.customers(organization, page)?))
 }

@@ -8,8 +8,8 @@ use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::Services;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{Thing, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// An entity as it is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,17 +39,18 @@ pub fn create_entity(
     reference: Option<EntityRef>,
     wanted: WantedEntity,
 ) -> UseCaseResult<EntityView> {
+    let organization = allow(principal, UseCase::CreateEntity)?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
         profile: wanted.profile,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::Entity, tx.insert_entity(principal.organization, &made)?)?;
-        let default = default_entity(tx, principal.organization)?;
+        inserted(Thing::Entity, tx.insert_entity(organization, &made)?)?;
+        let default = default_entity(tx, organization)?;
         let is_default = wanted.is_default.unwrap_or(default.is_none());
         if is_default {
-            tx.set_default_entity(principal.organization, &made.entity_ref)?;
+            tx.set_default_entity(organization, &made.entity_ref)?;
         }
         Ok(EntityView { entity: made.clone(), is_default })
     })
@@ -69,7 +70,7 @@ pub fn edit_entity(
     reference: &EntityRef,
     edit: &dyn Fn(&EntityProfile) -> Result<WantedEntity, Violations>,
 ) -> UseCaseResult<EntityView> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::EditEntity)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
         let wanted = edit(&present.profile)?;
@@ -79,12 +80,12 @@ pub fn edit_entity(
             let detail = "must be true on the organization's default entity: make another one the default instead";
             return Err(Violations::one(&["default"], "not_allowed", detail).into());
         }
-        if bills_at_other_times(&present.profile, &wanted.profile) {
+        if present.profile.bills_at_other_times_than(&wanted.profile) {
             tx.look_again(organization, reference, services.now())?;
         }
         tx.hold_entity(organization, &present)?;
         if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
-            return Err(numbers_given(&present));
+            return Err(present.numbers_given().into());
         }
         let made = Entity { profile: wanted.profile, ..present };
         updated(Thing::Entity, tx.update_entity(organization, &made)?)?;
@@ -93,19 +94,6 @@ pub fn edit_entity(
         }
         Ok(EntityView { entity: made, is_default })
     })
-}
-
-fn bills_at_other_times(present: &EntityProfile, wanted: &EntityProfile) -> bool {
-    present.time_zone != wanted.time_zone || present.grace_hours != wanted.grace_hours
-}
-
-fn numbers_given(entity: &Entity) -> UseCaseError {
-    let prefix = entity.profile.number_prefix.as_str();
-    let detail = format!(
-        "number_prefix can't change any more, because documents have numbers that begin with {prefix}: \
-         make another entity for another prefix"
-    );
-    UseCaseError::Conflict { code: "numbers_given", detail }
 }
 
 fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
@@ -117,9 +105,10 @@ fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResul
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
 pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
+    let organization = allow(principal, UseCase::GetEntity)?;
     transact(&*services.store, Access::Read, |tx| {
-        let entity = only(Thing::Entity, tx.entities_by_refs(principal.organization, std::slice::from_ref(reference))?)?;
-        let is_default = default_entity(tx, principal.organization)?.as_ref() == Some(reference);
+        let entity = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let is_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         Ok(EntityView { entity, is_default })
     })
 }
@@ -129,9 +118,10 @@ pub fn get_entity(services: &Services, principal: &Principal, reference: &Entity
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
 pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
+    let organization = allow(principal, UseCase::ListEntities)?;
     transact(&*services.store, Access::Read, |tx| {
-        let default = default_entity(tx, principal.organization)?;
-        let found = tx.entities(principal.organization, page)?;
+        let default = default_entity(tx, organization)?;
+        let found = tx.entities(organization, page)?;
         let shown = |entity: Entity| EntityView { is_default: default.as_ref() == Some(&entity.entity_ref), entity };
         Ok(Page { items: found.items.into_iter().map(shown).collect(), total: found.total })
     })

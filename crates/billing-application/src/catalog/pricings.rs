@@ -1,15 +1,15 @@
 //! Pricings. Contracts keep the content they were made with.
 
 use billing_domain::access::Principal;
-use billing_domain::catalog::{Charge, Pricing, PricingContent};
+use billing_domain::catalog::{Pricing, PricingContent};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::Services;
 use crate::error::{Thing, UseCaseResult, unknown_reference};
+use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
 ///
@@ -21,14 +21,15 @@ pub fn create_pricing(
     reference: Option<PricingRef>,
     content: PricingContent,
 ) -> UseCaseResult<Pricing> {
+    let organization = allow(principal, UseCase::CreatePricing)?;
     let made = Pricing {
         pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(services.ids.new_id())),
         content,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        check_content(tx, principal.organization, &made.content)?;
-        inserted(Thing::Pricing, tx.insert_pricing(principal.organization, &made)?)?;
+        check_content(tx, organization, &made.content)?;
+        inserted(Thing::Pricing, tx.insert_pricing(organization, &made)?)?;
         Ok(made.clone())
     })
 }
@@ -43,12 +44,13 @@ pub fn edit_pricing(
     reference: &PricingRef,
     edit: &dyn Fn(&PricingContent) -> Result<PricingContent, Violations>,
 ) -> UseCaseResult<Pricing> {
+    let organization = allow(principal, UseCase::EditPricing)?;
     transact(&*services.store, Access::Write, |tx| {
-        let found = tx.pricings_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let found = tx.pricings_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::Pricing, found)?;
         made.content = edit(&made.content)?;
-        check_content(tx, principal.organization, &made.content)?;
-        updated(Thing::Pricing, tx.update_pricing(principal.organization, &made)?)?;
+        check_content(tx, organization, &made.content)?;
+        updated(Thing::Pricing, tx.update_pricing(organization, &made)?)?;
         Ok(made)
     })
 }
@@ -58,8 +60,9 @@ pub fn edit_pricing(
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
 pub fn get_pricing(services: &Services, principal: &Principal, reference: &PricingRef) -> UseCaseResult<Pricing> {
+    let organization = allow(principal, UseCase::GetPricing)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::Pricing, tx.pricings_by_refs(principal.organization, std::slice::from_ref(reference))?)
+        only(Thing::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 
@@ -68,25 +71,17 @@ pub fn get_pricing(services: &Services, principal: &Principal, reference: &Prici
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
 pub fn list_pricings(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
-    transact(&*services.store, Access::Read, |tx| Ok(tx.pricings(principal.organization, page)?))
+    let organization = allow(principal, UseCase::ListPricings)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.pricings(organization, page)?))
 }
 
 /// What no single field shows: distinct line items, and usage products that exist.
 fn check_content(tx: &mut dyn Tx, organization: OrganizationId, content: &PricingContent) -> UseCaseResult<()> {
     content.check()?;
-    let metered: Vec<(usize, UsageProductRef)> = content
-        .line_items
-        .iter()
-        .enumerate()
-        .filter_map(|(i, item)| match &item.charge {
-            Charge::Usage(charge) => Some((i, charge.usage_product_ref.clone())),
-            Charge::Fixed { .. } => None,
-        })
-        .collect();
-    let refs: Vec<UsageProductRef> = metered.iter().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
+    let refs: Vec<UsageProductRef> = content.metered().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
     let known = tx.usage_products_by_refs(organization, &refs)?;
     let mut found = Violations::none();
-    for (i, wanted) in &metered {
+    for (i, wanted) in content.metered() {
         if !known.iter().any(|product| product.usage_product_ref == *wanted) {
             let index = i.to_string();
             let path = ["line_items", &index, "usage_product_ref"];

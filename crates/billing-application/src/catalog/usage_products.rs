@@ -8,8 +8,8 @@ use billing_domain::refs::UsageProductRef;
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::Services;
 use crate::error::{Thing, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
 ///
@@ -21,13 +21,14 @@ pub fn create_usage_product(
     reference: Option<UsageProductRef>,
     profile: UsageProductProfile,
 ) -> UseCaseResult<UsageProduct> {
+    let organization = allow(principal, UseCase::CreateUsageProduct)?;
     let made = UsageProduct {
         usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(services.ids.new_id())),
         profile,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::UsageProduct, tx.insert_usage_product(principal.organization, &made)?)?;
+        inserted(Thing::UsageProduct, tx.insert_usage_product(organization, &made)?)?;
         Ok(made.clone())
     })
 }
@@ -42,11 +43,12 @@ pub fn edit_usage_product(
     reference: &UsageProductRef,
     edit: &dyn Fn(&UsageProductProfile) -> Result<UsageProductProfile, Violations>,
 ) -> UseCaseResult<UsageProduct> {
+    let organization = allow(principal, UseCase::EditUsageProduct)?;
     transact(&*services.store, Access::Write, |tx| {
-        let found = tx.usage_products_by_refs(principal.organization, std::slice::from_ref(reference))?;
+        let found = tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::UsageProduct, found)?;
         made.profile = edit(&made.profile)?;
-        updated(Thing::UsageProduct, tx.update_usage_product(principal.organization, &made)?)?;
+        updated(Thing::UsageProduct, tx.update_usage_product(organization, &made)?)?;
         Ok(made)
     })
 }
@@ -56,8 +58,9 @@ pub fn edit_usage_product(
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
 pub fn get_usage_product(services: &Services, principal: &Principal, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
+    let organization = allow(principal, UseCase::GetUsageProduct)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::UsageProduct, tx.usage_products_by_refs(principal.organization, std::slice::from_ref(reference))?)
+        only(Thing::UsageProduct, tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 
@@ -66,5 +69,6 @@ pub fn get_usage_product(services: &Services, principal: &Principal, reference: 
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
 pub fn list_usage_products(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
-    transact(&*services.store, Access::Read, |tx| Ok(tx.usage_products(principal.organization, page)?))
+    let organization = allow(principal, UseCase::ListUsageProducts)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.usage_products(organization, page)?))
 }

@@ -15,10 +15,10 @@ use billing_domain::violation::Violations;
 
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
-use crate::Services;
 use crate::books::{self, supplies};
 use crate::documents::{DocumentView, show_refs};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// How an amendment is meant.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,17 +64,17 @@ pub fn edit_contract(
     edit: &ContractEdit,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, contract_ref, options, &|tx, book, backdated, now| {
+    amend(services, principal, UseCase::EditContract, contract_ref, options, &|tx, book, backdated, now| {
         if customer_ref.is_some_and(|given| *given != book.contract.customer_ref) {
             return Err(Violations::one(&["customer_ref"], "not_changeable", "can't be changed: make a new contract").into());
         }
         let catalog: Catalog = match &edit.products {
             None => Catalog::default(),
-            Some(patches) => catalog_of(tx, principal.organization, &book.customer, &named_by(patches))?,
+            Some(patches) => catalog_of(tx, principal.organization(), &book.customer, &named_by(patches))?,
         };
         // Who may bill it from now on.
         let named: Vec<EntityRef> = catalog.entities.iter().chain(&catalog.default_entity).cloned().collect();
-        for entity in tx.entities_by_refs(principal.organization, &named)? {
+        for entity in tx.entities_by_refs(principal.organization(), &named)? {
             if book.entity(&entity.entity_ref).is_err() {
                 book.entities.push(entity);
             }
@@ -94,7 +94,7 @@ pub fn change_quantity(
     change: &QuantityChange,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, contract_ref, options, &|_, book, backdated, now| {
+    amend(services, principal, UseCase::ChangeQuantity, contract_ref, options, &|_, book, backdated, now| {
         Ok(terms::change_quantity(book, change, backdated, now, &mut supplies(services))?)
     })
 }
@@ -111,7 +111,7 @@ pub fn cancel_contract(
     last_day: LastDay,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, contract_ref, options, &|_, book, backdated, now| {
+    amend(services, principal, UseCase::CancelContract, contract_ref, options, &|_, book, backdated, now| {
         Ok(terms::cancel(book, last_day, backdated, now, &mut supplies(services))?)
     })
 }
@@ -126,7 +126,7 @@ pub fn resume_contract(
     contract_ref: ContractRef,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, contract_ref, options, &|_, book, backdated, now| {
+    amend(services, principal, UseCase::ResumeContract, contract_ref, options, &|_, book, backdated, now| {
         Ok(terms::resume(book, backdated, now, &mut supplies(services))?)
     })
 }
@@ -149,13 +149,14 @@ impl From<StoreError> for Stop {
 fn amend(
     services: &Services,
     principal: &Principal,
+    use_case: UseCase,
     contract_ref: ContractRef,
     options: AmendmentOptions,
     decide: Decide<'_>,
 ) -> UseCaseResult<Amended> {
     let now = services.now();
     let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
-    let organization = principal.organization;
+    let organization = allow(principal, use_case)?;
     let work = |tx: &mut dyn Tx| -> UseCaseResult<(ContractView, Option<Effects>)> {
         let book = books::held(tx, organization, contract_ref)?;
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
@@ -163,7 +164,7 @@ fn amend(
         books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;
         let before = if options.dry_run { drafts(&book)? } else { Drafts::new() };
         decide(tx, &mut book, backdated, now)?;
-        let entries = books::write(tx, organization, &mut book, principal.actor, now)?;
+        let entries = books::write(tx, organization, &mut book, principal.actor(), now)?;
         let effects = if options.dry_run { Some(effects(tx, organization, &book, (&before, &entries), now)?) } else { None };
         Ok((view((*book.contract).clone(), &book.entities, now)?, effects))
     };

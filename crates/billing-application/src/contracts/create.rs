@@ -1,7 +1,6 @@
 //! Making a contract: every product's terms are agreed on and frozen (billing rules 7).
 
 use billing_domain::access::Principal;
-use billing_domain::catalog::Charge;
 use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::ProductPatch;
 use billing_domain::contract::terms::RequestedProduct;
@@ -12,13 +11,13 @@ use billing_domain::ledger::terms::{self, Backdated};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
 use billing_domain::text::Line;
 
 use super::{ContractView, view};
-use crate::Services;
-use crate::books::entities_of;
+use crate::books::{distinct, entities_of};
 use crate::error::{Thing, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
+use crate::{Services, UseCase, allow};
 
 /// What a new contract is asked to be.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ pub struct ContractRequest {
 /// [`Invalid`](crate::error::UseCaseError::Invalid) with every violation of every product.
 pub fn create_contract(services: &Services, principal: &Principal, request: &ContractRequest) -> UseCaseResult<ContractView> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::CreateContract)?;
     let backdated = if request.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
     transact(&*services.store, Access::Write, |tx| {
         let customer = tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.into_iter().next();
@@ -119,23 +118,10 @@ pub(super) fn catalog_of(
 
 /// The same without a customer.
 fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[Named<'_>]) -> UseCaseResult<Catalog> {
-    let mut pricing_refs: Vec<PricingRef> = named.iter().map(|product| product.pricing_ref.clone()).collect();
-    pricing_refs.sort();
-    pricing_refs.dedup();
-    let pricings = tx.pricings_by_refs(organization, &pricing_refs)?;
-    let mut metered: Vec<UsageProductRef> = pricings
-        .iter()
-        .flat_map(|pricing| &pricing.content.line_items)
-        .filter_map(|item| match &item.charge {
-            Charge::Usage(charge) => Some(charge.usage_product_ref.clone()),
-            Charge::Fixed { .. } => None,
-        })
-        .collect();
-    metered.sort();
-    metered.dedup();
-    let mut stated: Vec<EntityRef> = named.iter().filter_map(|product| product.entity_ref.cloned()).collect();
-    stated.sort();
-    stated.dedup();
+    let pricings = tx.pricings_by_refs(organization, &distinct(named.iter().map(|product| product.pricing_ref.clone())))?;
+    let metered = pricings.iter().flat_map(|pricing| pricing.content.metered());
+    let metered = distinct(metered.map(|(_, usage_product_ref)| usage_product_ref.clone()));
+    let stated = distinct(named.iter().filter_map(|product| product.entity_ref.cloned()));
     let entities = if stated.is_empty() { Vec::new() } else { tx.entities_by_refs(organization, &stated)? };
     Ok(Catalog {
         usage_products: tx.usage_products_by_refs(organization, &metered)?,

@@ -10,10 +10,10 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::{ContractRef, DocumentRef};
 use billing_domain::refusal::Refusal;
 
-use crate::Services;
 use crate::books;
 use crate::documents::{DocumentView, Relatives, show_all};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// The documents whose own period contains today, with their open adjustments and children.
 ///
@@ -53,7 +53,7 @@ fn invoices(
     children: Children,
 ) -> UseCaseResult<Vec<DocumentView>> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::PreviewInvoices)?;
     transact(&*services.store, Access::Read, |tx| {
         let book = books::empty(tx, organization, contract_ref, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         let book = books::whole(tx, organization, book)?;

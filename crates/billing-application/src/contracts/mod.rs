@@ -16,9 +16,9 @@ use billing_domain::party::Entity;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
 
-use crate::Services;
-use crate::books::corrupt;
+use crate::books::{corrupt, distinct};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// A contract and its state today.
 #[derive(Clone, Debug)]
@@ -36,11 +36,12 @@ pub struct ContractView {
 /// # Errors
 /// [`UseCaseError::Unknown`].
 pub fn get_contract(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<ContractView> {
+    let organization = allow(principal, UseCase::GetContract)?;
     let now = services.now();
     transact(&*services.store, Access::Read, |tx| {
-        let contract = tx.contract(principal.organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let contract = tx.contract(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         let page = Page { items: vec![contract], total: 1 };
-        let views = view_all(tx, principal.organization, page, now)?;
+        let views = view_all(tx, organization, page, now)?;
         views.items.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Contract))
     })
 }
@@ -55,12 +56,13 @@ pub fn list_contracts(
     customer_ref: &CustomerRef,
     page: PageRequest,
 ) -> UseCaseResult<Page<ContractView>> {
+    let organization = allow(principal, UseCase::ListContracts)?;
     let now = services.now();
     transact(&*services.store, Access::Read, |tx| {
-        let customers = tx.customers_by_refs(principal.organization, std::slice::from_ref(customer_ref))?;
+        let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
         let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-        let contracts = tx.contracts_of_customer(principal.organization, customer.id, page)?;
-        view_all(tx, principal.organization, contracts, now)
+        let contracts = tx.contracts_of_customer(organization, customer.id, page)?;
+        view_all(tx, organization, contracts, now)
     })
 }
 
@@ -70,9 +72,7 @@ fn view_all(
     contracts: Page<Contract>,
     now: Timestamp,
 ) -> UseCaseResult<Page<ContractView>> {
-    let mut refs: Vec<EntityRef> = contracts.items.iter().filter_map(first_entity).cloned().collect();
-    refs.sort();
-    refs.dedup();
+    let refs = distinct(contracts.items.iter().filter_map(first_entity).cloned());
     let entities = tx.entities_by_refs(organization, &refs)?;
     contracts.try_map(|contract| view(contract, &entities, now))
 }

@@ -9,9 +9,9 @@ use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_domain::text::Line;
 
 use super::{DocumentView, show_refs};
-use crate::Services;
 use crate::books::{self, corrupt, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// A payment as reported.
 #[derive(Clone, Debug)]
@@ -29,10 +29,10 @@ pub struct PaymentRequest {
 /// # Errors
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it isn't a draft.
 pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, book, _, now| {
+    act(services, principal, UseCase::IssueDocument, document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
         issue::remind(book, now)?;
-        books::write(tx, principal.organization, book, principal.actor, now)?;
+        books::write(tx, principal.organization(), book, principal.actor(), now)?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
@@ -43,9 +43,8 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, adjustments or
 /// children, one that is itself an adjustment or a child, and one whose usage another issued document bills now.
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, book, document, now| {
-        let organization = principal.organization;
-        let dependents = tx.documents_of_parents(organization, document.head.customer_id, &[document_ref])?;
+    act(services, principal, UseCase::VoidDocument, document_ref, |tx, book, document, now| {
+        let dependents = tx.documents_of_parents(principal.organization(), document.head.customer_id, &[document_ref])?;
         let has_children = dependents.iter().any(|dependent| !dependent.standing.is_void());
         issue::require_voidable(document.head.purpose)?;
         match document.lifecycle {
@@ -54,7 +53,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
                 return Err(conflict("not_issued", "only an issued document can be voided"));
             }
         }
-        books::write(tx, organization, book, principal.actor, now)?;
+        books::write(tx, principal.organization(), book, principal.actor(), now)?;
         Ok(document_ref)
     })
 }
@@ -70,7 +69,7 @@ pub fn record_payment(
     document_ref: DocumentRef,
     request: &PaymentRequest,
 ) -> UseCaseResult<DocumentView> {
-    act(services, principal, document_ref, |tx, book, document, now| {
+    act(services, principal, UseCase::RecordPayment, document_ref, |tx, book, document, now| {
         let state = document.state()?;
         let is_owed =
             matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid) && document.head.kind != DocumentKind::Credit;
@@ -87,13 +86,13 @@ pub fn record_payment(
             paid_date: request.paid_date.unwrap_or(today),
             reference: request.reference.clone(),
             recorded_at: now,
-            recorded_by: principal.actor,
+            recorded_by: principal.actor(),
         };
         let mut settlement = document.settlement;
         settlement.paid = settlement.paid.checked_add(amount)?;
         let settlement = settlement.dated(total, payment.paid_date)?;
-        tx.insert_payment(document.head.key(principal.organization), &payment)?;
-        tx.settle_document(document.head.key(principal.organization), &settlement)?;
+        tx.insert_payment(document.head.key(principal.organization()), &payment)?;
+        tx.settle_document(document.head.key(principal.organization()), &settlement)?;
         Ok(document_ref)
     })
 }
@@ -102,11 +101,12 @@ pub fn record_payment(
 fn act(
     services: &Services,
     principal: &Principal,
+    use_case: UseCase,
     document_ref: DocumentRef,
     mut action: impl FnMut(&mut dyn Tx, &mut ContractBook, Document, Timestamp) -> UseCaseResult<DocumentRef>,
 ) -> UseCaseResult<DocumentView> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let book = books::held(tx, organization, found.head.contract_ref)?;

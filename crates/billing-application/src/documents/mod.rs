@@ -23,9 +23,9 @@ use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId};
 use billing_domain::text::{Line, Prose};
 
-use crate::Services;
 use crate::books::{self, corrupt};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// A document with everything the interface shows of it.
 #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ pub struct DocumentQuery {
 /// [`UseCaseError::Unknown`].
 pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::GetDocument)?;
     transact(&*services.store, Access::Read, |tx| {
         let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let relatives = Relatives::read(tx, organization, [&document.head])?;
@@ -156,7 +156,7 @@ pub fn list_documents(
     page: PageRequest,
 ) -> UseCaseResult<Page<DocumentView>> {
     let now = services.now();
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::ListDocuments)?;
     transact(&*services.store, Access::Read, |tx| {
         let mut filter = query.filter.clone();
         if let Some(customer_ref) = &query.customer_ref {

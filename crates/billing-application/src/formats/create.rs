@@ -6,9 +6,9 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatContent, FormatView, check, refuse_built_in};
-use crate::Services;
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
 ///
@@ -21,6 +21,7 @@ pub fn create_format(
     reference: Option<FormatRef>,
     content: FormatContent,
 ) -> UseCaseResult<FormatView> {
+    let organization = allow(principal, UseCase::CreateFormat)?;
     let FormatContent { name, mapping } = content;
     check(services, &mapping)?;
     refuse_built_in(reference.as_ref(), &name)?;
@@ -28,10 +29,10 @@ pub fn create_format(
     let made = FormatVersion {
         format: UsageFormat { format_ref, name, version: 1, mapping },
         made_at: services.now(),
-        made_by: principal.actor,
+        made_by: principal.actor(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::Format, tx.insert_format(principal.organization, &made)?)?;
+        inserted(Thing::Format, tx.insert_format(organization, &made)?)?;
         Ok(made.clone().into())
     })
 }

@@ -7,9 +7,9 @@ use billing_domain::refs::FormatRef;
 use billing_domain::violation::Violations;
 
 use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
-use crate::Services;
 use crate::catalog::updated;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Changes one: `edit` answers the new content from the present one. An edit that changes nothing makes no
 /// version.
@@ -23,12 +23,13 @@ pub fn edit_format(
     reference: &FormatRef,
     edit: &dyn Fn(&UsageFormat) -> Result<FormatContent, Violations>,
 ) -> UseCaseResult<FormatView> {
+    let organization = allow(principal, UseCase::EditFormat)?;
     if is_built_in(reference) {
         let detail = "the built-in format can't be edited; create a format of your own".to_owned();
         return Err(UseCaseError::Conflict { code: "format_built_in", detail });
     }
     transact(&*services.store, Access::Write, |tx| {
-        let present = tx.format(principal.organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
+        let present = tx.format(organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
         let FormatContent { name, mapping } = edit(&present.format)?;
         if name == present.format.name && mapping == present.format.mapping {
             return Ok(present.into());
@@ -39,9 +40,9 @@ pub fn edit_format(
         let next = FormatVersion {
             format: UsageFormat { format_ref: present.format.format_ref, name, version, mapping },
             made_at: services.now(),
-            made_by: principal.actor,
+            made_by: principal.actor(),
         };
-        updated(Thing::Format, tx.append_format_version(principal.organization, &next)?)?;
+        updated(Thing::Format, tx.append_format_version(organization, &next)?)?;
         Ok(next.into())
     })
 }

@@ -6,8 +6,8 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatView, is_built_in};
-use crate::Services;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Reads a version of one; the newest when none is named.
 ///
@@ -19,14 +19,15 @@ pub fn get_format(
     reference: &FormatRef,
     version: Option<u32>,
 ) -> UseCaseResult<FormatView> {
+    let organization = allow(principal, UseCase::GetFormat)?;
     let found = if is_built_in(reference) {
         let built_in = FormatView::built_in();
         version.is_none_or(|version| version == built_in.format.version).then_some(built_in)
     } else {
         let stored = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
             Ok(match version {
-                None => tx.format(principal.organization, reference)?,
-                Some(version) => tx.format_version(principal.organization, reference, version)?,
+                None => tx.format(organization, reference)?,
+                Some(version) => tx.format_version(organization, reference, version)?,
             })
         });
         stored?.map(FormatView::from)
@@ -39,13 +40,13 @@ pub fn get_format(
 /// # Errors
 /// [`Store`](UseCaseError::Store).
 pub fn list_formats(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<FormatView>> {
+    let organization = allow(principal, UseCase::ListFormats)?;
     // The built-in one takes the first page's first place, and moves all others by one.
     let built_in = (page.offset() == 0).then(FormatView::built_in);
     let limit = if built_in.is_some() { page.size() - 1 } else { page.size() };
     let skip = page.offset().saturating_sub(1);
-    let stored = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
-        Ok(tx.formats(principal.organization, skip, limit)?)
-    })?;
+    let stored =
+        transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> { Ok(tx.formats(organization, skip, limit)?) })?;
     let items = built_in.into_iter().chain(stored.items.into_iter().map(FormatView::from)).collect();
     Ok(Page { items, total: stored.total + 1 })
 }

@@ -5,8 +5,8 @@ use billing_domain::format::{FormatMapping, MappedEvent};
 use billing_domain::ports::{Access, transact};
 
 use super::{NamedFormat, check, find_format};
-use crate::Services;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// What is tried.
 #[derive(Clone, Debug)]
@@ -23,13 +23,14 @@ pub enum TestedFormat {
 /// [`UseCaseError::FormatFailed`]: every expression that can't be read, or the first field that can't be given;
 /// [`UseCaseError::Invalid`] where there is no such format.
 pub fn test_format(services: &Services, principal: &Principal, tested: &TestedFormat, event: &str) -> UseCaseResult<MappedEvent> {
+    let organization = allow(principal, UseCase::TestFormat)?;
     let (origin, mapping) = match tested {
         TestedFormat::Mapping(mapping) => {
             check(services, mapping)?;
             (MappingOrigin::Submitted, mapping.clone())
         }
         TestedFormat::Named(named) => {
-            let found = transact(&*services.store, Access::Read, |tx| find_format(tx, principal.organization, named))?;
+            let found = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, named))?;
             (MappingOrigin::Stored, found.mapping)
         }
     };

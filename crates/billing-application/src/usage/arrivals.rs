@@ -8,11 +8,11 @@ use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::CustomerId;
+use billing_domain::reported::{NewUsageEvent, refuse_future};
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::record::NewUsageEvent;
-use super::slice::{Progress, Slice, refuse_future};
+use super::slice::{Progress, Slice};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::TWIN_WAIT;
 
@@ -57,10 +57,9 @@ impl Slice<'_> {
         let mut known = Vec::with_capacity(arrived.len());
         for Arrived { index, customer } in self.without_repeats(tx, arrived, progress)? {
             let event = &self.events[index];
-            let product = names.product_of(event).map_err(UseCaseError::from);
-            match product.and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
+            match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
                 Ok(product) => known.push(Known { index, customer, product }),
-                Err(refusal) => progress.refuse(index, refusal)?,
+                Err(violations) => progress.refuse(index, violations.into())?,
             }
         }
         Ok(known)
@@ -71,7 +70,11 @@ impl Slice<'_> {
     pub(super) fn hold_key(&self, tx: &mut dyn Tx) -> UseCaseResult<()> {
         let [NewUsageEvent { sent: Some(sent), .. }] = self.events else { return Ok(()) };
         let request = RequestKey { path: EVENT_KEYS.to_owned(), key: sent.key.clone() };
-        if tx.hold_key(self.principal.organization, &request, TWIN_WAIT)? { Ok(()) } else { Err(UseCaseError::RequestInProgress) }
+        if tx.hold_key(self.principal.organization(), &request, TWIN_WAIT)? {
+            Ok(())
+        } else {
+            Err(UseCaseError::RequestInProgress)
+        }
     }
 
     /// Answers the events that were taken before under their keys, and sets repeats within the slice aside.
@@ -89,7 +92,7 @@ impl Slice<'_> {
         }
         let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
         for (customer_id, keys) in keys {
-            for event in tx.kept_events(self.principal.organization, customer_id, &keys)? {
+            for event in tx.kept_events(self.principal.organization(), customer_id, &keys)? {
                 kept.insert((customer_id, event.sent.key.clone()), event);
             }
         }

@@ -10,58 +10,17 @@ use billing_domain::document::totals::usage_key;
 use billing_domain::ledger::{ContractBook, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_event};
 use billing_domain::party::Customer;
-use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
-use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractKey, EventRef, OrganizationId};
-use billing_domain::usage::{
-    CountedEvent, FormattedSource, Placement, ReportData, UsageEvent, UsageKey, UsageTotal, Validations,
-};
+use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
+use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey, UsageTotal};
 use billing_domain::violation::Violations;
 
 use super::read::{EventView, only, view_events};
-use super::record::{NamedCustomer, NamedUsageProduct};
-use super::slice::{MAX_HOLD_ATTEMPTS, refuse_future};
-use crate::Services;
+use super::slice::MAX_HOLD_ATTEMPTS;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-
-/// What of an event is to change; the rest is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EventUpdate {
-    /// When it was used.
-    pub occurred_at: Option<Timestamp>,
-    /// How much.
-    pub quantity: Option<Quantity>,
-    /// Columns for the usage report, replaced whole.
-    pub report_data: Patch<ReportData>,
-    /// Checks against the document, replaced whole.
-    pub validations: Patch<Validations>,
-    /// The customer, repeated: it can't change.
-    pub customer: Option<NamedCustomer>,
-    /// The usage product, repeated: it can't change.
-    pub usage_product: Option<NamedUsageProduct>,
-    /// How the new values came in, when by a format. An update without it that changes anything leaves none: a
-    /// revision never shows a submitted event that says something else.
-    pub formatted: Option<FormattedSource>,
-}
-
-impl EventUpdate {
-    /// The event with the changes; the event as it is where nothing changes.
-    fn applied_to(&self, present: &UsageEvent) -> UsageEvent {
-        let revised = UsageEvent {
-            occurred_at: self.occurred_at.unwrap_or(present.occurred_at),
-            quantity: self.quantity.unwrap_or(present.quantity),
-            report_data: self.report_data.clone().apply(present.report_data.clone()),
-            validations: self.validations.clone().apply(present.validations.clone()),
-            ..present.clone()
-        };
-        if revised == *present && self.formatted.is_none() {
-            return revised;
-        }
-        UsageEvent { formatted: self.formatted.clone(), ..revised }
-    }
-}
+use crate::{Services, UseCase, allow};
 
 /// Changes an event. An update that changes nothing makes no revision.
 ///
@@ -74,6 +33,7 @@ pub fn update_event(
     event_ref: EventRef,
     update: &EventUpdate,
 ) -> UseCaseResult<EventView> {
+    let organization = allow(principal, UseCase::UpdateEvent)?;
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
         let held = match update.occurred_at {
@@ -82,10 +42,10 @@ pub fn update_event(
         };
         let revised = update.applied_to(&held.event);
         if revised == held.event {
-            return only(view_events(tx, principal.organization, &[&held.present], vec![revised])?);
+            return only(view_events(tx, organization, &[&held.present], vec![revised])?);
         }
         let (revised, books) = revise(services, tx, principal, held, revised, now)?;
-        only(view_events(tx, principal.organization, &Vec::from_iter(&books), vec![revised])?)
+        only(view_events(tx, organization, &Vec::from_iter(&books), vec![revised])?)
     })
 }
 
@@ -112,7 +72,7 @@ fn refuse_other_names(
         Some(NamedUsageProduct::Ref(given)) => ("usage_product_ref", *given == event.usage_product_ref),
         Some(NamedUsageProduct::Name(given)) => {
             let refs = std::slice::from_ref(&event.usage_product_ref);
-            let product = tx.usage_products_by_refs(principal.organization, refs)?.into_iter().next();
+            let product = tx.usage_products_by_refs(principal.organization(), refs)?.into_iter().next();
             let product = product.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))?;
             ("usage_product_name", *given == product.profile.name)
         }
@@ -128,6 +88,7 @@ fn refuse_other_names(
 /// # Errors
 /// [`UseCaseError::Unknown`], for an event deleted before, too.
 pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
+    allow(principal, UseCase::DeleteEvent)?;
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
         let held = hold_in_place(tx, principal, event_ref, None)?;
@@ -160,7 +121,7 @@ fn hold_in_place(
     event_ref: EventRef,
     update: Option<&EventUpdate>,
 ) -> UseCaseResult<Held> {
-    let organization = principal.organization;
+    let organization = principal.organization();
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let agreed = tx.agreement_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
         let event = live_event(tx, principal, event_ref)?;
@@ -187,7 +148,7 @@ fn hold_moving(
     update: &EventUpdate,
     now: Timestamp,
 ) -> UseCaseResult<Held> {
-    let organization = principal.organization;
+    let organization = principal.organization();
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let event = live_event(tx, principal, event_ref)?;
         let customer = tx.customers_by_ids(organization, &[event.customer_id])?.into_iter().next();
@@ -254,7 +215,7 @@ impl PartialEq for Moved {
 }
 
 pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
-    let event = tx.event(principal.organization, event_ref)?;
+    let event = tx.event(principal.organization(), event_ref)?;
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(Thing::Event))
 }
 
@@ -269,7 +230,7 @@ fn revise(
     now: Timestamp,
 ) -> UseCaseResult<(UsageEvent, Vec<ContractBook>)> {
     let Held { event: present, present: mut book, moved } = held;
-    let organization = principal.organization;
+    let organization = principal.organization();
     let old_key = present.usage_key();
     let ids = &mut supplies(services);
     let (mut placement, mut service_date) = (present.placement, present.service_date);
@@ -315,13 +276,13 @@ fn revise(
     for book in &mut decided {
         issue::remind(book, now)?;
     }
-    books::write_all(tx, organization, decided, principal.actor, now)?;
+    books::write_all(tx, organization, decided, principal.actor(), now)?;
     let next = UsageEvent {
         placement,
         service_date,
         revision: present.revision + 1,
         revised_at: now,
-        revised_by: principal.actor,
+        revised_by: principal.actor(),
         ..revised
     };
     tx.revise_event(organization, &present, &next)?;

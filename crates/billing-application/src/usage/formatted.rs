@@ -3,18 +3,21 @@
 
 use billing_domain::access::Principal;
 use billing_domain::format::{MappedEvent, UsageFormat};
+use billing_domain::idempotency::{KeptAnswer, Reply};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
+use billing_domain::reported::{EventUpdate, NewUsageEvent};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 
-use super::change::{EventUpdate, live_event, update_event};
+use super::change::{live_event, update_event};
 use super::read::EventView;
-use super::record::{NewUsageEvent, TakenUsage, record_event};
-use crate::Services;
+use super::record::{TakenUsage, record_event};
 use crate::books::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
+use crate::idempotency::{KeyedRequest, carry_out};
+use crate::{Services, UseCase, allow};
 
 /// A free-form event to take.
 #[derive(Clone, Debug)]
@@ -38,29 +41,33 @@ pub struct FormattedUpdate {
     pub event: String,
 }
 
-/// What a format makes of a free-form event; stores nothing. It is for the caller to do this before a transaction is open:
-/// evaluating takes up to 50 ms, and a writer would keep others waiting.
+/// Takes a free-form event that is a request of its own, as its format gives it; `answer` is as for
+/// [`record_event`]. The event keeps its key for ever; the request is answered again without asking the format, which may have
+/// been edited and name another customer now.
 ///
 /// # Errors
 /// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Invalid`] where there is no such
-/// format.
-pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
-    let organization = principal.organization;
-    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
-    Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
+/// format; [`UseCaseError::Mapped`] where what the format gives is refused; as [`once`](crate::idempotency::once) under a key.
+pub fn record_formatted(
+    services: &Services<'_>,
+    principal: &Principal,
+    request: Option<&KeyedRequest>,
+    report: &FormattedEvent,
+    answer: &dyn Fn(&EventView) -> String,
+    render: impl Fn(TakenUsage) -> KeptAnswer,
+) -> UseCaseResult<Reply> {
+    // Before a transaction is open: evaluating takes up to 50 ms, and a writer would keep others waiting.
+    let map = |services: &Services<'_>, principal: &Principal| map_formatted(services, principal, report);
+    let take = |services: &Services<'_>, principal: &Principal, event: &NewUsageEvent| {
+        record_event(services, principal, event.clone(), answer).map_err(of_mapped)
+    };
+    carry_out(services, principal, request, map, take, |taken| Ok(render(taken)))
 }
 
-/// Takes what [`map_formatted`] made; `answer` is as for [`record_event`].
-///
-/// # Errors
-/// [`UseCaseError::Mapped`] where what the format gives is refused.
-pub fn record_mapped(
-    services: &Services,
-    principal: &Principal,
-    event: NewUsageEvent,
-    answer: &dyn Fn(&EventView) -> String,
-) -> UseCaseResult<TakenUsage> {
-    record_event(services, principal, event, answer).map_err(of_mapped)
+fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
+    let organization = allow(principal, UseCase::RecordUsage)?;
+    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
+    Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
 }
 
 /// What a format makes of free-form events, each or why it doesn't fit; stores nothing.
@@ -73,7 +80,8 @@ pub fn map_events(
     format: &NamedFormat,
     events: &[String],
 ) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
-    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, principal.organization, format))?;
+    let organization = allow(principal, UseCase::RecordUsage)?;
+    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, format))?;
     Ok(events.iter().map(|event| map_event(services, &format, event)).collect())
 }
 
@@ -95,19 +103,20 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 /// new one alone.
 ///
 /// # Errors
-/// As [`map_formatted`] and [`record_mapped`], and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
+/// As [`record_formatted`] without a key, and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
 /// processed.
 pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
+    let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {
         let present = live_event(tx, principal, update.event_ref)?;
         // An ordinary update has none; the revision before it may.
         let before = match present.formatted {
             Some(source) => source,
-            None => latest_source(tx.superseded_revisions(principal.organization, &[update.event_ref])?)?,
+            None => latest_source(tx.superseded_revisions(organization, &[update.event_ref])?)?,
         };
         match &update.format {
-            Some(named) => find_format(tx, principal.organization, named),
-            None => newest_of(tx, principal.organization, &before.format_ref)?
+            Some(named) => find_format(tx, organization, named),
+            None => newest_of(tx, organization, &before.format_ref)?
                 .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there")),
         }
     })?;

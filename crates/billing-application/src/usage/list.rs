@@ -6,8 +6,8 @@ use billing_domain::ports::{Access, EventFilter, Tx, transact};
 use billing_domain::refs::{CustomerRef, OrganizationId};
 
 use super::read::{EventView, view_events};
-use crate::Services;
 use crate::error::UseCaseResult;
+use crate::{Services, UseCase, allow};
 
 /// What events are narrowed to, as a caller says it.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ pub fn list_events(
     query: &EventQuery,
     page: PageRequest,
 ) -> UseCaseResult<Page<EventView>> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::ListEvents)?;
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
         let Page { items, total } = tx.events(organization, &filter, page)?;

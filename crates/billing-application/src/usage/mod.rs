@@ -1,6 +1,7 @@
 //! Usage: taking events, changing them, and reading them back.
 
 mod arrivals;
+mod batch;
 mod change;
 mod formatted;
 mod list;
@@ -11,12 +12,15 @@ mod report;
 mod slice;
 mod summary;
 
-pub use change::{EventUpdate, delete_event, update_event};
-pub use formatted::{FormattedEvent, FormattedUpdate, map_events, map_formatted, record_mapped, update_formatted};
-pub use list::{EventQuery, list_events};
-pub use read::{EventAction, EventRevision, EventView, event_history, get_event};
-pub use record::{
-    NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, record_event, record_usage,
+pub use batch::{EVENTS_PER_TRANSACTION, TakenBatch, record_alone, record_batch};
+pub use billing_domain::reported::{
+    EventUpdate, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, UsageBatch,
 };
+pub use billing_domain::usage::EventAction;
+pub use change::{delete_event, update_event};
+pub use formatted::{FormattedEvent, FormattedUpdate, map_events, record_formatted, update_formatted};
+pub use list::{EventQuery, list_events};
+pub use read::{EventRevision, EventView, event_history, get_event};
+pub use record::{NO_ANSWER, TakenUsage, record_event, record_usage};
 pub use report::{ReportError, ReportOf, ReportSink, report_usage};
 pub use summary::{SummaryLine, summarize_usage};

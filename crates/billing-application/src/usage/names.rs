@@ -6,10 +6,10 @@ use billing_domain::catalog::UsageProduct;
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{CustomerRef, OrganizationId, UsageProductRef};
+use billing_domain::reported::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::text::Line;
 use billing_domain::violation::Violations;
 
-use super::record::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use crate::error::{Thing, UseCaseResult, unknown_reference};
 
 /// Customers and usage products by what events call them.

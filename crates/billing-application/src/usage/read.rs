@@ -12,11 +12,11 @@ use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::Line;
-use billing_domain::usage::UsageEvent;
+use billing_domain::usage::{EventAction, UsageEvent};
 
-use crate::Services;
 use crate::books::corrupt;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// An event with the names a person reads.
 #[derive(Clone, Debug)]
@@ -36,17 +36,6 @@ pub struct EventView {
     pub document_state: DocumentState,
     /// The period's invoice, where the event has a document of its own (billing rules 3).
     pub parent: Option<(DocumentRef, DocumentNumber)>,
-}
-
-/// What happened to an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventAction {
-    /// It was taken.
-    Created,
-    /// It was changed.
-    Updated,
-    /// It was deleted.
-    Deleted,
 }
 
 /// One revision of an event.
@@ -71,7 +60,7 @@ pub struct EventRevision {
 /// # Errors
 /// [`UseCaseError::Unknown`], for a deleted event too.
 pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<EventView> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::GetEvent)?;
     transact(&*services.store, Access::Read, |tx| {
         let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
         only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(Thing::Event))?])?)
@@ -83,7 +72,7 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
 /// # Errors
 /// [`UseCaseError::Unknown`].
 pub fn event_history(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::GetEventHistory)?;
     transact(&*services.store, Access::Read, |tx| {
         let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
         let customer = tx.customers_by_ids(organization, &[latest.customer_id])?.into_iter().next();
@@ -94,15 +83,10 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
         around.read(tx, organization, &revisions)?;
         let mut history = Vec::with_capacity(revisions.len());
         for event in revisions {
-            let action = match (event.deleted, event.revision) {
-                (true, _) => EventAction::Deleted,
-                (false, 1) => EventAction::Created,
-                (false, _) => EventAction::Updated,
-            };
             history.push(EventRevision {
                 changed_at: event.revised_at,
                 changed_by: event.revised_by,
-                action,
+                action: event.action(),
                 customer_ref: customer.customer_ref.clone(),
                 document_number: around.document(event.placement.document_ref)?.head.number.clone(),
                 event,

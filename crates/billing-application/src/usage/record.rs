@@ -3,43 +3,13 @@
 //! One event, a batch and a group of waiting requests are the same code: a slice.
 
 use billing_domain::access::Principal;
-use billing_domain::calendar::Timestamp;
-use billing_domain::format::RefOrName;
 use billing_domain::ports::{Access, StoreError, Tx, transact};
-use billing_domain::quantity::Quantity;
-use billing_domain::refs::{CustomerRef, UsageProductRef};
-use billing_domain::usage::{EventKey, FormattedSource, ReportData, Validations};
+use billing_domain::reported::{Neighbours, NewUsageEvent};
 
 use super::read::EventView;
 use super::slice::{Lane, Slice};
-use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
-
-/// A customer, by reference or, when only one has it, by name.
-pub type NamedCustomer = RefOrName<CustomerRef>;
-/// A usage product, by reference or, when only one has it, by name.
-pub type NamedUsageProduct = RefOrName<UsageProductRef>;
-
-/// An event as reported.
-#[derive(Clone, Debug)]
-pub struct NewUsageEvent {
-    /// Who used.
-    pub customer: NamedCustomer,
-    /// What was used.
-    pub usage_product: NamedUsageProduct,
-    /// When.
-    pub occurred_at: Timestamp,
-    /// How much.
-    pub quantity: Quantity,
-    /// Columns for the usage report.
-    pub report_data: Option<ReportData>,
-    /// Checks against the document.
-    pub validations: Option<Validations>,
-    /// How it came in, when by a format.
-    pub formatted: Option<FormattedSource>,
-    /// The key it was sent with, by which repeats are known.
-    pub sent: Option<EventKey>,
-}
+use crate::{Services, UseCase, allow};
 
 /// An event that was taken.
 #[derive(Clone, Debug)]
@@ -60,15 +30,6 @@ impl TakenUsage {
     }
 }
 
-/// Whether a refused event stops the others of its slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbours {
-    /// They are taken.
-    Unaffected,
-    /// All are taken, or none.
-    AllOrNone,
-}
-
 /// Makes no answer: for events without a key, which have no repeats.
 pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();
 
@@ -87,6 +48,10 @@ pub fn record_usage(
     neighbours: Neighbours,
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+    allow(principal, UseCase::RecordUsage)?;
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
     let slice = Slice { services, principal, events, answer, now: services.now() };
     let work = |tx: &mut dyn Tx, lane| {
         let results = slice.take(tx, lane).map_err(Stop::Failed)?.ok_or(Stop::OtherLane)?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use billing_domain::access::Principal;
 use billing_domain::document::{Document, DocumentHead, Lifecycle};
 use billing_domain::ports::{Access, Billed, EventFilter, EventScope, StoreError, Tx, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId};
@@ -10,8 +11,8 @@ use billing_domain::report::{ReportColumns, ReportKeys, ReportedEvent, TooManyKe
 use thiserror::Error;
 
 use super::list::EventQuery;
-use crate::Services;
 use crate::error::{Thing, UseCaseError};
+use crate::{Services, UseCase, allow};
 
 /// Events that are looked at between two questions whether the report is still wanted.
 const ASK_EVERY: u64 = 1_000;
@@ -68,10 +69,11 @@ impl From<StoreError> for ReportError {
 /// anything is handed over; [`ReportError::Sink`].
 pub fn report_usage(
     services: &Services,
-    organization: OrganizationId,
+    principal: &Principal,
     of: &ReportOf,
     sink: &mut dyn ReportSink,
 ) -> Result<(), ReportError> {
+    let organization = allow(principal, UseCase::ReportUsage)?;
     let mut handed_over = false;
     transact(&*services.store, Access::Read, |tx| {
         if handed_over {

@@ -15,13 +15,13 @@ use billing_domain::ledger::{ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
-use billing_domain::usage::{CountedEvent, KeptEvent, MAX_AHEAD_SECONDS, Placement, UsageEvent, UsageKey};
-use billing_domain::violation::Violations;
+use billing_domain::reported::NewUsageEvent;
+use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, UsageKey};
 
 use super::arrivals::Known;
 use super::names::Names;
 use super::read::{Around, EventView};
-use super::record::{NewUsageEvent, TakenUsage};
+use super::record::TakenUsage;
 use crate::Services;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{UseCaseError, UseCaseResult};
@@ -29,15 +29,6 @@ use crate::error::{UseCaseError, UseCaseResult};
 /// How often a contract or document may change between finding and holding it before the store is called
 /// contended.
 pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
-
-/// Refuses a timestamp too far ahead of the clock.
-pub(super) fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> UseCaseResult<()> {
-    if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
-        let detail = "must not be more than 5 minutes ahead of the server's clock";
-        return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail).into());
-    }
-    Ok(())
-}
 
 /// Events on their way into one transaction.
 pub(super) struct Slice<'a> {
@@ -108,7 +99,7 @@ impl Slice<'_> {
     /// The store's.
     pub(super) fn take(&self, tx: &mut dyn Tx, lane: Lane) -> UseCaseResult<Option<Vec<UseCaseResult<TakenUsage>>>> {
         self.hold_key(tx)?;
-        let names = Names::read(tx, self.principal.organization, self.events)?;
+        let names = Names::read(tx, self.principal.organization(), self.events)?;
         let mut progress =
             Progress { outcomes: self.events.iter().map(|_| None).collect(), twins: Vec::new(), placed: Vec::new() };
         let known = self.fresh(tx, &names, &mut progress)?;
@@ -137,14 +128,14 @@ impl Slice<'_> {
         for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
             billing_domain::ledger::issue::remind(book, self.now)?;
         }
-        books::write_all(tx, self.principal.organization, decided, self.principal.actor, self.now)?;
+        books::write_all(tx, self.principal.organization(), decided, self.principal.actor(), self.now)?;
         self.store(tx, &books, progress).map(Some)
     }
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
     /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
     fn hold<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<HeldBooks<'n>> {
-        let organization = self.principal.organization;
+        let organization = self.principal.organization();
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
             let (contracts, landed, refused) = self.land(tx, known, None)?;
@@ -176,7 +167,7 @@ impl Slice<'_> {
 
     /// Where the events land, as things are.
     fn land<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>], lock: Option<Lock>) -> UseCaseResult<HeldBooks<'n>> {
-        let organization = self.principal.organization;
+        let organization = self.principal.organization();
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             known.iter().map(|known| (known.customer.id, known.product.usage_product_ref.clone())).collect();
         let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
@@ -228,7 +219,7 @@ impl Slice<'_> {
     ) -> UseCaseResult<(Books, BTreeSet<ContractRef>)> {
         let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
             landed.iter().map(|Landed { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
-        let books = books::drafts(tx, self.principal.organization, books, &periods)?;
+        let books = books::drafts(tx, self.principal.organization(), books, &periods)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
@@ -245,10 +236,10 @@ impl Slice<'_> {
     fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], books: &mut Books) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             landed.iter().map(|landed| (landed.known.customer.id, landed.key.clone())).collect();
-        for (key, total) in tx.lock_usage(self.principal.organization, &Vec::from_iter(keys))? {
+        for (key, total) in tx.lock_usage(self.principal.organization(), &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
                 book.put_usage(key.clone(), total);
-                total_of(tx, self.principal.organization, book, &key)?;
+                total_of(tx, self.principal.organization(), book, &key)?;
             }
         }
         Ok(())
@@ -300,7 +291,7 @@ impl Slice<'_> {
     /// Stores the events and the keys they were sent with.
     fn store(&self, tx: &mut dyn Tx, books: &Books, progress: Progress<'_>) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
         let Progress { mut outcomes, twins, mut placed } = progress;
-        let organization = self.principal.organization;
+        let organization = self.principal.organization();
         placed.sort_by_key(|(landed, _)| landed.known.index);
         let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
@@ -353,7 +344,7 @@ impl Slice<'_> {
             recorded_at: self.now,
             revision: 1,
             revised_at: self.now,
-            revised_by: self.principal.actor,
+            revised_by: self.principal.actor(),
             deleted: false,
         }
     }

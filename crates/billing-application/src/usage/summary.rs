@@ -11,9 +11,9 @@ use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
 
 use super::list::EventQuery;
-use crate::Services;
 use crate::books::corrupt;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// The usage of an interval.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub fn summarize_usage(
     interval: Interval,
     grouping: Grouping,
 ) -> UseCaseResult<Vec<SummaryLine>> {
-    let organization = principal.organization;
+    let organization = allow(principal, UseCase::SummarizeUsage)?;
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Vec::new()) };
         let (mut summary, mut refused) = (Summary::new(interval, grouping), None);

@@ -94,7 +94,7 @@ impl UseCases {
     }
 
     fn rows(&self) -> BookRows {
-        let organization = self.bench.principal.organization;
+        let organization = self.bench.principal.organization();
         let contract = self.bench.read(|tx| tx.contract(organization, self.contract())).expect("a contract");
         self.bench.read(|tx| tx.book_rows(contract.key(organization)))
     }
@@ -104,7 +104,7 @@ impl UseCases {
         let mut all = Vec::new();
         let mut page = PageRequest::LARGEST;
         loop {
-            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization, &DocumentFilter::default(), page));
+            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization(), &DocumentFilter::default(), page));
             all.extend(read.items);
             if all.len() as u64 >= read.total {
                 all.sort_by_key(|document| document.head.number_in_contract);
@@ -171,7 +171,7 @@ impl UseCases {
 
     /// What is stored is what was decided.
     fn compare(&self, world: &World) -> Checked {
-        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization, self.contract()));
+        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
         let contract = contract.ok_or("the contract is gone")?;
         same("version", &world.book.contract.version, &contract.version)?;
         same("products", &world.book.contract.products, &contract.products)?;
@@ -223,7 +223,7 @@ impl UseCases {
             same(&format!("document {}", place + 1), decided, stored)?;
         }
         for (event_ref, kept) in self.events.iter().zip(&world.events) {
-            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization, *event_ref)).expect("an event");
+            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
             if !event.deleted {
                 same("an event's document", &world.place_of(kept.standing), &places.get(&event.placement.document_ref).copied())?;
             }

@@ -1,13 +1,15 @@
 //! Formatted mode: what a format gives of an event is taken, changed and repeated like any other.
 
+use std::cell::Cell;
+
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_formatted, record_mapped,
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_events, record_formatted,
     update_event, update_formatted,
 };
 use billing_domain::format::FormatMapping;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer};
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, currency, expression, per_unit, requested};
@@ -40,8 +42,13 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
-    let event = map_formatted(&books.bench.services, &books.bench.principal, &report)?;
-    record_mapped(&books.bench.services, &books.bench.principal, event, &answer)
+    let taken = Cell::new(None);
+    let render = |now| {
+        taken.set(Some(now));
+        KeptAnswer(Vec::new())
+    };
+    record_formatted(&books.bench.services, &books.bench.principal, None, &report, &answer, render)?;
+    Ok(taken.take().expect("what was taken"))
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
@@ -124,7 +131,7 @@ fn an_event_that_no_format_processed_is_not_formatted() {
     let books = two_contracts();
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "not_a_formatted_event");
-    let unknown = FormattedEvent { format: NamedFormat::Name(fixtures::line("log")), event: "{}".to_owned(), sent: None };
-    let refused = map_formatted(&books.bench.services, &books.bench.principal, &unknown);
+    let unknown = NamedFormat::Name(fixtures::line("log"));
+    let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}".to_owned()]);
     assert_eq!(code(refused), "unknown_format");
 }

@@ -1,6 +1,7 @@
 //! One scenario per rule of billing-rules 2, 3, 5 and 7, with numbers worked by hand.
 
 mod amendments;
+mod batches;
 #[allow(dead_code, reason = "examples need more of it")]
 #[path = "../documented_examples/books.rs"]
 mod books;
@@ -10,6 +11,7 @@ mod entities;
 mod formatted;
 mod joined;
 mod once;
+mod permissions;
 mod preview;
 mod slices;
 #[path = "../support/mod.rs"]

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use billing_application::UseCase;
 use billing_application::billing_run::run_billing;
 use billing_application::catalog::{create_usage_product, get_usage_product};
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
-use billing_application::idempotency::{KeyedRequest, Reply, once};
+use billing_application::idempotency::{KeyedRequest, once};
 use billing_domain::catalog::UsageProduct;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, code};
@@ -18,14 +19,14 @@ const NOON: &str = "2026-01-20T12:00:00Z";
 
 fn keyed(key: &str) -> KeyedRequest {
     let key = RequestKey { path: "/things".to_owned(), key: IdempotencyKey::parse(key).expect(key) };
-    KeyedRequest { key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
+    KeyedRequest { use_case: UseCase::CreateUsageProduct, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
 fn answer(text: &str) -> KeptAnswer {
-    KeptAnswer { status: 200, headers: Vec::new(), body: text.as_bytes().to_vec() }
+    KeptAnswer(text.as_bytes().to_vec())
 }
 
-fn named(product: &UsageProduct) -> UseCaseResult<KeptAnswer> {
+fn named(product: UsageProduct) -> UseCaseResult<KeptAnswer> {
     Ok(answer(product.profile.name.as_str()))
 }
 
@@ -77,7 +78,7 @@ fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
 fn an_answer_that_cannot_be_given_undoes_the_work() {
     let bench = Bench::at(NOON);
     let before = bench.store.fork();
-    let unwritable = |_: &UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
+    let unwritable = |_: UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
     let product = fixtures::usage_product("first");
     let failed = once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
         create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
@@ -95,8 +96,8 @@ fn a_sealed_answer_is_given_again_to_its_own_secret_alone() {
     assert_eq!((again.is_repeat, &again.answer), (true, &first.answer));
     assert!(code(make(&bench, &sealed("theirs"), "first", &calls)).starts_with("secret_shown_once"));
     let since = bench.now().plus_seconds(-1);
-    let kept = bench.read(|tx| tx.kept_request(bench.principal.organization, &keyed("k").key, since)).expect("it is kept");
-    assert_ne!(kept.answer.body, first.answer.body);
+    let kept = bench.read(|tx| tx.kept_request(bench.principal.organization(), &keyed("k").key, since)).expect("it is kept");
+    assert_ne!(kept.answer, first.answer);
     assert_eq!(calls.get(), 1);
 }
 
@@ -123,8 +124,9 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
             },
         )
     };
-    assert!(!run(&books, &keyed("k")).expect("a run").is_repeat);
-    assert!(run(&books, &keyed("k")).expect("a repeat").is_repeat);
+    let request = KeyedRequest { use_case: UseCase::RunBilling, ..keyed("k") };
+    assert!(!run(&books, &request).expect("a run").is_repeat);
+    assert!(run(&books, &request).expect("a repeat").is_repeat);
     let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, false).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use billing_application::Services;
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
-use billing_domain::access::{Actor, PasswordHash, Principal, Scopes, SecretDigest, TokenClaims};
+use billing_domain::access::{PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
@@ -88,7 +88,7 @@ impl Bench {
         let organization = fixtures::organization(&*ids);
         let made = transact::<_, StoreError>(&*store, Access::Write, |tx| tx.insert_organization(&organization));
         assert_eq!(made.expect("an organization"), Insertion::Done);
-        let principal = Principal { organization: organization.id, actor: Actor::Service, scopes: Scopes::all() };
+        let principal = Principal::of_command_line(organization.id);
         Self { store, clock, ids, services, principal }
     }
 

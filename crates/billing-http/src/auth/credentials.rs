@@ -3,6 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use billing_application::access;
+use billing_application::allow;
 use billing_domain::access::Principal;
 
 use super::session;
@@ -51,21 +52,17 @@ pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Resul
             Shown::Session(_) => check_origin(operation, request).map(|()| None),
             Shown::Nothing | Shown::Unreadable | Shown::Bearer(_) => Ok(None),
         },
-        Needs::Administrator => match shown(request) {
-            Shown::Nothing => Err(Problem::unauthenticated(false)),
-            Shown::Unreadable => Err(Problem::unauthenticated(true)),
-            Shown::Bearer(token) => by_token(request, token).await.and_then(|_| Err(Problem::admin_session_required())),
-            Shown::Session(id) => by_session(operation, request, id).await.map(Some),
-        },
-        Needs::Scope(scope) => match shown(request) {
-            Shown::Nothing => Err(Problem::unauthenticated(false)),
-            Shown::Unreadable => Err(Problem::unauthenticated(true)),
-            Shown::Bearer(token) => {
-                let principal = by_token(request, token).await?;
-                if principal.scopes.allow(scope) { Ok(Some(principal)) } else { Err(Problem::insufficient_scope(scope)) }
-            }
-            Shown::Session(id) => by_session(operation, request, id).await.map(Some),
-        },
+        Needs::Permission(use_case) => {
+            let principal = match shown(request) {
+                Shown::Nothing => return Err(Problem::unauthenticated(false)),
+                Shown::Unreadable => return Err(Problem::unauthenticated(true)),
+                Shown::Bearer(token) => by_token(request, token).await?,
+                Shown::Session(id) => by_session(operation, request, id).await?,
+            };
+            // Before the body is read; the use case asks again.
+            allow(&principal, use_case)?;
+            Ok(Some(principal))
+        }
     }
 }
 
@@ -77,7 +74,7 @@ async fn by_session(operation: &Operation, request: &HttpRequest, id: String) ->
     let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
     let session = session.ok_or_else(|| Problem::unauthenticated(true))?;
     check_origin(operation, request)?;
-    Ok(access::administrator_principal(session.organization, session.admin_ref))
+    Ok(Principal::of_session(&session))
 }
 
 /// Browsers send the cookie whoever's page asks; they say whose page it was. Programs that are no browsers say nothing.

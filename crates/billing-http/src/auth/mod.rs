@@ -12,7 +12,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 
-use crate::operations::{IDEMPOTENCY_KEY, Operation, VERSION};
+use crate::operations::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
 use crate::problem::Problem;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
@@ -27,8 +27,9 @@ pub(crate) async fn admit(
         Ok(principal) => principal,
         Err(problem) => return Ok(request.error_response(problem)),
     };
-    if let Some(principal) = principal {
+    if let (Some(principal), Needs::Permission(use_case)) = (principal, operation.needs) {
         request.extensions_mut().insert(principal);
+        request.extensions_mut().insert(use_case);
     }
     match check_headers(operation, request.request()) {
         Ok(Some(key)) => drop(request.extensions_mut().insert(key)),

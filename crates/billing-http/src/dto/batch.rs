@@ -1,6 +1,6 @@
 //! Batches of usage events.
 
-use billing_application::usage::NewUsageEvent;
+use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::violation::Violations;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -9,9 +9,6 @@ use super::events::{EventBody, EventResultJson};
 use super::input::{self, Node};
 use super::wire::LineText;
 use crate::problem::ProblemJson;
-
-/// The most events of a batch.
-pub(crate) const MAX_BATCH_EVENTS: usize = 10_000;
 
 /// Usage events to take at once.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]

@@ -6,6 +6,7 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
 use billing_application::error::{MappingOrigin, Thing, UseCaseError};
+use billing_domain::access::Need;
 use billing_domain::format::{FormatError, FormatTarget};
 use billing_domain::ports::{SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
@@ -42,6 +43,8 @@ impl Problem {
             UseCaseError::InvalidCredentials => Self::new(StatusCode::UNAUTHORIZED, "invalid_credentials", error.to_string())
                 .with_header(WWW_AUTHENTICATE, "Bearer"),
             UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
+            UseCaseError::Forbidden(Need::Administrator) => Self::admin_session_required(),
+            UseCaseError::Forbidden(Need::Scope(scope)) => Self::insufficient_scope(*scope),
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
             UseCaseError::AlreadyExists { field, .. } => {
@@ -154,6 +157,7 @@ impl From<UseCaseError> for Problem {
             }
             UseCaseError::InvalidCredentials
             | UseCaseError::Unauthenticated
+            | UseCaseError::Forbidden(_)
             | UseCaseError::Unknown(_)
             | UseCaseError::Invalid(_)
             | UseCaseError::AlreadyExists { .. }
@@ -212,6 +216,7 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
 #[cfg(test)]
 mod tests {
     use actix_web::body::MessageBody as _;
+    use billing_domain::access::Scope;
     use billing_domain::format::{Expression, SourcePosition};
     use billing_domain::money::{AmountOutOfRange, Currency};
     use billing_domain::refs::EntityRef;
@@ -276,6 +281,8 @@ mod tests {
         for (error, status, code) in [
             (UseCaseError::InvalidCredentials, 401, "invalid_credentials"),
             (UseCaseError::Unauthenticated, 401, "unauthenticated"),
+            (UseCaseError::Forbidden(Need::Administrator), 403, "admin_session_required"),
+            (UseCaseError::Forbidden(Need::Scope(Scope::Read)), 403, "insufficient_scope"),
             (UseCaseError::Unknown(Thing::Contract), 404, "contract_not_found"),
             (UseCaseError::Unknown(Thing::UsageProduct), 404, "usage_product_not_found"),
             (UseCaseError::Invalid(Violations::one(&["a"], "required", "must be given")), 422, "validation_failed"),

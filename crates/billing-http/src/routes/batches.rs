@@ -5,26 +5,25 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Bytes;
 use billing_application::Services;
 use billing_application::error::UseCaseResult;
-use billing_application::usage::{Neighbours, NewUsageEvent, TakenUsage, record_usage};
+use billing_application::usage::{
+    self, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, TakenUsage, UsageBatch, record_usage,
+};
 use billing_domain::access::Principal;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::Caller;
-use super::once::content;
-use crate::body::{BatchBody, JSON, Lines, NDJSON, read_line};
+use super::once::Once;
+use crate::body::{BatchBody, Lines, NDJSON, read_line};
 use crate::channel::{ChannelBody, Part};
-use crate::dto::batch::{BatchBody as BatchJson, BatchResultJson, MAX_BATCH_EVENTS};
+use crate::dto::batch::{BatchBody as BatchJson, BatchResultJson};
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
+use crate::kept::Success;
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
-
-/// Events taken in one transaction where nothing asks for all in one: enough that each costs little, few enough that nobody
-/// waits long for what it holds.
-const EVENTS_PER_TRANSACTION: usize = 1_000;
 
 /// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
 ///
@@ -43,23 +42,20 @@ const EVENTS_PER_TRANSACTION: usize = 1_000;
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: BatchBody) -> Result<HttpResponse, Problem> {
     match body {
         BatchBody::Whole(body) => {
-            let batch = BatchJson::read(&body)?;
-            let events = batch.events.into_iter().map(|event| event.map_err(Problem::from));
-            let batch = Batch::new(events, batch.atomic, caller.is_keyed(), facts)?;
-            let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
-            let render = |results: &Vec<String>| Ok(content(JSON, format!("{{\"results\":[{}]}}", results.join(","))));
-            caller.once(Some(&body)).reply(take, render).await
+            let read = BatchJson::read(&body)?;
+            let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
+            let batch = Batch::new(events, read.atomic, facts)?;
+            let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
+            caller.once(Some(&body)).batch(batch, render).await
         }
         BatchBody::Lines(lines) if query.atomic()? || caller.is_keyed() => {
             let lines = all(lines).await?;
             let atomic = query.atomic()?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_line(line)).collect();
-            let batch = Batch::new(values.iter().map(read_event), atomic, caller.is_keyed(), facts)?;
+            let batch = Batch::new(values.iter().map(read_event), atomic, facts)?;
             let said = values.into_iter().zip(&lines).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
-            let take = move |services: &Services<'_>, principal: &Principal| batch.take(services, principal);
-            let render = |results: &Vec<String>| Ok(content(NDJSON, lines_of(results)));
-            caller.once(Some(&body)).reply(take, render).await
+            caller.once(Some(&body)).batch(batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
         BatchBody::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
@@ -69,59 +65,58 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
     }
 }
 
-/// Events that are taken, and what is wrong with those that couldn't be read.
+impl Once {
+    /// Takes a batch and presents what became of each event.
+    async fn batch(self, batch: Batch, render: fn(&[String]) -> Success) -> Result<HttpResponse, Problem> {
+        let Batch { readable, places } = batch;
+        let taken = self.carried_out(move |services, principal, request| {
+            usage::record_batch(services, principal, request, &readable, &event_answer, |taken| {
+                render(&places.results(taken)).kept()
+            })
+        });
+        taken.await
+    }
+}
+
+/// Events that are taken, and where those stand that couldn't be read.
 struct Batch {
-    readable: Vec<NewUsageEvent>,
-    /// Each event's place: nothing for a readable one.
-    places: Vec<Option<Problem>>,
-    neighbours: Neighbours,
-    per_transaction: usize,
+    readable: UsageBatch,
+    places: Places,
+}
+
+/// What is wrong with each event of a batch: nothing with a readable one.
+struct Places {
+    problems: Vec<Option<Problem>>,
     facts: Facts,
 }
 
 impl Batch {
     /// # Errors
     /// Of a batch that is taken whole or not at all, the events that couldn't be read.
-    fn new(
-        events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
-        atomic: bool,
-        keyed: bool,
-        facts: Facts,
-    ) -> Result<Self, Problem> {
-        let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
-        let per_transaction = if atomic || keyed { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
-        let mut batch = Self { readable: Vec::new(), places: Vec::new(), neighbours, per_transaction, facts };
+    fn new(events: impl Iterator<Item = Result<NewUsageEvent, Problem>>, atomic: bool, facts: Facts) -> Result<Self, Problem> {
+        let (mut readable, mut problems) = (Vec::new(), Vec::new());
         for event in events {
-            batch.places.push(event.map(|event| batch.readable.push(event)).err());
+            problems.push(event.map(|event| readable.push(event)).err());
         }
-        if atomic && batch.readable.len() < batch.places.len() {
-            let refused = batch.places.into_iter().enumerate().filter_map(|(index, problem)| Some((index, problem?)));
+        if atomic && readable.len() < problems.len() {
+            let refused = problems.into_iter().enumerate().filter_map(|(index, problem)| Some((index, problem?)));
             return Err(Problem::batch_refused(refused));
         }
-        Ok(batch)
+        let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
+        Ok(Self { readable: UsageBatch { events: readable, neighbours }, places: Places { problems, facts } })
     }
+}
 
-    /// Takes the events: a JSON text for each, in its place.
-    fn take(&self, services: &Services<'_>, principal: &Principal) -> UseCaseResult<Vec<String>> {
-        let mut answers: Vec<String> = Vec::with_capacity(self.readable.len());
-        for events in self.readable.chunks(self.per_transaction) {
-            match record_usage(services, principal, events, self.neighbours, &event_answer) {
-                Ok(results) => answers.extend(results.into_iter().map(|result| self.answer(result))),
-                Err(error) if answers.is_empty() => return Err(error),
-                // What came before is stored, and the caller has to know.
-                Err(error) => {
-                    let problem = self.facts.problem(&Problem::from(error));
-                    answers.resize(self.readable.len(), problem);
-                    break;
-                }
-            }
-        }
-        let mut answers = answers.into_iter();
+impl Places {
+    /// What became of the events: a JSON text for each, in its place.
+    fn results(&self, taken: TakenBatch) -> Vec<String> {
+        let mut answers = taken.results.into_iter().map(|result| self.answer(result));
+        let untaken = self.facts.problem(&taken.stopped_by.map_or_else(Problem::internal, Problem::from));
         let place = |unreadable: &Option<Problem>| match unreadable {
             Some(problem) => self.facts.problem(problem),
-            None => answers.next().unwrap_or_else(|| self.facts.problem(&Problem::internal())),
+            None => answers.next().unwrap_or_else(|| untaken.clone()),
         };
-        Ok(self.places.iter().map(place).collect())
+        self.problems.iter().map(place).collect()
     }
 
     fn answer(&self, result: UseCaseResult<TakenUsage>) -> String {
@@ -199,8 +194,14 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 /// Takes lines in one transaction; what refuses it is said of each of them.
 async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
     let events = lines.iter().map(|line| read_event(&read_line(line)));
-    let taken = match Batch::new(events, false, false, facts.clone()) {
-        Ok(batch) => caller.run(move |services, principal| batch.take(services, principal)).await,
+    let taken = match Batch::new(events, false, facts.clone()) {
+        Ok(Batch { readable: UsageBatch { events, neighbours }, places }) => {
+            let take = move |services: &Services<'_>, principal: &Principal| {
+                let results = record_usage(services, principal, &events, neighbours, &event_answer)?;
+                Ok(places.results(TakenBatch { results, stopped_by: None }))
+            };
+            caller.run(take).await
+        }
         Err(problem) => Err(problem),
     };
     taken.unwrap_or_else(|problem| vec![facts.problem(&problem); lines.len()])

@@ -21,6 +21,7 @@ use actix_web::dev::Payload;
 use actix_web::web::Json;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
 use billing_application::Services;
+use billing_application::UseCase;
 use billing_application::error::{Thing, UseCaseResult};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::RequestKey;
@@ -66,13 +67,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) struct Caller {
     state: HttpState,
     principal: Principal,
+    use_case: UseCase,
     key: Option<RequestKey>,
 }
 
 impl Caller {
     /// A request that changes something, and what it says: the same under the same key is carried out once.
     fn once(self, body: Option<&Value>) -> Once {
-        Once::new(self.state, self.principal, self.key, body)
+        Once::new(self, body)
     }
 
     /// Whether the request has an Idempotency-Key.
@@ -100,7 +102,7 @@ impl Caller {
         self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let Self { state, principal, key: _ } = self;
+        let Self { state, principal, use_case: _, key: _ } = self;
         blocking(&state, move |services| work(services, &principal)).await
     }
 }
@@ -110,8 +112,13 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let (principal, key) = (request.extensions().get().cloned(), request.extensions().get().cloned());
-        let caller = principal.map(|principal| Self { state: state_of(request), principal, key });
+        let extensions = request.extensions();
+        let caller = extensions.get::<Principal>().zip(extensions.get::<UseCase>()).map(|(principal, use_case)| Self {
+            state: state_of(request),
+            principal: principal.clone(),
+            use_case: *use_case,
+            key: extensions.get().cloned(),
+        });
         // Only for operations that need a credential; with the table right it is always there.
         ready(caller.ok_or_else(Problem::internal))
     }

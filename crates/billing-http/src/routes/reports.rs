@@ -62,7 +62,7 @@ pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) ->
 impl Caller {
     /// Answers with a report that is made while it is sent.
     async fn report(self, of: ReportOf, format: ReportFormat, name: &str) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, key: _ } = self;
+        let Self { state, principal, use_case: _, key: _ } = self;
         let permit = state.permit_report()?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();
@@ -72,7 +72,7 @@ impl Caller {
                 let made = |writer: &mut PipeWriter| {
                     let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer));
                     let mut sink = Sink { watch, rows: 0, writer };
-                    usage::report_usage(state.services(), principal.organization, &of, &mut sink)?;
+                    usage::report_usage(state.services(), &principal, &of, &mut sink)?;
                     sink.writer.finish()?;
                     Ok(())
                 };

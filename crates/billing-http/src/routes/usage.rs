@@ -2,17 +2,18 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
-use billing_application::Services;
 use billing_application::error::Thing;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsageEvent};
-use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
+use billing_domain::usage::EventKey;
 
 use super::once::answer_of;
 use super::{Answer, Caller, OnceAnswer, in_path};
-use crate::body::Body;
-use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody, formatted_answer};
+use crate::body::{Body, hash_of_event};
+use crate::dto::events::{
+    EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer,
+};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -22,7 +23,14 @@ use crate::query::Query;
     responses((status = 200, description = "The event is stored, and on this document", body = EventResultJson)))]
 pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let event = EventBody::read(&body)?;
-    caller.take_event(event, &body).await
+    let once = caller.once(Some(&body));
+    // Its key names the event, however the event is written.
+    let sent = once.sent().map(|sent| EventKey { body: hash_of_event(&body), ..sent });
+    let event = NewUsageEvent { sent, ..event };
+    let taken = once.carried_out(move |services, principal, request| {
+        usage::record_alone(services, principal, request, &event, &event_answer, |taken| answer_of(taken, event_answer))
+    });
+    taken.await
 }
 
 /// Lists usage events by timestamp, then reference.
@@ -43,15 +51,13 @@ pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResp
     responses((status = 200, description = "The event as the format gave it, stored and on this document", body = EventJson)))]
 pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> OnceAnswer {
     let report = FormattedEventBody::read(&body)?;
-    // The event keeps its key for ever; the request is answered again without asking the format, which may have been
-    // edited and name another customer now.
     let once = caller.once(Some(&body));
     let report = FormattedEvent { sent: once.sent(), ..report };
-    let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
-    let take = |services: &Services<'_>, principal: &Principal, event: &NewUsageEvent| {
-        usage::record_mapped(services, principal, event.clone(), &formatted_answer)
-    };
-    once.prepared(map, take, |taken| Ok(answer_of(taken, formatted_answer))).await
+    let taken = once.carried_out(move |services, principal, request| {
+        let render = |taken| answer_of(taken, formatted_answer);
+        usage::record_formatted(services, principal, request, &report, &formatted_answer, render)
+    });
+    taken.await
 }
 
 /// Reads a usage event.

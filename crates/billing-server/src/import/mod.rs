@@ -16,7 +16,7 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{EventView, Neighbours, TakenUsage, map_events, record_usage};
-use billing_domain::access::{Actor, Principal, Scopes};
+use billing_domain::access::Principal;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::ports::StoreError;
 use billing_domain::usage::EventKey;
@@ -44,7 +44,7 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     let organization = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, &organization)?.id;
-    let principal = Principal { organization, actor: Actor::Service, scopes: Scopes::all() };
+    let principal = Principal::of_command_line(organization);
     // Before a file is touched: a format that isn't there is no fault of any line.
     map_events(&services, &principal, &format, &[])?;
 

@@ -13,9 +13,9 @@ use diesel::sql_types::BigInt;
 use sha2::{Digest as _, Sha256};
 
 use super::stored;
-use crate::row::{Cell, Row, to_json};
+use crate::row::{Cell, Row};
 use crate::schema::replay_log;
-use crate::sql_types::{Bound, JsonText};
+use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
 
 /// The first pause before another server's twin is looked for again; it doubles up to [`LONGEST_PAUSE`].
@@ -32,9 +32,7 @@ diesel::define_sql_function! {
 #[diesel(table_name = replay_log)]
 struct KeptRow {
     body_hash: Vec<u8>,
-    status: i32,
-    headers: JsonText,
-    body: Vec<u8>,
+    answer: Vec<u8>,
     kept_at: Cell<Timestamp>,
 }
 
@@ -42,9 +40,7 @@ struct KeptRow {
 #[diesel(table_name = replay_log)]
 struct KeptColumns<'a> {
     body_hash: &'a [u8],
-    status: i32,
-    headers: JsonText,
-    body: &'a [u8],
+    answer: &'a [u8],
     kept_at: Bound<Timestamp>,
 }
 
@@ -53,11 +49,7 @@ impl KeptRow {
         let row = Row::new("replay_log", format!("{} {:?}", request.path, request.key.as_str()));
         Ok(KeptRequest {
             body: BodyHash(row.checked("body_hash", self.body_hash.as_slice().try_into())?),
-            answer: KeptAnswer {
-                status: row.checked("status", u16::try_from(self.status))?,
-                headers: row.json("headers", &self.headers)?,
-                body: self.body,
-            },
+            answer: KeptAnswer(self.answer),
             kept_at: row.cell("kept_at", self.kept_at)?,
         })
     }
@@ -87,15 +79,8 @@ impl ReplayLog for Transaction<'_> {
     }
 
     fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()> {
-        let headers = to_json(&kept.answer.headers)?;
         with_conn!(self, "replay_log", |conn| {
-            let columns = || KeptColumns {
-                body_hash: &kept.body.0,
-                status: i32::from(kept.answer.status),
-                headers: headers.clone(),
-                body: &kept.answer.body,
-                kept_at: Bound(kept.kept_at),
-            };
+            let columns = || KeptColumns { body_hash: &kept.body.0, answer: &kept.answer.0, kept_at: Bound(kept.kept_at) };
             diesel::insert_into(replay_log::table)
                 .values((
                     replay_log::organization_id.eq(Bound(organization.as_uuid())),

@@ -1,12 +1,17 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
+use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use billing_domain::ports::Insertion;
 use billing_testkit::fixtures;
 
 use crate::rows::world;
 use crate::support::{TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
 
-on_both!(numbers_given_twice_stay_and_are_named, every_contract_is_looked_at_once_after_the_upgrade);
+on_both!(
+    numbers_given_twice_stay_and_are_named,
+    every_contract_is_looked_at_once_after_the_upgrade,
+    answers_are_given_again_after_the_upgrade_and_after_going_back
+);
 
 fn names(folder: &str) -> Vec<String> {
     let folder = format!("{}/../../migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
@@ -113,5 +118,60 @@ fn every_contract_is_looked_at_once_after_the_upgrade(test: &TestDatabase) {
     for (w, expected) in worlds.iter().zip(expected) {
         let found = read(test, |tx| tx.contracts_due(Some(w.organization), created_at, None, 10)).expect("a look");
         assert_eq!(found.iter().map(|due| due.due_at).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+/// A value of bytes, in a statement.
+fn bytes(test: &TestDatabase, bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    if test.is_sqlite() { format!("x'{hex}'") } else { format!("'\\x{hex}'") }
+}
+
+/// Key, status, headers and body as they were stored, and the bytes that they are.
+type OldAnswer<'a> = (&'a str, u16, &'a str, &'a [u8], Vec<u8>);
+
+fn answers_are_given_again_after_the_upgrade_and_after_going_back(test: &TestDatabase) {
+    let w = world(test);
+    go_back_before(test, "00000000000009_answers");
+    let json = r#"[["content-type","application/json"]]"#;
+    let ndjson = r#"[["content-type","application/x-ndjson"]]"#;
+    let replayed = r#"[["content-type","application/json"],["idempotency-replayed","true"]]"#;
+    let sealed: &[u8] = &[b'2', 0, 255, b'\n', b'\n', 128, 0];
+    let with_head = |head: &str, body: &[u8]| [head.as_bytes(), body].concat();
+    let answers: [OldAnswer<'_>; 6] = [
+        ("json", 200, json, "{\"name\":\"ä\"}".as_bytes(), "{\"name\":\"ä\"}".into()),
+        ("sealed", 200, json, sealed, sealed.to_vec()),
+        ("lines", 200, ndjson, b"{}\n{}\n", with_head("200\ncontent-type: application/x-ndjson\n\n", b"{}\n{}\n")),
+        ("bytes", 200, ndjson, sealed, with_head("200\ncontent-type: application/x-ndjson\n\n", sealed)),
+        (
+            "repeated event",
+            200,
+            replayed,
+            b"{}",
+            with_head("200\ncontent-type: application/json\nidempotency-replayed: true\n\n", b"{}"),
+        ),
+        ("empty", 204, "[]", b"", with_head("204\n\n", b"")),
+    ];
+    let created_at = w.contract.created_at;
+    let (organization, at) = if test.is_sqlite() {
+        (bytes(test, w.organization.as_uuid().as_bytes()), created_at.as_micros().to_string())
+    } else {
+        (format!("'{}'", w.organization), format!("'{created_at}'"))
+    };
+    let mut beside = test.beside();
+    for (key, status, headers, body, _) in &answers {
+        let (hash, body) = (bytes(test, &[7; 32]), bytes(test, body));
+        let row = format!("{organization}, '/api/things', '{key}', {hash}, {status}, '{headers}', {body}, {at}");
+        let columns = "organization_id, path, idempotency_key, body_hash, status, headers, body, kept_at";
+        beside.execute(&format!("INSERT INTO replay_log ({columns}) VALUES ({row})")).expect("an answer of before");
+    }
+    for _ in 0..2 {
+        assert_eq!(test.database.migrate().expect("up"), ["00000000000009"]);
+        for (key, _, _, _, expected) in &answers {
+            let request = RequestKey { path: "/api/things".to_owned(), key: IdempotencyKey::parse(key).expect(key) };
+            let kept = read(test, |tx| tx.kept_request(w.organization, &request, created_at)).expect("a look").expect(key);
+            assert_eq!(kept.answer.0, *expected, "{key}");
+        }
+        go_back_before(test, "00000000000009_answers");
     }
 }

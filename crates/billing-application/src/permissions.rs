@@ -1,0 +1,47 @@
+//! Who may ask for what: the one table of what each use case needs. Every use case for a principal begins with [`allow`],
+//! wherever it was asked for.
+
+use billing_domain::access::{Need, Principal, Scope};
+use billing_domain::refs::OrganizationId;
+
+use crate::error::{UseCaseError, UseCaseResult};
+
+macro_rules! use_cases {
+    ($($need:expr => $($use_case:ident),+;)+) => {
+        /// What a principal can ask for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum UseCase {
+            $($(#[doc = concat!("`", stringify!($use_case), "`")] $use_case,)+)+
+        }
+
+        impl UseCase {
+            /// What a principal must have to be let do it.
+            pub const fn need(self) -> Need {
+                match self {
+                    $($(Self::$use_case)|+ => $need,)+
+                }
+            }
+        }
+    };
+}
+
+use_cases! {
+    Need::Administrator => GenerateKey, ListKeys, DeleteKey;
+    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent;
+    Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
+        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat;
+    Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
+    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RunBilling;
+    Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
+        GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
+        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments;
+}
+
+/// Whose data a use case is about, when the principal may ask for it.
+///
+/// # Errors
+/// [`UseCaseError::Forbidden`] when the principal hasn't what it needs.
+pub fn allow(principal: &Principal, use_case: UseCase) -> UseCaseResult<OrganizationId> {
+    let need = use_case.need();
+    if principal.has(need) { Ok(principal.organization()) } else { Err(UseCaseError::Forbidden(need)) }
+}

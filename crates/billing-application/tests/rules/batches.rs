@@ -1,0 +1,86 @@
+//! How a batch is split into transactions, and what of it is kept under a key.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use billing_application::UseCase;
+use billing_application::error::UseCaseError;
+use billing_application::idempotency::KeyedRequest;
+use billing_application::usage::{
+    EVENTS_PER_TRANSACTION, EventView, Neighbours, NewUsageEvent, TakenBatch, UsageBatch, record_batch,
+};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
+use billing_domain::ports::StoreError;
+use billing_domain::usage::EventKey;
+use billing_testkit::fixtures::{per_unit, requested};
+
+use crate::books::{Books, calls};
+
+/// Calls at 0.10 EUR in January, and one event more than a transaction takes; the first has a key of its own.
+fn one_too_many(neighbours: Neighbours) -> (Books, UsageBatch) {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    let mut events: Vec<NewUsageEvent> = vec![calls("2026-01-10T00:00:00Z", "1"); EVENTS_PER_TRANSACTION + 1];
+    let key = IdempotencyKey::parse("event").expect("a key");
+    events[0].sent = Some(EventKey { key, body: BodyHash([1; 32]) });
+    (books, UsageBatch { events, neighbours })
+}
+
+fn keyed() -> KeyedRequest {
+    let key = RequestKey { path: "/batch".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+    KeyedRequest { use_case: UseCase::RecordUsage, key, body: BodyHash([2; 32]), wait: Duration::ZERO, sealed_for: None }
+}
+
+/// Takes a batch from a store that fails after the transaction in which the first event is taken.
+fn take(books: &Books, request: Option<&KeyedRequest>, batch: &UsageBatch, fails: bool) -> (Reply, Option<TakenBatch>) {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let answer = |view: &EventView| {
+        books.bench.store.set_unavailable(fails);
+        view.document_numbers.to_string()
+    };
+    let shown = RefCell::new(None);
+    let render = |taken: TakenBatch| {
+        let said = format!("{} {}", taken.results.len(), taken.stopped_by.is_some());
+        shown.replace(Some(taken));
+        KeptAnswer(said.into_bytes())
+    };
+    let reply = record_batch(services, principal, request, batch, &answer, render).expect("a batch that is begun");
+    books.bench.store.set_unavailable(false);
+    (reply, shown.into_inner())
+}
+
+#[test]
+fn a_batch_that_is_stopped_says_what_is_stored_and_goes_on_from_there() {
+    let (books, batch) = one_too_many(Neighbours::Unaffected);
+    let (_, taken) = take(&books, None, &batch, true);
+    let TakenBatch { results, stopped_by } = taken.expect("an outcome");
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), EVENTS_PER_TRANSACTION);
+    assert!(matches!(stopped_by, Some(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped_by:?}");
+    assert!(books.documents().contains("calls × 1000: 100.00"), "{}", books.documents());
+
+    let rest = UsageBatch { events: batch.events[results.len()..].to_vec(), ..batch };
+    let (_, taken) = take(&books, None, &rest, false);
+    assert!(taken.expect("an outcome").stopped_by.is_none());
+    assert!(books.documents().contains("calls × 1001: 100.10"), "{}", books.documents());
+}
+
+#[test]
+fn what_is_all_or_none_and_what_comes_under_a_key_is_one_transaction() {
+    for (neighbours, request) in [(Neighbours::AllOrNone, None), (Neighbours::Unaffected, Some(keyed()))] {
+        let (books, batch) = one_too_many(neighbours);
+        let (reply, taken) = take(&books, request.as_ref(), &batch, true);
+        assert_eq!((reply.answer, reply.is_repeat), (KeptAnswer(b"1001 false".to_vec()), false));
+        assert_eq!(taken.map(|taken| taken.results.len()), Some(batch.events.len()));
+    }
+}
+
+#[test]
+fn a_batch_sent_again_under_its_key_is_answered_again_and_takes_nothing() {
+    let (books, batch) = one_too_many(Neighbours::Unaffected);
+    let (first, _) = take(&books, Some(&keyed()), &batch, false);
+    let before = books.bench.store.fork();
+    let (again, taken) = take(&books, Some(&keyed()), &batch, false);
+    assert_eq!((again.answer, again.is_repeat, taken.is_none()), (first.answer, true, true));
+    assert!(books.bench.store.holds_the_same_as(&before));
+}

@@ -1,0 +1,119 @@
+//! A use case is asked for by somebody who may, whoever passes the question on.
+
+use std::time::Duration;
+
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::idempotency::{KeyedRequest, once};
+use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
+use billing_application::{Services, UseCase, access, billing_run, catalog, contracts, documents, formats};
+use billing_domain::access::{ApiKey, Need, Principal, Scope, Scopes};
+use billing_domain::contract::amendment::LastDay;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
+use billing_domain::page::PageRequest;
+use billing_domain::refs::{ApiKeyRef, ContractRef, DocumentRef, EventRef};
+use billing_testkit::fixtures;
+use uuid::Uuid;
+
+use crate::support::Bench;
+
+const ID: Uuid = Uuid::from_u128(7);
+
+type Asked = Box<dyn Fn(&Services<'_>, &Principal) -> UseCaseResult<()>>;
+
+fn asked<T>(ask: impl Fn(&Services<'_>, &Principal) -> UseCaseResult<T> + 'static) -> Asked {
+    Box::new(move |services, principal| ask(services, principal).map(drop))
+}
+
+fn keyed(use_case: UseCase) -> KeyedRequest {
+    let key = RequestKey { path: "/things".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+    KeyedRequest { use_case, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
+}
+
+fn by_need() -> Vec<(Need, Vec<Asked>)> {
+    let (contract, document, event) = (ContractRef::from_uuid(ID), DocumentRef::from_uuid(ID), EventRef::from_uuid(ID));
+    let page = PageRequest::new(10, 0).expect("a page");
+    let options = contracts::AmendmentOptions::default();
+    let usage_product = fixtures::usage_product("calls");
+    let pricing = fixtures::pricing("plan", Vec::new());
+    vec![
+        (
+            Need::Administrator,
+            vec![
+                asked(|s, p| {
+                    access::generate_key(s, p, access::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })
+                }),
+                asked(move |s, p| access::list_keys(s, p, page)),
+                asked(|s, p| access::delete_key(s, p, ApiKeyRef::from_uuid(ID))),
+                asked(|s, p| once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("no answer"), |_, _| Ok(()))),
+            ],
+        ),
+        (
+            Need::Scope(Scope::UsageWrite),
+            vec![
+                asked(|s, p| usage::record_usage(s, p, &[], Neighbours::Unaffected, &NO_ANSWER)),
+                asked(move |s, p| usage::update_event(s, p, event, &EventUpdate::default())),
+                asked(move |s, p| usage::delete_event(s, p, event)),
+                asked(|s, p| usage::map_events(s, p, &formats::NamedFormat::Name(fixtures::line("Log")), &[])),
+            ],
+        ),
+        (
+            Need::Scope(Scope::CatalogWrite),
+            vec![
+                asked(move |s, p| catalog::create_usage_product(s, p, None, usage_product.profile.clone())),
+                asked(move |s, p| catalog::create_pricing(s, p, None, pricing.content.clone())),
+                asked(|s, p| catalog::edit_customer(s, p, &fixtures::customer_ref("acme"), &|_| panic!("nothing may be read"))),
+                asked(|s, p| catalog::edit_entity(s, p, &fixtures::entity_ref("main"), &|_| panic!("nothing may be read"))),
+                asked(|s, p| formats::edit_format(s, p, &fixtures::format_ref("log"), &|_| panic!("nothing may be read"))),
+            ],
+        ),
+        (
+            Need::Scope(Scope::ContractsWrite),
+            vec![
+                asked(move |s, p| contracts::cancel_contract(s, p, contract, LastDay::Today, options)),
+                asked(move |s, p| contracts::resume_contract(s, p, contract, options)),
+            ],
+        ),
+        (
+            Need::Scope(Scope::DocumentsWrite),
+            vec![
+                asked(move |s, p| documents::issue_document(s, p, document)),
+                asked(move |s, p| documents::void_document(s, p, document)),
+                asked(|s, p| billing_run::run_billing(s, p, true)),
+            ],
+        ),
+        (
+            Need::Scope(Scope::Read),
+            vec![
+                asked(move |s, p| usage::get_event(s, p, event)),
+                asked(move |s, p| usage::event_history(s, p, event)),
+                asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
+                asked(move |s, p| catalog::list_customers(s, p, page)),
+                asked(move |s, p| catalog::list_entities(s, p, page)),
+                asked(move |s, p| catalog::list_usage_products(s, p, page)),
+                asked(move |s, p| catalog::list_pricings(s, p, page)),
+                asked(move |s, p| formats::list_formats(s, p, page)),
+                asked(move |s, p| contracts::get_contract(s, p, contract)),
+                asked(move |s, p| contracts::current_invoices(s, p, contract)),
+                asked(move |s, p| contracts::next_invoices(s, p, contract)),
+                asked(move |s, p| documents::get_document(s, p, document)),
+                asked(move |s, p| documents::list_documents(s, p, &documents::DocumentQuery::default(), page)),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn a_key_with_every_scope_but_the_one_that_is_needed_gets_nowhere() {
+    let bench = Bench::at("2026-01-20T12:00:00Z");
+    let key = fixtures::api_key(&*bench.ids, bench.principal.organization());
+    let before = bench.store.fork();
+    for (need, questions) in by_need() {
+        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| Need::Scope(*scope) != need).collect();
+        let principal = Principal::of_key(&ApiKey { scopes: Scopes::of(&others), ..key.clone() });
+        for (index, ask) in questions.iter().enumerate() {
+            let refused = ask(&bench.services, &principal);
+            assert!(matches!(&refused, Err(UseCaseError::Forbidden(needed)) if *needed == need), "{need} {index}: {refused:?}");
+        }
+    }
+    assert!(bench.store.holds_the_same_as(&before));
+}
