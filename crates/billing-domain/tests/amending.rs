@@ -357,6 +357,33 @@ fn what_an_edit_does_not_name_keeps_its_plan() {
 }
 
 #[test]
+fn a_line_item_that_is_planned_to_go_stays_until_then_when_another_gets_seats_or_a_price() {
+    let without_calls = Patch::Set(vec![RequestedLineItem::plain(line_item_id("base"))]);
+    let planned = after(&year(), "2026-01-10", &edit(vec![api(|api| api.line_items = without_calls)], from("2026-07-01")));
+    let ids = |contract: &Contract, day: &str| -> Vec<String> {
+        let terms = contract.products[0].period_at(date(day)).expect("a period").terms;
+        terms.line_items.iter().map(|item| item.id.as_str().to_owned()).collect()
+    };
+    let seats = RequestedLineItem {
+        quantities: Some(quantities(&[("2026-03-01", "5")])),
+        ..RequestedLineItem::plain(line_item_id("base"))
+    };
+    let dearer = RequestedLineItem {
+        price: Patch::Set(PriceModel::Flat { amount: price("12") }),
+        ..RequestedLineItem::plain(line_item_id("base"))
+    };
+    for change in [seats, dearer] {
+        // As GET answers it, with one value changed.
+        let mut posted = edit(vec![api(|api| api.line_items = Patch::Set(vec![change.clone()]))], from("2026-02-01"));
+        posted.version = Some(planned.version);
+        let changed = after(&planned, "2026-01-10", &posted);
+        assert_ne!(changed.products, planned.products);
+        assert_eq!(ids(&changed, "2026-03-15"), ["base", "calls"], "{change:?}");
+        assert_eq!(ids(&changed, "2026-07-15"), ["base"], "{change:?}");
+    }
+}
+
+#[test]
 fn notes_hold_in_every_part_of_the_plan_at_once() {
     let contract =
         after(&with_a_rise(), "2026-02-10", &edit(vec![api(|p| p.note = Patch::Set(prose("hello")))], Since::NextPeriod));

@@ -606,6 +606,7 @@ fn amend_product(
     // One that is put back before its end has come goes on as if nothing was.
     let mut base = if product.is_removed() && !is_over { before_removal(product) } else { present };
     let named_end = patch.billing_end_date;
+    let chooses = Chooses::of(patch, compares.then_some(newest));
     let patch = if compares { patch.clone().beyond(newest) } else { patch.clone() };
     if let Some(start) = patch.billing_start_date.filter(|start| Some(*start) != start_of(product)) {
         if (now.has_begun)(product.no) {
@@ -613,13 +614,13 @@ fn amend_product(
             return Err(Refusal::conflict("already_started", detail));
         }
         let since = base.first().map_or(start, |first| first.days.start().min(start));
-        let next = patched_from(&base, NaiveDate::MIN, product, &patch, catalog)?;
+        let next = patched_from(&base, NaiveDate::MIN, product, (&patch, chooses), catalog)?;
         return finish(draft, product, next, since);
     }
     let Some(billed) = last else {
         // Annulled before it began: it comes back whole.
         let base = before_removal(product);
-        let next = patched_from(&base, NaiveDate::MIN, product, &patch, catalog)?;
+        let next = patched_from(&base, NaiveDate::MIN, product, (&patch, chooses), catalog)?;
         let first = next.first().map_or(newest.schedule.range().start(), |first| first.days.start());
         return finish(draft, product, next, first);
     };
@@ -671,7 +672,7 @@ fn amend_product(
             None => period_following(&base, today).map_or(end, Period::start),
         },
     };
-    let next = merged(patched_from(&base, from, product, &patch, catalog)?);
+    let next = merged(patched_from(&base, from, product, (&patch, chooses), catalog)?);
     // No period is ever split by an edit; what holds by its own dates splits none.
     let begins = |plan: &Plan| plan.iter().any(|stretch| stretch.days.start() == from);
     if let (Since::Day(_), Some(split)) = (since, period_of(&base, from).filter(|period| period.start() != from))
@@ -795,6 +796,25 @@ fn before_removal(product: &ContractProduct) -> Plan {
     merged(base)
 }
 
+/// What an edit's list of line items says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Chooses {
+    /// Which line items there are.
+    LineItems,
+    /// Values of those that are agreed: it names them only because the list has to.
+    Values,
+}
+
+impl Chooses {
+    /// Compared with the newest agreed terms, or with none.
+    fn of(patch: &ProductPatch, newest: Option<&ProductTerms>) -> Self {
+        match (&patch.line_items, newest) {
+            (Patch::Set(items), Some(newest)) if !patch.reprice && newest.has_line_items(items) => Self::Values,
+            _ => Self::LineItems,
+        }
+    }
+}
+
 /// The plan with what an edit changes whatever the day: notes, net terms, payment details and quantities.
 fn timeless(base: &Plan, patch: &ProductPatch) -> Result<Plan, Violations> {
     base.iter().map(|stretch| Ok(Stretch { terms: patch.timeless_onto(&stretch.terms)?, ..stretch.clone() })).collect()
@@ -805,7 +825,7 @@ fn patched_from(
     base: &Plan,
     from: NaiveDate,
     product: &ContractProduct,
-    patch: &ProductPatch,
+    (patch, chooses): (&ProductPatch, Chooses),
     catalog: &Catalog,
 ) -> Result<Plan, Violations> {
     let mut next = Plan::new();
@@ -818,7 +838,10 @@ fn patched_from(
         if stretch.days.end() <= from && i != last {
             continue;
         }
-        let terms = patch.onto(old, product, catalog)?;
+        let terms = match chooses {
+            Chooses::LineItems => patch.onto(old, product, catalog)?,
+            Chooses::Values => patch.clone().for_line_items_of(old).onto(old, product, catalog)?,
+        };
         let range = terms.schedule.range();
         // Nothing follows the last one: its end is the terms' own, unless it was cut.
         let end = if i == last && stretch.cut.is_none() { range.end() } else { stretch.days.end() };
@@ -859,23 +882,13 @@ impl ProductPatch {
         let range = agreed.schedule.range();
         let line_items = match self.line_items {
             Patch::Set(items) => {
-                let same = items.len() == agreed.line_items.len();
-                let mut changes = false;
-                let items: Vec<RequestedLineItem> = items
-                    .into_iter()
-                    .map(|item| match agreed.line_item(&item.id) {
-                        Some(present) => {
-                            let item = item.beyond(present);
-                            changes |= !item.is_plain();
-                            item
-                        }
-                        None => {
-                            changes = true;
-                            item
-                        }
-                    })
-                    .collect();
-                if same && !changes { Patch::Keep } else { Patch::Set(items) }
+                let same = agreed.has_line_items(&items);
+                let beyond = |item: RequestedLineItem| match agreed.line_item(&item.id) {
+                    Some(present) => item.beyond(present),
+                    None => item,
+                };
+                let items: Vec<RequestedLineItem> = items.into_iter().map(beyond).collect();
+                if same && items.iter().all(RequestedLineItem::is_plain) { Patch::Keep } else { Patch::Set(items) }
             }
             Patch::Clear if agreed.all_line_items => Patch::Keep,
             other => other,
@@ -911,6 +924,16 @@ impl ProductPatch {
             crypto: self.crypto.unless(agreed.payment.crypto.as_ref()),
             ..self
         }
+    }
+
+    /// What it says of the line items that terms have, and no other choice of them.
+    fn for_line_items_of(mut self, terms: &ProductTerms) -> Self {
+        if let Patch::Set(given) = &mut self.line_items {
+            let said = |item: &SelectedLineItem| given.iter().find(|given| given.id == item.id).cloned();
+            let of_terms = terms.line_items.iter().map(|item| said(item).unwrap_or(RequestedLineItem::plain(item.id.clone())));
+            *given = of_terms.collect();
+        }
+        self
     }
 
     /// Terms with the fields that hold whatever the day.
@@ -970,9 +993,7 @@ impl ProductPatch {
             let chosen = match &self.line_items {
                 Patch::Set(items) => {
                     // Who names what was agreed takes no other choice.
-                    let same =
-                        items.len() == terms.line_items.len() && items.iter().all(|given| terms.line_item(&given.id).is_some());
-                    terms.all_line_items &= same;
+                    terms.all_line_items &= terms.has_line_items(items);
                     select(Some(items), pricing, &catalog.usage_products, agreed)
                 }
                 Patch::Clear => {

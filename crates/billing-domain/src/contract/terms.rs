@@ -462,6 +462,12 @@ impl ProductTerms {
         items.filter(move |(_, metered)| metered.charge.usage_product_ref == *usage_product_ref)
     }
 
+    /// Whether requested line items are those that are selected, each once.
+    pub(super) fn has_line_items(&self, requested: &[RequestedLineItem]) -> bool {
+        requested.len() == self.line_items.len()
+            && self.line_items.iter().all(|item| requested.iter().any(|given| given.id == item.id))
+    }
+
     /// A selected line item.
     pub fn line_item(&self, id: &LineItemId) -> Option<&SelectedLineItem> {
         self.line_items.iter().find(|item| item.id == *id)

@@ -455,7 +455,7 @@ impl Model {
         let mut merged: Vec<Stretch> = Vec::new();
         for stretch in stretches {
             match merged.last_mut() {
-                Some(before) if before.to == stretch.from && before.terms.agrees_as(&stretch.terms) => before.to = stretch.to,
+                Some(before) if before.to == stretch.from && before.terms == stretch.terms => before.to = stretch.to,
                 _ => merged.push(stretch),
             }
         }

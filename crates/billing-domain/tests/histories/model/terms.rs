@@ -210,11 +210,6 @@ impl Terms {
         Ok(())
     }
 
-    /// Whether other terms are the same to whoever reads them: an entity by name, or by default.
-    pub(crate) fn agrees_as(&self, other: &Self) -> bool {
-        *self == Self { stated_entity: self.stated_entity, ..other.clone() }
-    }
-
     /// Whether other terms bill the same.
     pub(crate) fn shows_as(&self, other: &Self) -> bool {
         let mut items: (Vec<&Item>, Vec<&Item>) = (self.items.iter().collect(), other.items.iter().collect());
