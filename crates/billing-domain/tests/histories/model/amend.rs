@@ -128,6 +128,11 @@ fn is_dated(rest: &Element, same_set: bool) -> bool {
         || rest.discount.is_named()
 }
 
+/// Whether stretches that bill the same follow each other: what an edit states may make them one.
+fn splits_by_name(product: &Product) -> bool {
+    product.whole.windows(2).any(|two| two[0].to == two[1].from && two[0].terms.shows_as(&two[1].terms))
+}
+
 /// An element matched to a product.
 enum Matched {
     Product(u16),
@@ -399,6 +404,7 @@ impl Model {
             From::Day(day) if day <= first => first,
             From::Day(day) => match next.period_at(day) {
                 Some(period) if period.start == day => day,
+                Some(_) if splits_by_name(&next) => return Verdict::Skip("stretches that only differ in what they state"),
                 Some(_) if self.changes_nothing(&next, &rest, same_set, day) => {
                     return Verdict::May("not_a_period_start, and nothing changes in effect", next);
                 }
