@@ -7,7 +7,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, transact};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -159,7 +159,7 @@ pub fn shared_secrets(
 #[derive(Clone, Debug)]
 pub struct KeyRequest {
     /// What people call it.
-    pub name: Option<Line>,
+    pub name: Option<OneLine>,
     /// What it may do.
     pub scopes: Scopes,
     /// When it stops working.

@@ -7,7 +7,7 @@ use billing_domain::access::Actor;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{FamilySums, Sum, SumKey};
-use billing_domain::document::linking::{Place, Slot, share_for_usage};
+use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, Supplies};
@@ -102,7 +102,7 @@ pub(crate) fn drafts(
         let Some(book) = books.get(contract_ref) else { continue };
         let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
         let period = period.ok_or_else(|| corrupt("a contract", contract_ref, "has no such period"))?;
-        let place = share_for_usage(period).place();
+        let place = part_for_usage(period).place();
         let contract = book.contract.key(organization);
         places.push((contract, place));
         if place.slot == Slot::UsageDebit {

@@ -5,7 +5,7 @@ use billing_domain::calendar::TimeZone;
 use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
@@ -23,7 +23,7 @@ const FIRST_PREFIX: &str = "UB";
 ///
 /// # Errors
 /// [`UseCaseError::AlreadyExists`] when the name is in use.
-pub fn create_organization(services: &Services, name: &Line) -> UseCaseResult<Organization> {
+pub fn create_organization(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Write, |tx| insert_organization(services, tx, name))
 }
 
@@ -34,8 +34,8 @@ pub fn create_organization(services: &Services, name: &Line) -> UseCaseResult<Or
 /// [`UseCaseError::Secret`] for a password that is too short, too long or common.
 pub fn create_administrator(
     services: &Services,
-    organization: &Line,
-    email: &Line,
+    organization: &OneLine,
+    email: &OneLine,
     password: &str,
 ) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
@@ -49,7 +49,7 @@ pub fn create_administrator(
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`].
-pub fn organization_named(services: &Services, name: &Line) -> UseCaseResult<Organization> {
+pub fn organization_named(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Read, |tx| {
         tx.organization_by_name(name)?.ok_or(UseCaseError::Unknown(Thing::Organization))
     })
@@ -69,7 +69,7 @@ pub struct FirstStart {
 ///
 /// # Errors
 /// [`UseCaseError::Secret`] for a password that is too short, too long or common.
-pub fn first_start(services: &Services, email: &Line, password: &str) -> UseCaseResult<Option<FirstStart>> {
+pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseCaseResult<Option<FirstStart>> {
     let count = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.count_organizations()?))?;
     if count > 0 {
         return Ok(None);
@@ -89,7 +89,7 @@ pub fn first_start(services: &Services, email: &Line, password: &str) -> UseCase
     })
 }
 
-fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &Line) -> UseCaseResult<Organization> {
+fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> UseCaseResult<Organization> {
     let mut organization = Organization {
         id: OrganizationId::from_uuid(services.ids.new_id()),
         name: name.clone(),
@@ -108,10 +108,10 @@ fn insert_administrator(
     services: &Services,
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    email: &Line,
+    email: &OneLine,
     password_hash: billing_domain::access::PasswordHash,
 ) -> UseCaseResult<Administrator> {
-    let email = Line::parse(&email.as_str().to_lowercase())
+    let email = OneLine::parse(&email.as_str().to_lowercase())
         .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
     let administrator = Administrator {
         admin_ref: AdminRef::from_uuid(services.ids.new_id()),
@@ -145,6 +145,6 @@ fn first_entity(services: &Services) -> UseCaseResult<Entity> {
     })
 }
 
-fn own_text(text: &str) -> UseCaseResult<Line> {
-    Line::parse(text).map_err(|reason| Violations::one(&["name"], "invalid", reason.to_string()).into())
+fn own_text(text: &str) -> UseCaseResult<OneLine> {
+    OneLine::parse(text).map_err(|reason| Violations::one(&["name"], "invalid", reason.to_string()).into())
 }

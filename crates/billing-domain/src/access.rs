@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::calendar::Timestamp;
 use crate::refs::{AdminRef, ApiKeyRef, OrganizationId};
-use crate::text::Line;
+use crate::text::OneLine;
 
 /// The fewest bytes of an administrator's password; shorter ones are guessed.
 pub const MIN_PASSWORD_BYTES: usize = 12;
@@ -205,7 +205,7 @@ pub struct ApiKey {
     /// Of its password.
     pub password_digest: SecretDigest,
     /// What people call it.
-    pub name: Option<Line>,
+    pub name: Option<OneLine>,
     /// What it may do.
     pub scopes: Scopes,
     /// When it was made.
@@ -241,7 +241,7 @@ pub struct Administrator {
     /// Whose data they manage.
     pub organization: OrganizationId,
     /// Log-in name, in lower case; unique in the installation.
-    pub email: Line,
+    pub email: OneLine,
     /// Of the password.
     pub password_hash: PasswordHash,
     /// When it was made.

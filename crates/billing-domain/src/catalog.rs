@@ -5,7 +5,7 @@ use crate::calendar::Timestamp;
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{LineItemId, PricingRef, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::violation::Violations;
 
 /// The most line items of a pricing.
@@ -42,9 +42,9 @@ pub struct UsageProduct {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageProductProfile {
     /// Name; usage may be reported under it.
-    pub name: Line,
+    pub name: OneLine,
     /// What one of it is called on a document: `GB`, `call`, …
-    pub unit: Option<Line>,
+    pub unit: Option<OneLine>,
     /// How a period's quantities become one.
     pub aggregation: Aggregation,
 }
@@ -64,7 +64,7 @@ pub struct Pricing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PricingContent {
     /// Name, shown on documents.
-    pub name: Line,
+    pub name: OneLine,
     /// The currency of every document that bills it.
     pub currency: Currency,
     /// The least a period costs, usage and fixed items together.
@@ -107,7 +107,7 @@ pub struct LineItem {
     /// Unique within its pricing.
     pub id: LineItemId,
     /// Shown on documents.
-    pub name: Line,
+    pub name: OneLine,
     /// What it costs.
     pub charge: Charge,
 }

@@ -10,7 +10,7 @@ use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, FormatRef, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::usage::{ReportData, ReportDataError, ReportValue, Validations};
 
 /// The most bytes of an expression.
@@ -82,9 +82,9 @@ pub enum Naming {
 
 /// Columns for the usage report, each with its expression, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ReportColumns(Vec<(String, Expression)>);
+pub struct MappedColumns(Vec<(String, Expression)>);
 
-impl ReportColumns {
+impl MappedColumns {
     /// Checks the keys: the limits of [`ReportData`], and each once.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ pub enum ReportMapping {
     /// There are none.
     None,
     /// One expression per key.
-    Columns(ReportColumns),
+    Columns(MappedColumns),
     /// Every field of the event that no other expression of the format names, in the event's order. What is
     /// nested in such a field becomes its JSON text.
     Rest,
@@ -144,7 +144,7 @@ pub struct UsageFormat {
     /// Reference.
     pub format_ref: FormatRef,
     /// What people call it; unique in the organization.
-    pub name: Line,
+    pub name: OneLine,
     /// Counts from 1.
     pub version: u32,
     /// Its expressions.
@@ -165,7 +165,7 @@ impl UsageFormat {
             |reference, name| Naming::Either { reference: Expression::constant(reference), name: Expression::constant(name) };
         Self {
             format_ref: FormatRef::parse(DEFAULT_FORMAT_REF).expect("a constant that keeps the rule for names"),
-            name: Line::constant(DEFAULT_FORMAT_NAME),
+            name: OneLine::constant(DEFAULT_FORMAT_NAME),
             version: 1,
             mapping: FormatMapping {
                 timestamp: Expression::constant("event.timestamp"),
@@ -197,7 +197,7 @@ pub enum RefOrName<R> {
     /// By its reference.
     Ref(R),
     /// By its name.
-    Name(Line),
+    Name(OneLine),
 }
 
 /// What a format makes of an event: the default shape.
@@ -326,18 +326,18 @@ mod tests {
     #[test]
     fn columns_keep_the_limits_of_report_data_and_are_each_there_once() {
         let column = |key: &str| (key.to_owned(), Expression::constant("event.x"));
-        let columns = ReportColumns::new(vec![column("z"), column("a")]).expect("two columns");
+        let columns = MappedColumns::new(vec![column("z"), column("a")]).expect("two columns");
         assert_eq!(columns.entries()[0].0, "z");
-        assert_eq!(ReportColumns::new(vec![column("a"), column("a")]), Err(ReportDataError::Key("a".to_owned())));
-        assert!(ReportColumns::new(vec![column("")]).is_err());
-        assert_eq!(ReportColumns::new(vec![column("a"); 101]), Err(ReportDataError::TooManyKeys));
+        assert_eq!(MappedColumns::new(vec![column("a"), column("a")]), Err(ReportDataError::Key("a".to_owned())));
+        assert!(MappedColumns::new(vec![column("")]).is_err());
+        assert_eq!(MappedColumns::new(vec![column("a"); 101]), Err(ReportDataError::TooManyKeys));
     }
 
     #[test]
     fn the_built_in_format_keeps_the_limits_of_any_other() {
         let built_in = UsageFormat::built_in();
         assert_eq!(FormatRef::parse(DEFAULT_FORMAT_REF), Ok(built_in.format_ref));
-        assert_eq!(Line::parse(DEFAULT_FORMAT_NAME), Ok(built_in.name));
+        assert_eq!(OneLine::parse(DEFAULT_FORMAT_NAME), Ok(built_in.name));
     }
 
     #[test]

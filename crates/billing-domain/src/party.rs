@@ -6,7 +6,7 @@ use crate::calendar::{TimeZone, Timestamp};
 use crate::money::{Currency, Percentage};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use crate::refusal::Refusal;
-use crate::text::{Line, Prose};
+use crate::text::{OneLine, Prose};
 
 /// The most days of net terms.
 pub const MAX_NET_TERMS_DAYS: u16 = 3650;
@@ -23,7 +23,7 @@ pub struct Organization {
     /// Its identity.
     pub id: OrganizationId,
     /// Its name, unique in the installation.
-    pub name: Line,
+    pub name: OneLine,
     /// The entity that bills where neither product nor customer names one: the first one made, until another is named.
     pub default_entity: Option<EntityRef>,
     /// When it was made.
@@ -107,7 +107,7 @@ impl PaymentDetails {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BankTransferDetails {
     /// Bank account identifier.
-    pub billing_account_id: Option<Line>,
+    pub billing_account_id: Option<OneLine>,
 }
 
 /// Online payment, by reference.
@@ -116,18 +116,18 @@ pub struct OnlinePaymentDetails {
     /// Whether charging is automatic.
     pub auto_charge: Option<bool>,
     /// Payment gateway identifier.
-    pub payment_gateway_id: Option<Line>,
+    pub payment_gateway_id: Option<OneLine>,
     /// A card defined in the gateway account.
-    pub payment_gateway_card_id: Option<Line>,
+    pub payment_gateway_card_id: Option<OneLine>,
 }
 
 /// A crypto wallet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CryptoDetails {
     /// Wallet address.
-    pub address: Option<Line>,
+    pub address: Option<OneLine>,
     /// Tokens the wallet supports.
-    pub tokens: Vec<Line>,
+    pub tokens: Vec<OneLine>,
 }
 
 /// A customer.
@@ -147,13 +147,13 @@ pub struct Customer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomerProfile {
     /// Name; usage may be reported under it.
-    pub name: Line,
+    pub name: OneLine,
     /// Registered name.
-    pub legal_name: Option<Line>,
+    pub legal_name: Option<OneLine>,
     /// E-mail address.
-    pub email: Option<Line>,
+    pub email: Option<OneLine>,
     /// Tax number.
-    pub tax_id: Option<Line>,
+    pub tax_id: Option<OneLine>,
     /// Postal address.
     pub billing_address: Option<Address>,
     /// Information only: a document's currency is its pricing's.
@@ -195,9 +195,9 @@ impl Entity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityProfile {
     /// Name.
-    pub name: Line,
+    pub name: OneLine,
     /// Registered name.
-    pub legal_name: Option<Line>,
+    pub legal_name: Option<OneLine>,
     /// Start of every document number; unique in the organization.
     pub number_prefix: NumberPrefix,
     /// The zone whose calendar dates periods and issue dates are.
@@ -207,7 +207,7 @@ pub struct EntityProfile {
     /// Postal address.
     pub address: Option<Address>,
     /// Tax number.
-    pub tax_id: Option<Line>,
+    pub tax_id: Option<OneLine>,
     /// Default net terms.
     pub net_terms: Option<NetTerms>,
     /// Hours between a document's natural day and its issue, 0 to [`MAX_GRACE_HOURS`].

@@ -9,7 +9,7 @@ use crate::calendar::Timestamp;
 use crate::document::numbering::DocumentNumbers;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, EventRef, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::usage::ReportData;
 
 /// The columns every report has, in their order.
@@ -38,11 +38,11 @@ pub struct ReportedEvent {
     /// Who used.
     pub customer_ref: CustomerRef,
     /// Their name.
-    pub customer_name: Line,
+    pub customer_name: OneLine,
     /// What was used.
     pub usage_product_ref: UsageProductRef,
     /// Its name.
-    pub usage_product_name: Line,
+    pub usage_product_name: OneLine,
     /// How much.
     pub quantity: Quantity,
     /// The documents that carry it.

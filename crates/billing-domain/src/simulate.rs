@@ -47,7 +47,7 @@ use crate::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, EventRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
 };
 use crate::refusal::Refusal;
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::usage::CountedEvent;
 
 /// The most documents that a simulated run issues at a time.
@@ -434,8 +434,8 @@ fn next_id(ids: &mut u128) -> Uuid {
     Uuid::from_u128(*ids)
 }
 
-fn line(text: &str) -> Result<Line, Refusal> {
-    Line::parse(text).map_err(|error| unread("name", text, &error))
+fn line(text: &str) -> Result<OneLine, Refusal> {
+    OneLine::parse(text).map_err(|error| unread("name", text, &error))
 }
 
 fn price(text: &str) -> Result<Price, Refusal> {

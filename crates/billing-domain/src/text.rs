@@ -23,13 +23,13 @@ pub enum TextError {
 
 /// One line: 1 to 4096 bytes without control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Line(Box<str>);
+pub struct OneLine(Box<str>);
 
 /// Text that may have line breaks and tabs: notes and addresses. 1 to 4096 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prose(Box<str>);
 
-impl Line {
+impl OneLine {
     /// Checks a text.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Line {
     }
 }
 
-impl Line {
+impl OneLine {
     /// A text of our own, known to keep the limits.
     pub(crate) fn constant(text: &'static str) -> Self {
         debug_assert!(check(text, |_| false).is_ok());
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-impl Line {
+impl OneLine {
     /// The text of a line item's identifier, which keeps stricter limits.
     pub(crate) fn of_id(id: &crate::refs::LineItemId) -> Self {
         Self(id.as_str().into())
@@ -106,7 +106,7 @@ macro_rules! shown {
         }
     )+};
 }
-shown!(Line, Prose);
+shown!(OneLine, Prose);
 
 #[cfg(test)]
 mod tests {
@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn a_line_refuses_what_prose_allows() {
-        assert!(Line::parse("Ünïcode ✓").is_ok());
-        assert_eq!(Line::parse("a\nb"), Err(TextError::ControlCharacter));
+        assert!(OneLine::parse("Ünïcode ✓").is_ok());
+        assert_eq!(OneLine::parse("a\nb"), Err(TextError::ControlCharacter));
         assert!(Prose::parse("a\n\tb\r\n").is_ok());
         for bad in ["\0", "\u{7f}", "\u{85}", "\u{1b}"] {
             assert_eq!(Prose::parse(bad), Err(TextError::ControlCharacter), "{bad:?}");
         }
-        assert_eq!(Line::parse(""), Err(TextError::Empty));
-        assert!(Line::parse(&"x".repeat(4096)).is_ok());
-        assert_eq!(Line::parse(&"x".repeat(4097)), Err(TextError::TooLong));
+        assert_eq!(OneLine::parse(""), Err(TextError::Empty));
+        assert!(OneLine::parse(&"x".repeat(4096)).is_ok());
+        assert_eq!(OneLine::parse(&"x".repeat(4097)), Err(TextError::TooLong));
     }
 }

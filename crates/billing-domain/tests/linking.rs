@@ -2,7 +2,7 @@
 
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
-use billing_domain::document::linking::{Place, Share, Slot, share_for_fixed, share_for_usage, share_in, shares_of_period};
+use billing_domain::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage, part_in, parts_of_period};
 use billing_domain::document::{DocumentKind, Purpose};
 use billing_domain::ledger::{ContractBook, view};
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -34,18 +34,18 @@ fn versions(segments: Vec<(&str, ProductTerms)>) -> ContractProduct {
     ContractProduct { no: ProductNo(0), segments: (1..).zip(segments).map(segment).collect() }
 }
 
-/// A share as `slot of own: fixed items of a period, usage of a period, on its issue day`, months by number.
-fn shown(share: &Share<'_>) -> String {
+/// A part as `slot of own: fixed items of a period, usage of a period, on its issue day`, months by number.
+fn shown(part: &Part<'_>) -> String {
     let month = |period: Option<billing_domain::contract::ProductPeriod<'_>>| {
         period.map_or("-".to_owned(), |period| period.period.span().start().format("%m-%d").to_string())
     };
-    let own = share.own.period.span().start().format("%m-%d");
-    format!("{:?} of {own}: {} {} on {}", share.slot, month(share.fixed), month(share.usage), share.issue_day())
+    let own = part.own.period.span().start().format("%m-%d");
+    format!("{:?} of {own}: {} {} on {}", part.slot, month(part.fixed), month(part.usage), part.issue_day())
 }
 
 /// All documents of a product, period by period.
 fn documents(product: &ContractProduct) -> Vec<String> {
-    product.periods().flat_map(shares_of_period).map(|share| shown(&share)).collect()
+    product.periods().flat_map(parts_of_period).map(|part| shown(&part)).collect()
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn usage_carries_over_to_the_next_version_only_where_it_can_stand_there() {
 }
 
 #[test]
-fn a_share_of_usage_is_a_share_of_its_documents_period() {
+fn a_part_with_usage_is_a_part_of_its_documents_period() {
     let product = product(terms(DuringUse, "2026-01-01", "2026-02-28", None));
     let january = product.period_at(date("2026-01-31")).expect("covered");
-    assert_eq!(shown(&share_for_usage(january)), "Period of 02-01: 02-01 01-01 on 2026-02-01");
+    assert_eq!(shown(&part_for_usage(january)), "Period of 02-01: 02-01 01-01 on 2026-02-01");
     let february = product.period_at(date("2026-02-01")).expect("covered");
-    assert_eq!(shown(&share_for_usage(february)), "Closing of 02-01: - 02-01 on 2026-03-01");
+    assert_eq!(shown(&part_for_usage(february)), "Closing of 02-01: - 02-01 on 2026-03-01");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_document_is_due_at_the_entitys_midnight_and_its_grace() {
     for (zone, grace_hours, expected) in rows {
         let mut entity = fixtures::entity("main");
         (entity.profile.time_zone, entity.profile.grace_hours) = (fixtures::zone(zone), grace_hours);
-        let due_at = share_for_usage(february).due_at(&entity);
+        let due_at = part_for_usage(february).due_at(&entity);
         assert_eq!(due_at.to_string(), expected, "{zone} and {grace_hours} h");
     }
 }
@@ -236,9 +236,9 @@ fn products_share_a_document_when_six_things_agree() {
         ("other payment details", changed(&card), false),
         ("no period there", terms(AfterUse, "2026-02-01", "2026-12-31", None), false),
     ];
-    for (what, other, shares) in rows {
+    for (what, other, parts) in rows {
         let book = book(vec![plain(), other, plain()]);
-        let expected: &[u16] = if shares { &[0, 1, 2] } else { &[0, 2] };
+        let expected: &[u16] = if parts { &[0, 1, 2] } else { &[0, 2] };
         assert_eq!(companion_nos(&book, Slot::Period), expected, "{what}");
     }
 }
@@ -267,9 +267,9 @@ fn a_share_is_found_again_by_its_place() {
     let book = book(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
     let found = |no: u16, period_start: &str, slot: Slot| {
         let place = Place { product_no: ProductNo(no), period_start: date(period_start), slot };
-        let share = share_in(book.contract.product(ProductNo(no))?, place)?;
-        assert_eq!(share.place(), place);
-        Some(format!("{} {}", share.own.product_no.0, shown(&share)))
+        let part = part_in(book.contract.product(ProductNo(no))?, place)?;
+        assert_eq!(part.place(), place);
+        Some(format!("{} {}", part.own.product_no.0, shown(&part)))
     };
     let rows = [
         (1, "2026-02-01", Slot::Period, Some("1 Period of 02-01: 02-01 01-01 on 2026-02-01")),
@@ -305,20 +305,20 @@ fn any_product() -> impl Strategy<Value = ContractProduct> {
 proptest! {
     #[test]
     fn every_period_is_billed_exactly_once(product in any_product()) {
-        let shares: Vec<Share<'_>> = product.periods().flat_map(shares_of_period).collect();
+        let parts: Vec<Part<'_>> = product.periods().flat_map(parts_of_period).collect();
         for period in product.periods() {
-            let fixed: Vec<&Share<'_>> = shares.iter().filter(|share| share.fixed == Some(period)).collect();
+            let fixed: Vec<&Part<'_>> = parts.iter().filter(|part| part.fixed == Some(period)).collect();
             prop_assert_eq!(fixed.len(), 1);
-            prop_assert_eq!(&share_for_fixed(period), fixed[0]);
-            let billing: Vec<&Share<'_>> = shares.iter().filter(|share| share.usage == Some(period)).collect();
+            prop_assert_eq!(&part_for_fixed(period), fixed[0]);
+            let billing: Vec<&Part<'_>> = parts.iter().filter(|part| part.usage == Some(period)).collect();
             prop_assert_eq!(billing.len(), 1);
             // Events and the billing run agree on the document.
-            prop_assert_eq!(&share_for_usage(period), billing[0]);
+            prop_assert_eq!(&part_for_usage(period), billing[0]);
             // Nothing is billed before it is over.
             prop_assert!(billing[0].issue_day() >= period.period.span().end());
-            // A share has one place, and a place one share.
-            for share in fixed.into_iter().chain(billing) {
-                prop_assert_eq!(share_in(&product, share.place()), Some(*share));
+            // A part has one place, and a place one part.
+            for part in fixed.into_iter().chain(billing) {
+                prop_assert_eq!(part_in(&product, part.place()), Some(*part));
             }
         }
     }

@@ -7,7 +7,7 @@ use billing_domain::contract::{Agreed, ContractProduct, ProductPeriod, Segment};
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates};
-use billing_domain::document::linking::{Share, share_for_usage, shares_of_period};
+use billing_domain::document::linking::{Part, part_for_usage, parts_of_period};
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_keys};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
@@ -26,17 +26,17 @@ fn product(no: u16, terms: ProductTerms) -> ContractProduct {
 
 /// What a product bills on a document, and at which rates.
 #[derive(Clone, Copy)]
-struct RatedShare<'c> {
-    share: Share<'c>,
+struct RatedPart<'c> {
+    part: Part<'c>,
     rates: Rates,
 }
 
-fn rated<'c>(share: Share<'c>, discount: &str, tax: &str) -> RatedShare<'c> {
-    RatedShare { share, rates: Rates { discount: percent(discount), tax: percent(tax) } }
+fn rated<'c>(part: Part<'c>, discount: &str, tax: &str) -> RatedPart<'c> {
+    RatedPart { part, rates: Rates { discount: percent(discount), tax: percent(tax) } }
 }
 
-/// One event of this quantity for each usage product of each share.
-fn used(shares: &[RatedShare<'_>], amount: &str) -> UsageFacts {
+/// One event of this quantity for each usage product of each part.
+fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
     let event = CountedEvent {
         event_ref: EventRef::from_uuid(Uuid::from_u128(2)),
         occurred_at: at("2026-01-01T00:00:00Z"),
@@ -44,43 +44,39 @@ fn used(shares: &[RatedShare<'_>], amount: &str) -> UsageFacts {
         quantity: quantity(amount),
     };
     let total = UsageTotal::ZERO.plus(event).expect("in range");
-    let periods = shares.iter().flat_map(|rated| [rated.share.fixed, rated.share.usage]).flatten();
+    let periods = parts.iter().flat_map(|rated| [rated.part.fixed, rated.part.usage]).flatten();
     UsageFacts::new(periods.flat_map(|period| usage_keys(CONTRACT, &period)).map(|key| (key, total)))
 }
 
-/// The lines that fall to a share: of one period all, of two those that each is billed with.
-fn lines_of_share(
-    contract_ref: ContractRef,
-    share: &Share<'_>,
-    usage: &UsageFacts,
-) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
-    if let (Some(period), true) = (share.fixed, share.fixed == share.usage) {
+/// The lines that fall to a part: of one period all, of two those that each is billed with.
+fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    if let (Some(period), true) = (part.fixed, part.fixed == part.usage) {
         return lines_of_period(contract_ref, &period, usage);
     }
     let mut lines = Vec::new();
-    for (period, with) in [(share.fixed, BillWith::Fixed), (share.usage, BillWith::Usage)] {
+    for (period, with) in [(part.fixed, BillWith::Fixed), (part.usage, BillWith::Usage)] {
         let Some(period) = period else { continue };
         lines.extend(lines_of_period(contract_ref, &period, usage)?.into_iter().filter(|line| line.bill_with == with));
     }
     Ok(lines)
 }
 
-/// An invoice of shares that has no family yet.
+/// An invoice of parts that has no family yet.
 fn bill(
     contract_ref: ContractRef,
     currency: Currency,
-    shares: &[RatedShare<'_>],
+    parts: &[RatedPart<'_>],
     usage: &UsageFacts,
 ) -> Result<DocumentContent, AmountOutOfRange> {
-    let lines = shares.iter().map(|RatedShare { share, rates }| {
-        let lines = lines_of_share(contract_ref, share, usage)?;
-        Ok(RatedLines { product_no: share.own.product_no, terms: share.own.terms, rates: *rates, lines })
+    let lines = parts.iter().map(|RatedPart { part, rates }| {
+        let lines = lines_of_part(contract_ref, part, usage)?;
+        Ok(RatedLines { product_no: part.own.product_no, terms: part.own.terms, rates: *rates, lines })
     });
     total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, _>>()?, &FamilySums::default())
 }
 
-fn billed(currency: Currency, shares: &[RatedShare<'_>], amount: &str) -> DocumentContent {
-    bill(CONTRACT, currency, shares, &used(shares, amount)).expect("in range")
+fn billed(currency: Currency, parts: &[RatedPart<'_>], amount: &str) -> DocumentContent {
+    bill(CONTRACT, currency, parts, &used(parts, amount)).expect("in range")
 }
 
 /// Lines as `item of the period's first day: amount`; the true-up has no item.
@@ -98,9 +94,9 @@ fn sums(content: &DocumentContent) -> [String; 4] {
 }
 
 /// The invoice of the period a day is in.
-fn invoice<'c>(product: &'c ContractProduct, day: &str) -> Share<'c> {
+fn invoice<'c>(product: &'c ContractProduct, day: &str) -> Part<'c> {
     let own: ProductPeriod<'c> = product.period_at(date(day)).expect("covered");
-    shares_of_period(own)[0]
+    parts_of_period(own)[0]
 }
 
 #[test]
@@ -129,12 +125,12 @@ fn each_tax_rate_is_rounded_once_over_all_its_products() {
         |no: u16, amount: &str| product(no, agreed(&pricing("api", vec![fixed("base", amount)]), "2026-01-01", "2026-12-31"));
     // Alone, 10 % of each 0.05 would be 0.01; of 0.15 it is 0.02.
     let products = [of(0, "0.05"), of(1, "10.00"), of(2, "0.05"), of(3, "0.05"), of(4, "1.00")];
-    let shares: Vec<RatedShare<'_>> = products
+    let parts: Vec<RatedPart<'_>> = products
         .iter()
         .zip(["10", "7", "10.0", "10", "0"])
         .map(|(product, tax)| rated(invoice(product, "2026-01-01"), "0", tax))
         .collect();
-    let content = billed(eur(), &shares, "0");
+    let content = billed(eur(), &parts, "0");
     let taxes: Vec<String> = content
         .taxes
         .iter()
@@ -241,8 +237,8 @@ fn a_minimum_fee_counts_lines_wherever_they_stand() {
     let timed = |payment_time| agreed_with(&catalog, "2026-01-01", "2026-02-28", |r| r.payment_time = Some(payment_time));
     let all = |payment_time| {
         let product = product(0, timed(payment_time));
-        let bill_share = |share| lines(&billed(eur(), &[rated(share, "0", "0")], "7"));
-        let documents: Vec<Vec<String>> = product.periods().flat_map(shares_of_period).map(bill_share).collect();
+        let bill_part = |part| lines(&billed(eur(), &[rated(part, "0", "0")], "7"));
+        let documents: Vec<Vec<String>> = product.periods().flat_map(parts_of_period).map(bill_part).collect();
         documents
     };
     // January: 10 + 5 + 7, February: 10 + 7.
@@ -274,7 +270,7 @@ fn the_last_periods_usage_is_billed_on_the_terms_it_was_used_under() {
     let product =
         ContractProduct { no: ProductNo(0), segments: vec![segment(1, "2026-01-01", old), segment(2, "2026-02-01", new)] };
     let january = product.period_at(date("2026-01-01")).expect("covered");
-    let content = billed(eur(), &[rated(share_for_usage(january), "0", "0")], "3");
+    let content = billed(eur(), &[rated(part_for_usage(january), "0", "0")], "3");
     assert_eq!(lines(&content), ["other of 02-01: 99.00", "calls of 01-01: 3.00", "- of 01-01: 7.00"]);
 }
 
@@ -301,11 +297,11 @@ fn amounts_have_their_currencys_digits() {
 #[test]
 fn an_amount_that_cannot_be_held_is_an_error() {
     let product = product(0, agreed(&pricing("api", vec![per_unit("calls", "999999999")]), "2026-01-01", "2026-12-31"));
-    let share = [rated(invoice(&product, "2026-01-01"), "0", "0")];
+    let part = [rated(invoice(&product, "2026-01-01"), "0", "0")];
     // 10^15 × 10^9 is beyond 64 bits of cents; so is the sum of two that are not.
-    assert_eq!(bill(CONTRACT, eur(), &share, &used(&share, "999999999999999")), Err(AmountOutOfRange));
-    let nearly = [share[0], share[0]];
-    assert!(bill(CONTRACT, eur(), &share, &used(&share, "90000000")).is_ok());
+    assert_eq!(bill(CONTRACT, eur(), &part, &used(&part, "999999999999999")), Err(AmountOutOfRange));
+    let nearly = [part[0], part[0]];
+    assert!(bill(CONTRACT, eur(), &part, &used(&part, "90000000")).is_ok());
     assert_eq!(bill(CONTRACT, eur(), &nearly, &used(&nearly, "90000000")), Err(AmountOutOfRange));
 }
 
@@ -374,11 +370,11 @@ proptest! {
             product(no, agreed(&catalog, "2026-01-15", "2026-04-30"))
         }).collect();
         let day = plus_days(date("2026-01-01"), day).to_string();
-        let shares: Vec<RatedShare<'_>> = contract.iter().zip(&products).map(|(product, (_, discount_rate, tax_rate))| RatedShare {
-            share: invoice(product, &day),
+        let parts: Vec<RatedPart<'_>> = contract.iter().zip(&products).map(|(product, (_, discount_rate, tax_rate))| RatedPart {
+            part: invoice(product, &day),
             rates: Rates { discount: *discount_rate, tax: *tax_rate },
         }).collect();
-        let content = billed(currency, &shares, &amount.as_decimal().to_string());
+        let content = billed(currency, &parts, &amount.as_decimal().to_string());
         prop_assert!(content.adds_up());
 
         let minor = |money: Money| i128::from(money.minor());
@@ -399,9 +395,9 @@ proptest! {
         prop_assert_eq!(content.taxes.len(), content.products.iter().map(|p| p.tax_rate).collect::<std::collections::BTreeSet<_>>().len());
 
         // A period never costs less than its minimum fee.
-        for (product, share) in content.products.iter().zip(&shares) {
+        for (product, part) in content.products.iter().zip(&parts) {
             let Some(fee) = product.minimum_fee else { continue };
-            let period = share.share.usage.expect("usage is billed after use").period;
+            let period = part.part.usage.expect("usage is billed after use").period;
             let fee = Money::round_share(fee.as_decimal(), period.share(), currency).expect("in range");
             prop_assert!(product.sub_total.minor() >= fee.minor());
         }

@@ -12,7 +12,7 @@ use billing_domain::money::Currency;
 use billing_domain::ports::EventMapper;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, RefError, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportDataError, ReportValue, Validations};
 use rhai::{Engine, Scope};
 use serde_json::Value;
@@ -180,7 +180,7 @@ impl Run<'_, '_> {
 
     fn name<R>(&mut self, program: &Program) -> Result<RefOrName<R>, FormatError> {
         let text = program.text(self.engine, self.scope)?;
-        program.read(&text, Line::parse).map(RefOrName::Name)
+        program.read(&text, OneLine::parse).map(RefOrName::Name)
     }
 
     fn quantity(&mut self, program: &Program) -> Result<Quantity, FormatError> {

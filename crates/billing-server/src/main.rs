@@ -16,7 +16,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use clap::Parser;
 use secrecy::ExposeSecret;
 
@@ -103,6 +103,6 @@ fn create_admin(email: &str, organization: &str, password: Option<&str>, store: 
     }
 }
 
-fn text(what: &str, value: &str) -> Outcome<Line> {
-    Line::parse(value).map_err(|reason| Failure::Setting(format!("{what} {reason}")))
+fn text(what: &str, value: &str) -> Outcome<OneLine> {
+    OneLine::parse(value).map_err(|reason| Failure::Setting(format!("{what} {reason}")))
 }

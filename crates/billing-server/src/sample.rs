@@ -15,7 +15,7 @@ use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::{CustomerProfile, PaymentDetails};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use chrono::Datelike;
 
 use crate::failure::{Failure, Outcome};
@@ -56,8 +56,8 @@ pub(crate) fn month_of(services: &Services) -> Date {
     today.with_day(1).unwrap_or(today)
 }
 
-pub(crate) fn line(text: &str) -> Outcome<Line> {
-    Line::parse(text).map_err(broken)
+pub(crate) fn line(text: &str) -> Outcome<OneLine> {
+    OneLine::parse(text).map_err(broken)
 }
 
 pub(crate) fn price(text: &str) -> Outcome<Price> {

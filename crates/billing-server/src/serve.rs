@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl};
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
@@ -108,7 +108,7 @@ fn listened_on(settings: &ServeSettings) -> Outcome<PublicUrl> {
 /// Makes the first administrator, and the sample where it is asked for; answers what to print.
 fn first(settings: &ServeSettings, composition: &Composition) -> Outcome<Vec<String>> {
     let services = &composition.services;
-    let email = Line::parse(&settings.admin_email).map_err(|reason| Failure::Setting(format!("--admin-email {reason}")))?;
+    let email = OneLine::parse(&settings.admin_email).map_err(|reason| Failure::Setting(format!("--admin-email {reason}")))?;
     let generated = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
     let Some(FirstStart { organization, administrator }) = first_start(services, &email, password)? else {

@@ -19,7 +19,7 @@ use billing_domain::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId, PricingRef,
     UsageProductRef,
 };
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -125,7 +125,7 @@ fn shown<T: fmt::Display>(value: &T) -> String {
 }
 
 leaves! {
-    Line, "one line of text", shown, |text| Self::parse(text).ok();
+    OneLine, "one line of text", shown, |text| Self::parse(text).ok();
     // Several notes joined may be longer than one may be.
     Prose, "text", shown, |text| if text.is_empty() { None } else { Self::joined(&[text]) };
     CustomerRef, "a reference", shown, |text| Self::parse(text).ok();

@@ -12,7 +12,7 @@ use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use super::{ContractView, view};
 use crate::books::{distinct, entities_of};
@@ -25,7 +25,7 @@ pub struct ContractRequest {
     /// The customer.
     pub customer_ref: CustomerRef,
     /// Purchase order number.
-    pub po_number: Option<Line>,
+    pub po_number: Option<OneLine>,
     /// Products in their order.
     pub products: Vec<RequestedProduct>,
     /// More documents may become due at once than are due by mistake (billing rules 1.6).

@@ -6,7 +6,7 @@ use billing_domain::document::{Document, DocumentKind, DocumentState, Lifecycle,
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{DocumentRef, PaymentRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use super::{DocumentView, show_refs};
 use crate::books::{self, corrupt, supplies};
@@ -21,7 +21,7 @@ pub struct PaymentRequest {
     /// When it was paid; the entity's service date when left out.
     pub paid_date: Option<Date>,
     /// The payer's or the bank's reference.
-    pub reference: Option<Line>,
+    pub reference: Option<OneLine>,
 }
 
 /// Issues a draft now, whatever its day.

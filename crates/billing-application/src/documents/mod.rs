@@ -21,7 +21,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId};
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 
 use crate::books::{self, corrupt};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -63,7 +63,7 @@ pub struct DocumentView {
     /// What is left to pay.
     pub amount_due: Money,
     /// Purchase order number.
-    pub po_number: Option<Line>,
+    pub po_number: Option<OneLine>,
     /// Its products' notes.
     pub note: Option<Prose>,
 }

@@ -3,7 +3,7 @@
 use billing_domain::format::UsageFormat;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{FormatRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use super::is_built_in;
@@ -15,7 +15,7 @@ pub enum NamedFormat {
     /// By reference.
     Ref(FormatRef),
     /// By the name it has now.
-    Name(Line),
+    Name(OneLine),
 }
 
 /// The newest version of a format that a body names.

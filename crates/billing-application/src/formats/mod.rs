@@ -19,7 +19,7 @@ use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::format::{DEFAULT_FORMAT_NAME, DEFAULT_FORMAT_REF, FormatMapping, FormatVersion, UsageFormat};
 use billing_domain::refs::FormatRef;
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use crate::Services;
 use crate::error::{MappingOrigin, Thing, UseCaseError, UseCaseResult};
@@ -28,7 +28,7 @@ use crate::error::{MappingOrigin, Thing, UseCaseError, UseCaseResult};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatContent {
     /// What people call it.
-    pub name: Line,
+    pub name: OneLine,
     /// Its expressions.
     pub mapping: FormatMapping,
 }
@@ -59,7 +59,7 @@ fn is_built_in(reference: &FormatRef) -> bool {
 }
 
 /// The built-in format's reference and name are taken in every organization.
-fn refuse_built_in(reference: Option<&FormatRef>, name: &Line) -> UseCaseResult<()> {
+fn refuse_built_in(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResult<()> {
     let field = if reference.is_some_and(is_built_in) {
         "format_ref"
     } else if name.as_str() == DEFAULT_FORMAT_NAME {

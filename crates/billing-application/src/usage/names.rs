@@ -7,7 +7,7 @@ use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{CustomerRef, OrganizationId, UsageProductRef};
 use billing_domain::reported::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::error::{Thing, UseCaseResult, unknown_reference};
@@ -15,9 +15,9 @@ use crate::error::{Thing, UseCaseResult, unknown_reference};
 /// Customers and usage products by what events call them.
 pub(super) struct Names {
     customers: BTreeMap<CustomerRef, Customer>,
-    customers_by_name: BTreeMap<Line, Vec<Customer>>,
+    customers_by_name: BTreeMap<OneLine, Vec<Customer>>,
     products: BTreeMap<UsageProductRef, UsageProduct>,
-    products_by_name: BTreeMap<Line, Vec<UsageProduct>>,
+    products_by_name: BTreeMap<OneLine, Vec<UsageProduct>>,
 }
 
 impl Names {

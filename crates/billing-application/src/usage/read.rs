@@ -11,7 +11,7 @@ use billing_domain::ledger::ContractBook;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::usage::{EventAction, UsageEvent};
 
 use crate::books::corrupt;
@@ -26,9 +26,9 @@ pub struct EventView {
     /// Who used.
     pub customer_ref: CustomerRef,
     /// Their name.
-    pub customer_name: Line,
+    pub customer_name: OneLine,
     /// The usage product's name.
-    pub usage_product_name: Line,
+    pub usage_product_name: OneLine,
     /// The numbers of all documents of its present service period that carry it, in order; the last is the one its
     /// latest change stands on.
     pub document_numbers: DocumentNumbers,

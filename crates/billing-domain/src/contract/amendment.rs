@@ -22,7 +22,7 @@ use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
-use crate::text::{Line, Prose};
+use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
 /// Why a second cancel is refused.
@@ -97,7 +97,7 @@ pub struct ProductPatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractEdit {
     /// Purchase order number.
-    pub po_number: Patch<Line>,
+    pub po_number: Patch<OneLine>,
     /// The new full list of products; `None` keeps the present one.
     pub products: Option<Vec<ProductPatch>>,
     /// From when it holds.

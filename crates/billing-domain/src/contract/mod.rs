@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 
 use crate::calendar::{Period, TimeZone, Timestamp};
 use crate::refs::{ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, ProductNo};
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::violation::Violations;
 use schedule::BillingPeriod;
 use terms::ProductTerms;
@@ -30,7 +30,7 @@ pub struct Contract {
     /// The customer, for people.
     pub customer_ref: CustomerRef,
     /// Purchase order number.
-    pub po_number: Option<Line>,
+    pub po_number: Option<OneLine>,
     /// The newest version, counted from 1.
     pub version: u32,
     /// When it was made.

@@ -11,7 +11,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, UsageProductRef};
-use crate::text::{Line, Prose};
+use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
 /// The most quantity steps of a line item.
@@ -109,7 +109,7 @@ pub struct RequestedLineItem {
     /// Quantity steps of a fixed line item; they replace those from their first date on.
     pub quantities: Option<Quantities>,
     /// Shown on documents.
-    pub name: Patch<Line>,
+    pub name: Patch<OneLine>,
     /// The price model.
     pub price: Patch<PriceModel>,
     /// Comes off a period's usage first.
@@ -263,7 +263,7 @@ pub struct FrozenPricing {
     /// The pricing.
     pub pricing_ref: PricingRef,
     /// Its name.
-    pub name: Line,
+    pub name: OneLine,
     /// The currency of its documents.
     pub currency: Currency,
     /// The least a period costs.
@@ -276,7 +276,7 @@ pub struct SelectedLineItem {
     /// Unique within its pricing.
     pub id: LineItemId,
     /// Shown on documents.
-    pub name: Line,
+    pub name: OneLine,
     /// What it costs.
     pub charge: SelectedCharge,
 }
@@ -303,7 +303,7 @@ pub struct MeteredCharge {
     /// What usage costs.
     pub charge: UsageCharge,
     /// What one of it is called.
-    pub unit: Option<Line>,
+    pub unit: Option<OneLine>,
     /// How a period's quantities become one.
     pub aggregation: Aggregation,
 }

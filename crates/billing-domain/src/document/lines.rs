@@ -13,7 +13,7 @@ use crate::decimal::exact_add;
 use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price};
 use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 
 /// The name of the true-up's line.
 pub const MINIMUM_FEE_NAME: &str = "Minimum fee";
@@ -55,7 +55,7 @@ pub struct DocumentLine {
     /// The line item; `None` for the true-up to the minimum fee.
     pub line_item_id: Option<LineItemId>,
     /// Shown.
-    pub name: Line,
+    pub name: OneLine,
     /// The first day of the service period whose price it is part of.
     pub period_start: NaiveDate,
     /// The days it bills or gives back, all of that period.
@@ -78,7 +78,7 @@ pub struct LineUsage {
     /// Q.
     pub quantity: Decimal,
     /// What one is called.
-    pub unit: Option<Line>,
+    pub unit: Option<OneLine>,
     /// The price of one, where the model has a single one.
     pub unit_price: Option<Price>,
     /// The tiers reached.
@@ -155,8 +155,8 @@ impl LedgerLine {
         let item = period.and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == id));
         let name = match (item, id) {
             (Some(item), _) => item.name.clone(),
-            (None, Some(id)) => Line::of_id(id),
-            (None, None) => Line::constant(MINIMUM_FEE_NAME),
+            (None, Some(id)) => OneLine::of_id(id),
+            (None, None) => OneLine::constant(MINIMUM_FEE_NAME),
         };
         let metered = item.and_then(|item| item.metered());
         let usage = self.usage.as_ref().map(|usage| LineUsage {

@@ -38,7 +38,7 @@ pub struct Place {
 
 /// What one product bills on one of its regular documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share<'c> {
+pub struct Part<'c> {
     /// The document's own period.
     pub own: ProductPeriod<'c>,
     /// Which of that period's documents.
@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-impl Share<'_> {
+impl Part<'_> {
     /// Where its document stands.
     pub const fn place(&self) -> Place {
         Place { product_no: self.own.product_no, period_start: self.own.start(), slot: self.slot }
@@ -82,48 +82,48 @@ impl Share<'_> {
     }
 }
 
-/// The share of a product that bills the fixed items of one of its periods.
-pub fn share_for_fixed<'c>(period: ProductPeriod<'c>) -> Share<'c> {
-    share(period, Slot::Period)
+/// The part of a product that bills the fixed items of one of its periods.
+pub fn part_for_fixed<'c>(period: ProductPeriod<'c>) -> Part<'c> {
+    part(period, Slot::Period)
 }
 
-/// The share of a product that bills the usage of one of its periods.
-pub fn share_for_usage<'c>(period: ProductPeriod<'c>) -> Share<'c> {
+/// The part of a product that bills the usage of one of its periods.
+pub fn part_for_usage<'c>(period: ProductPeriod<'c>) -> Part<'c> {
     match period.terms.payment_time {
-        PaymentTime::AfterUse => share(period, Slot::Period),
-        PaymentTime::BeforeUse => share(period, Slot::UsageDebit),
+        PaymentTime::AfterUse => part(period, Slot::Period),
+        PaymentTime::BeforeUse => part(period, Slot::UsageDebit),
         PaymentTime::DuringUse => match following(period.product, period) {
-            Some(next) => share(next, Slot::Period),
-            None => share(period, Slot::Closing),
+            Some(next) => part(next, Slot::Period),
+            None => part(period, Slot::Closing),
         },
     }
 }
 
 /// The regular documents that belong to one of a product's periods, in the order they are issued.
-pub fn shares_of_period<'c>(own: ProductPeriod<'c>) -> Vec<Share<'c>> {
-    let mut shares = vec![share(own, Slot::Period)];
-    let of_usage = share_for_usage(own);
+pub fn parts_of_period<'c>(own: ProductPeriod<'c>) -> Vec<Part<'c>> {
+    let mut parts = vec![part(own, Slot::Period)];
+    let of_usage = part_for_usage(own);
     if of_usage.own == own && of_usage.slot != Slot::Period {
-        shares.push(of_usage);
+        parts.push(of_usage);
     }
-    shares
+    parts
 }
 
 /// What a product bills in a slot of one of its periods.
-fn share(own: ProductPeriod<'_>, slot: Slot) -> Share<'_> {
+fn part(own: ProductPeriod<'_>, slot: Slot) -> Part<'_> {
     let (fixed, usage) = match (slot, own.terms.payment_time) {
         (Slot::Period, PaymentTime::AfterUse) => (Some(own), Some(own)),
         (Slot::Period, PaymentTime::DuringUse) => (Some(own), carried_over(own)),
         (Slot::Period, PaymentTime::BeforeUse) => (Some(own), None),
         (Slot::UsageDebit | Slot::Closing, _) => (None, Some(own)),
     };
-    Share { own, slot, fixed, usage }
+    Part { own, slot, fixed, usage }
 }
 
-/// The share that stands in a place, where the plan has one there.
-pub fn share_in(product: &ContractProduct, place: Place) -> Option<Share<'_>> {
+/// The part that stands in a place, where the plan has one there.
+pub fn part_in(product: &ContractProduct, place: Place) -> Option<Part<'_>> {
     let own = product.period_from(place.period_start)?;
-    shares_of_period(own).into_iter().find(|share| share.slot == place.slot)
+    parts_of_period(own).into_iter().find(|part| part.slot == place.slot)
 }
 
 /// The period before, whose usage goes on this one's invoice.

@@ -16,7 +16,7 @@ use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, PaymentRef, ProductNo,
 };
 use crate::refusal::Refusal;
-use crate::text::{Line, Prose};
+use crate::text::{OneLine, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
 use totals::DocumentContent;
@@ -200,7 +200,7 @@ pub struct Payment {
     /// When.
     pub paid_date: NaiveDate,
     /// The payer's or the bank's reference.
-    pub reference: Option<Line>,
+    pub reference: Option<OneLine>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
     /// Who recorded it.
@@ -234,7 +234,7 @@ pub struct IssuedDocument {
     /// Who bills whom.
     pub parties: Parties,
     /// The contract's purchase order number at that instant.
-    pub po_number: Option<Line>,
+    pub po_number: Option<OneLine>,
     /// The products' notes, joined by line breaks.
     pub note: Option<Prose>,
     /// Lines and totals.
@@ -247,7 +247,7 @@ pub struct DraftContent {
     /// Who bills whom.
     pub parties: Parties,
     /// The contract's purchase order number.
-    pub po_number: Option<Line>,
+    pub po_number: Option<OneLine>,
     /// The products' notes, joined by line breaks.
     pub note: Option<Prose>,
     /// Lines and totals.
@@ -260,15 +260,15 @@ pub struct Parties {
     /// The customer.
     pub customer_ref: CustomerRef,
     /// Its name.
-    pub customer_name: Line,
+    pub customer_name: OneLine,
     /// Its registered name.
-    pub customer_legal_name: Option<Line>,
+    pub customer_legal_name: Option<OneLine>,
     /// The entity.
     pub entity_ref: EntityRef,
     /// Its name.
-    pub entity_name: Line,
+    pub entity_name: OneLine,
     /// Its registered name.
-    pub entity_legal_name: Option<Line>,
+    pub entity_legal_name: Option<OneLine>,
 }
 
 impl Parties {

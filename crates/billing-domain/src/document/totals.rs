@@ -15,7 +15,7 @@ use crate::money::{AmountOutOfRange, Currency, DayShare, Money, Percentage, Pric
 use crate::quantity::Quantity;
 use crate::rating::{Minimum, RatedUsage, rate, rate_fixed, rate_prepaid};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 use crate::usage::{UsageKey, UsageTotal};
 
 /// What a document says: lines and totals.
@@ -43,7 +43,7 @@ pub struct BilledProduct {
     /// Its pricing.
     pub pricing_ref: PricingRef,
     /// The pricing's name.
-    pub name: Line,
+    pub name: OneLine,
     /// The least a period costs.
     pub minimum_fee: Option<Price>,
     /// Lines, fixed items first where both are billed for different periods.
@@ -265,7 +265,7 @@ pub fn lines_of_period(
         if missing.minor() > 0 {
             lines.push(DocumentLine {
                 line_item_id: None,
-                name: Line::constant(MINIMUM_FEE_NAME),
+                name: OneLine::constant(MINIMUM_FEE_NAME),
                 period_start: period.start(),
                 service_period: period.days(),
                 bill_with: BillWith::Usage,

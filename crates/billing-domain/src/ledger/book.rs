@@ -11,7 +11,7 @@ use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, DocumentLine, Documented, DocumentedLine, FamilySums, LedgerLine, LineKey, Rates};
-use crate::document::linking::{Place, Share, share_for_fixed, share_for_usage, share_in};
+use crate::document::linking::{Part, Place, part_for_fixed, part_for_usage, part_in};
 use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up};
 use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
@@ -338,8 +338,8 @@ impl ContractBook {
                 for no in &document.head.parts {
                     let product = self.product(*no)?;
                     let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
-                    if let Some(share) = share_in(product, place) {
-                        rated.extend(self.lines_of_share(&share, Some(document.family))?);
+                    if let Some(part) = part_in(product, place) {
+                        rated.extend(self.lines_of_part(&part, Some(document.family))?);
                     }
                 }
                 if document.head.kind == DocumentKind::Credit {
@@ -375,23 +375,23 @@ impl ContractBook {
         Ok(rated)
     }
 
-    /// What a product's share of a regular draft bills: its periods' prices, less what other documents bill of them.
-    pub(super) fn lines_of_share(&self, share: &Share<'_>, family: Option<DocumentRef>) -> Result<Vec<RatedLines<'_>>, Refusal> {
-        let product = self.product(share.own.product_no)?;
+    /// What a product's part of a regular draft bills: its periods' prices, less what other documents bill of them.
+    pub(super) fn lines_of_part(&self, part: &Part<'_>, family: Option<DocumentRef>) -> Result<Vec<RatedLines<'_>>, Refusal> {
+        let product = self.product(part.own.product_no)?;
         let terms_at = |period: &ProductPeriod<'_>| -> Result<ProductPeriod<'_>, Refusal> {
             product.period_from(period.start()).ok_or_else(|| Refusal::Broken("a period of another contract".to_owned()))
         };
-        let own = terms_at(&share.own)?;
+        let own = terms_at(&part.own)?;
         let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
         let mut put = |rates: Rates, terms, line: DocumentLine| match by_rates.iter_mut().find(|rated| rated.rates == rates) {
             Some(rated) => rated.lines.push(line),
             None => by_rates.push(RatedLines { product_no: product.no, terms, rates, lines: vec![line] }),
         };
-        let same = share.fixed == share.usage;
+        let same = part.fixed == part.usage;
         let accounts = if same {
-            vec![(share.fixed, &[BillWith::Fixed, BillWith::Usage][..])]
+            vec![(part.fixed, &[BillWith::Fixed, BillWith::Usage][..])]
         } else {
-            vec![(share.fixed, &[BillWith::Fixed][..]), (share.usage, &[BillWith::Usage][..])]
+            vec![(part.fixed, &[BillWith::Fixed][..]), (part.usage, &[BillWith::Usage][..])]
         };
         for (period, withs) in accounts {
             let Some(period) = period else { continue };
@@ -472,11 +472,11 @@ impl ContractBook {
     pub(super) fn home(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
         let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
         billed_on.and_then(|document_ref| self.documents.get(document_ref)).or_else(|| {
-            let share = match with {
-                BillWith::Fixed => share_for_fixed(*period),
-                BillWith::Usage => share_for_usage(*period),
+            let part = match with {
+                BillWith::Fixed => part_for_fixed(*period),
+                BillWith::Usage => part_for_usage(*period),
             };
-            self.in_place(share.place())
+            self.in_place(part.place())
         })
     }
 
@@ -540,15 +540,15 @@ impl ContractBook {
         Ok(self.entity(&terms.entity_ref)?.profile.time_zone.service_date(now))
     }
 
-    /// When a share's document is issued.
-    pub(super) fn due_at(&self, share: &Share<'_>) -> Result<Timestamp, Refusal> {
-        Ok(share.due_at(self.entity(&share.own.terms.entity_ref)?))
+    /// When a part's document is issued.
+    pub(super) fn due_at(&self, part: &Part<'_>) -> Result<Timestamp, Refusal> {
+        Ok(part.due_at(self.entity(&part.own.terms.entity_ref)?))
     }
 
-    /// Net terms and payment details of a document that a share opens now: the newest agreed (billing rules 7).
-    pub(super) fn money_terms(&self, share: &Share<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
-        let entity = self.entity(&share.own.terms.entity_ref)?;
-        let newest = self.product(share.own.product_no)?.newest_terms().unwrap_or(share.own.terms);
+    /// Net terms and payment details of a document that a part opens now: the newest agreed (billing rules 7).
+    pub(super) fn money_terms(&self, part: &Part<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
+        let entity = self.entity(&part.own.terms.entity_ref)?;
+        let newest = self.product(part.own.product_no)?.newest_terms().unwrap_or(part.own.terms);
         Ok((newest.net_terms(&self.customer, entity), newest.payment(&self.customer, entity)))
     }
 

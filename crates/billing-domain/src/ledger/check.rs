@@ -2,7 +2,7 @@
 
 use crate::calendar::Timestamp;
 use crate::document::lines::{BillWith, BilledKey, LineKey, Rates, SumKey, sign};
-use crate::document::linking::{Place, share_in};
+use crate::document::linking::{Place, part_in};
 use crate::document::{BookDocument, Purpose, Standing};
 use crate::money::Money;
 use crate::refusal::Refusal;
@@ -64,8 +64,8 @@ fn check_places(book: &ContractBook, found: &mut Vec<String>) {
                 ));
             }
             seen.push(place);
-            let share = book.contract.product(*no).and_then(|product| share_in(product, place));
-            if document.standing == Standing::Draft && share.is_none_or(|share| share.own.days() != head.period) {
+            let part = book.contract.product(*no).and_then(|product| part_in(product, place));
+            if document.standing == Standing::Draft && part.is_none_or(|part| part.own.days() != head.period) {
                 found.push(format!("{}: product {} has no such period", head.number, no.0));
             }
         }
@@ -102,8 +102,8 @@ fn check_lines(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refus
         if let Purpose::Regular(slot) = document.head.purpose {
             for no in &document.head.parts {
                 let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
-                let share = book.contract.product(*no).and_then(|product| share_in(product, place));
-                let billed = share.into_iter().flat_map(|share| [share.fixed, share.usage]).flatten();
+                let part = book.contract.product(*no).and_then(|product| part_in(product, place));
+                let billed = part.into_iter().flat_map(|part| [part.fixed, part.usage]).flatten();
                 periods.extend(billed.map(|period| (*no, period.start())));
             }
         }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::open::{New, share_of};
+use super::open::{New, part_of};
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
 use crate::document::lines::{LedgerLine, negated};
-use crate::document::linking::{Place, Share, Slot, share_for_usage, share_in, shares_of_period};
+use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
 use crate::document::totals::DocumentContent;
 use crate::document::{
     BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Settlement, Standing, due_date,
@@ -78,8 +78,8 @@ pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut
     let contract = Arc::clone(&book.contract);
     for product in &contract.products {
         for period in product.periods() {
-            for share in shares_of_period(period) {
-                issue_place(book, share.place(), now, supplies)?;
+            for part in parts_of_period(period) {
+                issue_place(book, part.place(), now, supplies)?;
             }
         }
     }
@@ -108,8 +108,8 @@ fn issue_place(
         Some(_) => return Ok(None),
         None => {
             let contract = Arc::clone(&book.contract);
-            let share = share_of(&contract, place)?;
-            if !has_to_open(book, &contract, &share)? {
+            let part = part_of(&contract, place)?;
+            if !has_to_open(book, &contract, &part)? {
                 return Ok(None);
             }
             book.document_in(place, now, supplies)?
@@ -119,21 +119,21 @@ fn issue_place(
 }
 
 /// Whether a place without a document has an amount to bill, or events of a void one to take over.
-fn has_to_open(book: &ContractBook, contract: &Contract, share: &Share<'_>) -> Result<bool, Refusal> {
-    let (net_terms, payment) = book.money_terms(share)?;
-    let family = match share.slot {
-        Slot::UsageDebit => book.in_place(Place { slot: Slot::Period, ..share.place() }).map(|invoice| invoice.family),
+fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Result<bool, Refusal> {
+    let (net_terms, payment) = book.money_terms(part)?;
+    let family = match part.slot {
+        Slot::UsageDebit => book.in_place(Place { slot: Slot::Period, ..part.place() }).map(|invoice| invoice.family),
         Slot::Period | Slot::Closing => None,
     };
-    for companion in book.companions(contract, share, net_terms, &payment)? {
-        let lines = book.lines_of_share(&companion, family)?;
+    for companion in book.companions(contract, part, net_terms, &payment)? {
+        let lines = book.lines_of_part(&companion, family)?;
         if lines.iter().flat_map(|rated| &rated.lines).any(|line| line.amount.minor() != 0) {
             return Ok(true);
         }
         let waits = |document: &BookDocument| {
             document.standing == Standing::Void
-                && document.head.purpose == Purpose::Regular(share.slot)
-                && document.head.period.start() == share.own.start()
+                && document.head.purpose == Purpose::Regular(part.slot)
+                && document.head.period.start() == part.own.start()
                 && document.head.parts.contains(&companion.own.product_no)
                 && book.has_events(document.head.document_ref)
                 // Once replaced, it hands over nothing more: events that have another place by now stay where they are.
@@ -152,11 +152,11 @@ pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Tim
     let mut due = Vec::new();
     for product in &book.contract.products {
         for period in product.periods().take_while(|period| may_be_due(period.start(), now)) {
-            for share in shares_of_period(period) {
-                let due_at = book.due_at(&share)?;
-                let is_open = book.in_place(share.place()).is_none_or(|document| document.standing == Standing::Draft);
+            for part in parts_of_period(period) {
+                let due_at = book.due_at(&part)?;
+                let is_open = book.in_place(part.place()).is_none_or(|document| document.standing == Standing::Draft);
                 if due_at <= now && is_open {
-                    due.push((due_at, share.place()));
+                    due.push((due_at, part.place()));
                 }
             }
         }
@@ -187,10 +187,10 @@ pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result
         if covered.contains(&place) {
             continue;
         }
-        let share = share_of(&book.contract, place)?;
-        let (net_terms, payment) = book.money_terms(&share)?;
-        covered.extend(book.companions(&book.contract, &share, net_terms, &payment)?.iter().map(Share::place));
-        if has_to_open(book, &book.contract, &share)? {
+        let part = part_of(&book.contract, place)?;
+        let (net_terms, payment) = book.money_terms(&part)?;
+        covered.extend(book.companions(&book.contract, &part, net_terms, &payment)?.iter().map(Part::place));
+        if has_to_open(book, &book.contract, &part)? {
             counted.push((due_at, place));
         }
     }
@@ -215,8 +215,8 @@ pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<O
             let mut first: Option<Timestamp> = None;
             for no in &head.parts {
                 let place = Place { product_no: *no, period_start: head.period.start(), slot };
-                if let Some(share) = book.contract.product(*no).and_then(|product| share_in(product, place)) {
-                    let due_at = book.due_at(&share)?;
+                if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, place)) {
+                    let due_at = book.due_at(&part)?;
                     first = Some(first.map_or(due_at, |first| first.min(due_at)));
                 }
             }
@@ -239,9 +239,9 @@ pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
             if found.is_some_and(|found| !may_be_due(period.start(), found)) {
                 break;
             }
-            for share in shares_of_period(period) {
-                let due_at = book.due_at(&share)?;
-                let is_open = book.in_place(share.place()).is_none_or(|document| document.standing == Standing::Draft);
+            for part in parts_of_period(period) {
+                let due_at = book.due_at(&part)?;
+                let is_open = book.in_place(part.place()).is_none_or(|document| document.standing == Standing::Draft);
                 if due_at > now && is_open {
                     found = Some(found.map_or(due_at, |found| found.min(due_at)));
                 }
@@ -452,11 +452,11 @@ pub fn void(
         return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
     }
     let contract = Arc::clone(&book.contract);
-    let mut carriers: BTreeMap<Place, Share<'_>> = BTreeMap::new();
+    let mut carriers: BTreeMap<Place, Part<'_>> = BTreeMap::new();
     for line in content.ledger_lines() {
         let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
         if let Some(period) = period {
-            let carrier = share_for_usage(period);
+            let carrier = part_for_usage(period);
             if line.key.bill_with == crate::document::lines::BillWith::Usage {
                 carriers.insert(carrier.place(), carrier);
             }
@@ -476,9 +476,9 @@ pub fn void(
         let taken_back = Money::zero(content.total.currency()).checked_sub(content.total)?;
         credit_on(book, parent, taken_back, on)?;
     }
-    for (place, share) in carriers {
+    for (place, part) in carriers {
         if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
-            book.gather(&share, carrier)?;
+            book.gather(&part, carrier)?;
         }
     }
     remind(book, now)?;

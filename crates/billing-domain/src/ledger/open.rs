@@ -6,7 +6,7 @@ use super::book::product_of;
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::{Contract, ContractProduct};
-use crate::document::linking::{Place, Share, Slot, share_in, shares_of_period};
+use crate::document::linking::{Part, Place, Slot, part_in, parts_of_period};
 use crate::document::numbering::DocumentNumber;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, Purpose, Standing};
 use crate::money::Currency;
@@ -29,10 +29,10 @@ pub(super) struct New {
     pub(super) replaces: Option<DocumentRef>,
 }
 
-/// The share in a place of a contract, which must be there.
-pub(super) fn share_of(contract: &Contract, place: Place) -> Result<Share<'_>, Refusal> {
-    let share = share_in(product_of(contract, place.product_no)?, place);
-    share.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
+/// The part in a place of a contract, which must be there.
+pub(super) fn part_of(contract: &Contract, place: Place) -> Result<Part<'_>, Refusal> {
+    let part = part_in(product_of(contract, place.product_no)?, place);
+    part.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
 }
 
 impl ContractBook {
@@ -49,28 +49,28 @@ impl ContractBook {
         }
         self.require_whole()?;
         let contract = Arc::clone(&self.contract);
-        let share = share_of(&contract, place)?;
-        let (net_terms, payment) = self.money_terms(&share)?;
-        let joined = self.documents().find(|draft| self.fits(draft, &share, net_terms, &payment)).map(|draft| draft.head.clone());
+        let part = part_of(&contract, place)?;
+        let (net_terms, payment) = self.money_terms(&part)?;
+        let joined = self.documents().find(|draft| self.fits(draft, &part, net_terms, &payment)).map(|draft| draft.head.clone());
         if let Some(head) = joined {
             let document_ref = head.document_ref;
-            self.put_on(head, &share)?;
+            self.put_on(head, &part)?;
             return Ok(document_ref);
         }
         let parent = match place.slot {
             Slot::Period | Slot::Closing => None,
             Slot::UsageDebit => Some(self.document_in(Place { slot: Slot::Period, ..place }, now, supplies)?),
         };
-        let shares = self.companions(&contract, &share, net_terms, &payment)?;
+        let parts = self.companions(&contract, &part, net_terms, &payment)?;
         let head = self.open(
             New {
                 kind: place.slot.kind(),
                 purpose: Purpose::Regular(place.slot),
-                entity_ref: share.own.terms.entity_ref.clone(),
-                currency: share.own.terms.pricing.currency,
-                period: share.own.days(),
-                is_partial_period: share.own.period.is_partial(),
-                parts: shares.iter().map(|share| share.own.product_no).collect(),
+                entity_ref: part.own.terms.entity_ref.clone(),
+                currency: part.own.terms.pricing.currency,
+                period: part.own.days(),
+                is_partial_period: part.own.period.is_partial(),
+                parts: parts.iter().map(|part| part.own.product_no).collect(),
                 net_terms,
                 payment,
                 parent,
@@ -79,8 +79,8 @@ impl ContractBook {
             now,
             supplies,
         )?;
-        for share in &shares {
-            self.gather(share, head)?;
+        for part in &parts {
+            self.gather(part, head)?;
         }
         Ok(head)
     }
@@ -89,28 +89,28 @@ impl ContractBook {
     pub(super) fn join(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
         let contract = Arc::clone(&self.contract);
         let start = self.known(document_ref)?.head.period.start();
-        let shares = contract.products.iter().filter_map(|product| product.period_from(start)).flat_map(shares_of_period);
-        for share in shares {
-            if self.in_place(share.place()).is_some() {
+        let parts = contract.products.iter().filter_map(|product| product.period_from(start)).flat_map(parts_of_period);
+        for part in parts {
+            if self.in_place(part.place()).is_some() {
                 continue;
             }
-            let (net_terms, payment) = self.money_terms(&share)?;
+            let (net_terms, payment) = self.money_terms(&part)?;
             let draft = self.known(document_ref)?;
-            if self.fits(draft, &share, net_terms, &payment) {
+            if self.fits(draft, &part, net_terms, &payment) {
                 let head = draft.head.clone();
-                self.put_on(head, &share)?;
+                self.put_on(head, &part)?;
             }
         }
         Ok(())
     }
 
-    /// Puts a share on a draft that it fits.
-    fn put_on(&mut self, mut head: DocumentHead, share: &Share<'_>) -> Result<(), Refusal> {
+    /// Puts a part on a draft that it fits.
+    fn put_on(&mut self, mut head: DocumentHead, part: &Part<'_>) -> Result<(), Refusal> {
         let document_ref = head.document_ref;
-        head.parts.push(share.own.product_no);
+        head.parts.push(part.own.product_no);
         head.parts.sort();
         self.put(Entry::Redrawn(Box::new(head)))?;
-        self.gather(share, document_ref)
+        self.gather(part, document_ref)
     }
 
     /// Opens a document as a draft. Its numbers are given when it is written.
@@ -145,50 +145,50 @@ impl ContractBook {
         Ok(document_ref)
     }
 
-    /// Whether a share without a document goes on a draft that is there (billing rules 2).
-    fn fits(&self, draft: &BookDocument, share: &Share<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
+    /// Whether a part without a document goes on a draft that is there (billing rules 2).
+    fn fits(&self, draft: &BookDocument, part: &Part<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
         let head = &draft.head;
         let paid_like = head.parts.first().and_then(|no| {
-            let place = Place { product_no: *no, period_start: head.period.start(), slot: share.slot };
-            Some(share_in(self.contract.product(*no)?, place)?.own.terms.payment_time)
+            let place = Place { product_no: *no, period_start: head.period.start(), slot: part.slot };
+            Some(part_in(self.contract.product(*no)?, place)?.own.terms.payment_time)
         });
         draft.standing == Standing::Draft
-            && head.purpose == Purpose::Regular(share.slot)
-            && head.period == share.own.days()
-            && head.entity_ref == share.own.terms.entity_ref
-            && head.currency == share.own.terms.pricing.currency
-            && paid_like == Some(share.own.terms.payment_time)
+            && head.purpose == Purpose::Regular(part.slot)
+            && head.period == part.own.days()
+            && head.entity_ref == part.own.terms.entity_ref
+            && head.currency == part.own.terms.pricing.currency
+            && paid_like == Some(part.own.terms.payment_time)
             && head.net_terms == net_terms
             && head.payment == *payment
     }
 
-    /// The shares of one document: the same period, and terms that agree in entity, currency, payment time, net terms and
+    /// The parts of one document: the same period, and terms that agree in entity, currency, payment time, net terms and
     /// payment details (billing rules 2); in contract order, those that have a document left out.
     pub(super) fn companions<'c>(
         &self,
         contract: &'c Contract,
-        of: &Share<'_>,
+        of: &Part<'_>,
         net_terms: NetTerms,
         payment: &PaymentDetails,
-    ) -> Result<Vec<Share<'c>>, Refusal> {
+    ) -> Result<Vec<Part<'c>>, Refusal> {
         let span = of.own.days();
         let in_slot = |product: &'c ContractProduct| {
             let own = product.period_from(span.start()).filter(|own| own.days() == span)?;
-            shares_of_period(own).into_iter().find(|share| share.slot == of.slot)
+            parts_of_period(own).into_iter().find(|part| part.slot == of.slot)
         };
-        let mut shares = Vec::new();
-        for share in contract.products.iter().filter_map(in_slot) {
-            let (a, b) = (share.own.terms, of.own.terms);
+        let mut parts = Vec::new();
+        for part in contract.products.iter().filter_map(in_slot) {
+            let (a, b) = (part.own.terms, of.own.terms);
             let agrees = a.entity_ref == b.entity_ref
                 && a.pricing.currency == b.pricing.currency
                 && a.payment_time == b.payment_time
-                && self.money_terms(&share)? == (net_terms, payment.clone());
-            let is_itself = share.own.product_no == of.own.product_no;
-            if is_itself || (agrees && self.in_place(share.place()).is_none()) {
-                shares.push(share);
+                && self.money_terms(&part)? == (net_terms, payment.clone());
+            let is_itself = part.own.product_no == of.own.product_no;
+            if is_itself || (agrees && self.in_place(part.place()).is_none()) {
+                parts.push(part);
             }
         }
-        Ok(shares)
+        Ok(parts)
     }
 
     /// The void document that a new one in a place replaces: the last that was issued there.
@@ -202,9 +202,9 @@ impl ContractBook {
         self.documents().rfind(was_there).map(|document| document.head.document_ref)
     }
 
-    /// Puts the usage of a share that waits on void documents on the one that bills it now.
-    pub(super) fn gather(&mut self, share: &Share<'_>, to: DocumentRef) -> Result<(), Refusal> {
-        let Some(usage) = share.usage else { return Ok(()) };
+    /// Puts the usage of a part that waits on void documents on the one that bills it now.
+    pub(super) fn gather(&mut self, part: &Part<'_>, to: DocumentRef) -> Result<(), Refusal> {
+        let Some(usage) = part.usage else { return Ok(()) };
         let waiting: Vec<DocumentRef> = self
             .documents()
             .filter(|document| document.standing.is_void() && document.head.parts.contains(&usage.product_no))

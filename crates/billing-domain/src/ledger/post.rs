@@ -11,7 +11,7 @@ use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::PaymentTime;
 use crate::document::lines::{BillWith, LedgerLine, kind_of, negated};
-use crate::document::linking::{Place, Share, Slot, share_for_fixed, share_for_usage};
+use crate::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage};
 use crate::document::totals::usage_key;
 use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::Money;
@@ -60,7 +60,7 @@ pub fn goes_on_a_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Resul
 /// The places whose documents may carry a period's usage: the one the plan has for it, and with `DURING_USE` those it had
 /// while the product ended with the period, or went on.
 pub fn carriers(period: &ProductPeriod<'_>) -> Vec<Place> {
-    let mut places = vec![share_for_usage(*period).place()];
+    let mut places = vec![part_for_usage(*period).place()];
     if period.terms.payment_time == PaymentTime::DuringUse {
         let (product_no, period_start) = (period.product_no, period.start());
         places.push(Place { product_no, period_start, slot: Slot::Closing });
@@ -98,12 +98,12 @@ pub fn add(
         own_document(book, &change, carrier.as_ref(), supplies)?
     } else {
         match carrier {
-            None => book.document_in(share_for_usage(period).place(), now, supplies)?,
+            None => book.document_in(part_for_usage(period).place(), now, supplies)?,
             Some(carrier) if carrier.standing == Standing::Draft => carrier.head.document_ref,
             Some(carrier) => correct(book, &change, &carrier, supplies)?,
         }
     };
-    settle(book, change, document_ref)
+    note_total(book, change, document_ref)
 }
 
 /// Changes an event within its service period, or takes it out (`after` is `None`), and answers the document the change
@@ -139,7 +139,7 @@ pub fn change(
         return Ok(standing);
     }
     let standing = book.known(standing)?.clone();
-    let share = share_for_usage(period);
+    let part = part_for_usage(period);
     let carrier = book.home(&period, BillWith::Usage).cloned();
     let is_carrier = carrier.as_ref().is_some_and(|carrier| carrier.head.document_ref == standing.head.document_ref);
     let document_ref = match (standing.standing, standing.head.purpose) {
@@ -156,18 +156,18 @@ pub fn change(
                 && !standing.standing.is_void();
             match carrier {
                 // The period's usage isn't billed, or by a draft: that one bills whatever isn't documented.
-                None if !has_own_document => book.document_in(share.place(), now, supplies)?,
+                None if !has_own_document => book.document_in(part.place(), now, supplies)?,
                 Some(carrier) if carrier.standing == Standing::Draft && !has_own_document => carrier.head.document_ref,
                 Some(carrier) if standing.standing == Standing::Draft => correct(book, &change, &carrier, supplies)?,
                 Some(_) | None => correct(book, &change, &standing, supplies)?,
             }
         }
     };
-    settle(book, change, document_ref)
+    note_total(book, change, document_ref)
 }
 
 /// Notes the new total, and that the event stands on the document. A draft must be able to say it.
-fn settle(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
+fn note_total(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
     book.put(Entry::UsageMoved(change.key, change.after))?;
     book.note_event(document_ref);
     let currency = change.period.terms.pricing.currency;
@@ -224,7 +224,7 @@ fn own_document(
     };
     if no_amount(&lines) {
         return match carrier {
-            None => book.document_in(share_for_usage(change.period).place(), change.now, supplies),
+            None => book.document_in(part_for_usage(change.period).place(), change.now, supplies),
             Some(carrier) if carrier.standing == Standing::Draft => Ok(carrier.head.document_ref),
             Some(carrier) => correct(book, change, &carrier.clone(), supplies),
         };
@@ -262,10 +262,10 @@ fn own_document(
 
 /// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
 /// `DURING_USE` the one that bills the usage (billing rules 3).
-fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Share<'c> {
-    let carrier = share_for_usage(*period);
+fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
+    let carrier = part_for_usage(*period);
     match carrier.slot {
-        Slot::UsageDebit => share_for_fixed(*period),
+        Slot::UsageDebit => part_for_fixed(*period),
         Slot::Period | Slot::Closing => carrier,
     }
 }
@@ -279,10 +279,10 @@ pub fn is_due_upon_usage(
     carrier: Option<&BookDocument>,
     period: &ProductPeriod<'_>,
 ) -> Result<bool, Refusal> {
-    let share = invoice_of(period);
-    let net_terms = match carrier.or_else(|| book.in_place(share.place())) {
+    let part = invoice_of(period);
+    let net_terms = match carrier.or_else(|| book.in_place(part.place())) {
         Some(document) => document.head.net_terms,
-        None => book.money_terms(&share)?.0,
+        None => book.money_terms(&part)?.0,
     };
     Ok(net_terms == NetTerms::DueUponUsage)
 }

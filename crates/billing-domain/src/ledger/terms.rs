@@ -17,7 +17,7 @@ use crate::contract::amendment::{
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, LedgerLine, Rates, kind_of, negated};
-use crate::document::linking::{Place, Share, share_for_usage, share_in};
+use crate::document::linking::{Part, Place, part_for_usage, part_in};
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, Purpose, Standing};
 use crate::money::Money;
 use crate::refs::{DocumentRef, ProductNo};
@@ -299,20 +299,20 @@ fn redraw(
         let mut head = draft.head.clone();
         let stays = |no: &ProductNo| {
             let place = Place { product_no: *no, period_start: draft.head.period.start(), slot };
-            let share = share_in(contract.product(*no)?, place)?;
+            let part = part_in(contract.product(*no)?, place)?;
             let same_series =
-                share.own.terms.entity_ref == draft.head.entity_ref && share.own.terms.pricing.currency == draft.head.currency;
-            same_series.then_some(share)
+                part.own.terms.entity_ref == draft.head.entity_ref && part.own.terms.pricing.currency == draft.head.currency;
+            same_series.then_some(part)
         };
-        let shares: Vec<Share<'_>> = draft.head.parts.iter().filter_map(stays).collect();
-        if let Some(first) = shares.first() {
+        let parts: Vec<Part<'_>> = draft.head.parts.iter().filter_map(stays).collect();
+        if let Some(first) = parts.first() {
             head.period = first.own.days();
             head.is_partial_period = first.own.period.is_partial();
         }
-        head.parts = shares
+        head.parts = parts
             .iter()
-            .filter(|share| share.own.days() == head.period && share.own.terms.payment_time == shares[0].own.terms.payment_time)
-            .map(|share| share.own.product_no)
+            .filter(|part| part.own.days() == head.period && part.own.terms.payment_time == parts[0].own.terms.payment_time)
+            .map(|part| part.own.product_no)
             .collect();
         if head.parts.is_empty() {
             emptied.push((draft.head.document_ref, content.clone()));
@@ -358,7 +358,7 @@ fn rehome(
     let is_stood_on = book.has_events(document_ref) || book.has_dependents(was);
     for (no, usage) in usage_of(before, &was.head) {
         let Some(now) = contract.product(no).and_then(|product| product.period_from(usage)) else { continue };
-        let carrier = share_for_usage(now);
+        let carrier = part_for_usage(now);
         let same_series = !book.is_billed(&now, BillWith::Usage)
             && carrier.own.terms.entity_ref == was.head.entity_ref
             && carrier.own.terms.pricing.currency == was.head.currency
@@ -383,8 +383,8 @@ fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDa
     let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
     let usage = |no: &ProductNo| {
         let place = Place { product_no: *no, period_start: head.period.start(), slot };
-        let share = share_in(contract.product(*no)?, place)?;
-        Some((*no, share.usage?.start()))
+        let part = part_in(contract.product(*no)?, place)?;
+        Some((*no, part.usage?.start()))
     };
     head.parts.iter().filter_map(usage).collect()
 }
@@ -407,7 +407,7 @@ fn move_usage(
         let Some(usage) = contract.product(no).and_then(|product| product.period_from(start)).filter(|_| is_used) else {
             continue;
         };
-        let place = share_for_usage(usage).place();
+        let place = part_for_usage(usage).place();
         let from = was.document_ref;
         let to = match book.home(&usage, BillWith::Usage).cloned() {
             Some(carrier) if carrier.head.document_ref == from => continue,

@@ -7,7 +7,7 @@ use super::{ContractBook, Supplies};
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::document::lines::BillWith;
-use crate::document::linking::{Place, Share, Slot, share_for_usage, shares_of_period};
+use crate::document::linking::{Part, Place, Slot, part_for_usage, parts_of_period};
 use crate::document::{BookDocument, DraftContent, Purpose, Standing};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
@@ -85,9 +85,9 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
         });
         let is_billed = current.is_some_and(|current| book.is_billed(&current, BillWith::Usage));
         let closing = current
-            .map(share_for_usage)
-            .filter(|share| share.slot == Slot::Closing && bills_usage && (!is_billed || book.in_place(share.place()).is_some()));
-        places.extend(closing.map(|share| share.place()));
+            .map(part_for_usage)
+            .filter(|part| part.slot == Slot::Closing && bills_usage && (!is_billed || book.in_place(part.place()).is_some()));
+        places.extend(closing.map(|part| part.place()));
         if let Some(next) = next {
             places.extend(shown_places(book, next));
         }
@@ -99,12 +99,12 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
 /// the terms have anything that it could bill.
 fn shown_places(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator<Item = Place> {
     let bills_usage = period.terms.metered_products().next().is_some() || period.terms.pricing.minimum_fee.is_some();
-    let is_shown = |share: &Share<'_>| match share.slot {
+    let is_shown = |part: &Part<'_>| match part.slot {
         Slot::Period => true,
-        Slot::UsageDebit => bills_usage || book.in_place(share.place()).is_some(),
+        Slot::UsageDebit => bills_usage || book.in_place(part.place()).is_some(),
         Slot::Closing => false,
     };
-    let places: Vec<Place> = shares_of_period(period).iter().filter(|share| is_shown(share)).map(Share::place).collect();
+    let places: Vec<Place> = parts_of_period(period).iter().filter(|part| is_shown(part)).map(Part::place).collect();
     places.into_iter()
 }
 

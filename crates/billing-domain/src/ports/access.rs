@@ -8,7 +8,7 @@ use crate::calendar::Timestamp;
 use crate::page::{Page, PageRequest};
 use crate::party::Organization;
 use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId};
-use crate::text::Line;
+use crate::text::OneLine;
 
 /// Organizations.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -18,7 +18,7 @@ pub trait Organizations {
     /// By identity.
     fn organization(&mut self, id: OrganizationId) -> StoreResult<Option<Organization>>;
     /// By name.
-    fn organization_by_name(&mut self, name: &Line) -> StoreResult<Option<Organization>>;
+    fn organization_by_name(&mut self, name: &OneLine) -> StoreResult<Option<Organization>>;
     /// How many there are.
     fn count_organizations(&mut self) -> StoreResult<u64>;
     /// Names the entity that bills where nothing else does.

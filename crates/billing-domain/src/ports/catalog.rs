@@ -5,7 +5,7 @@ use crate::catalog::{Pricing, UsageProduct};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
-use crate::text::Line;
+use crate::text::OneLine;
 
 /// Supplier entities.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -38,7 +38,7 @@ pub trait Customers {
     /// Those of these identities that exist.
     fn customers_by_ids(&mut self, organization: OrganizationId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
     /// At most two with a name: enough to know whether the name says who is meant.
-    fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>>;
+    fn customers_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<Customer>>;
     /// All, by creation.
     fn customers(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Customer>>;
 }
@@ -57,7 +57,7 @@ pub trait UsageProducts {
         refs: &[UsageProductRef],
     ) -> StoreResult<Vec<UsageProduct>>;
     /// At most two with a name: enough to know whether the name says what is meant.
-    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>>;
+    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>>;
     /// All, by creation.
     fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>>;
 }

@@ -3,7 +3,7 @@
 use crate::format::FormatVersion;
 use crate::page::Page;
 use crate::refs::{FormatRef, OrganizationId};
-use crate::text::Line;
+use crate::text::OneLine;
 
 use super::{Insertion, StoreResult, Update};
 
@@ -22,7 +22,7 @@ pub trait UsageFormats {
     /// A format's newest version, by reference.
     fn format(&mut self, organization: OrganizationId, format_ref: &FormatRef) -> StoreResult<Option<FormatVersion>>;
     /// A format's newest version, by the name it has now.
-    fn format_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Option<FormatVersion>>;
+    fn format_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Option<FormatVersion>>;
     /// One version of a format, by reference and number.
     fn format_version(
         &mut self,

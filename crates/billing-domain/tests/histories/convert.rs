@@ -18,7 +18,7 @@ use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile, Nu
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use uuid::Uuid;
 
 use crate::model::calendar::{Date, plus};
@@ -44,8 +44,8 @@ pub(crate) fn price(price: Price) -> billing_domain::money::Price {
     billing_domain::money::Price::parse(&format!("{}.{:04}", price / 10_000, price % 10_000)).expect("a price")
 }
 
-fn line(text: &str) -> Line {
-    Line::parse(text).expect(text)
+fn line(text: &str) -> OneLine {
+    OneLine::parse(text).expect(text)
 }
 
 pub(crate) fn usage_ref(usage: usize) -> UsageProductRef {

@@ -1,6 +1,6 @@
 //! Short ways to make mappings.
 
-use billing_domain::format::{Expression, FormatError, FormatMapping, MappedEvent, Naming, ReportColumns, ReportMapping};
+use billing_domain::format::{Expression, FormatError, FormatMapping, MappedColumns, MappedEvent, Naming, ReportMapping};
 use billing_domain::ports::EventMapper as _;
 use billing_domain::usage::ReportValue;
 use billing_formats::RhaiMapper;
@@ -24,7 +24,7 @@ pub(crate) fn constants() -> FormatMapping {
 
 pub(crate) fn columns(listed: &[(&str, &str)]) -> ReportMapping {
     let listed = listed.iter().map(|(key, text)| ((*key).to_owned(), expression(text))).collect();
-    ReportMapping::Columns(ReportColumns::new(listed).expect("good keys"))
+    ReportMapping::Columns(MappedColumns::new(listed).expect("good keys"))
 }
 
 pub(crate) fn map(mapping: FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {

@@ -35,7 +35,7 @@ pub(crate) struct Body(pub(crate) Value);
 pub(crate) struct OptionalBody(pub(crate) Option<Value>);
 
 /// The body of a batch: one JSON value, or lines of them that are still on their way.
-pub(crate) enum BatchBody {
+pub(crate) enum SentBatch {
     /// Read whole.
     Whole(Value),
     /// One value a line.
@@ -81,7 +81,7 @@ impl FromRequest for OptionalBody {
     }
 }
 
-impl FromRequest for BatchBody {
+impl FromRequest for SentBatch {
     type Error = Problem;
     type Future = Extraction<Self>;
 

@@ -5,7 +5,7 @@ use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
 use billing_domain::violation::Violations;
 use serde::Serialize;
@@ -170,7 +170,7 @@ fn by_ref_or_name<T: Clone>(
     fields: Fields<'_>,
     (by_ref, by_name): (&str, &str),
     of_ref: impl FnOnce(Node<'_>) -> Option<T>,
-    of_name: impl FnOnce(Line) -> T,
+    of_name: impl FnOnce(OneLine) -> T,
 ) -> Option<T> {
     if fields.has(by_ref) {
         // The name isn't looked up, but it has to be one.

@@ -2,7 +2,7 @@
 
 use billing_application::formats::{FormatContent, FormatView, NamedFormat, TestedFormat};
 use billing_domain::format::{
-    Expression, FormatMapping, MappedEvent, Naming, RefOrName, ReportColumns, ReportMapping, UsageFormat,
+    Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat,
 };
 use billing_domain::refs::FormatRef;
 use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
@@ -191,7 +191,7 @@ fn columns(node: Node<'_>) -> Option<ReportMapping> {
             return node.refuse(reason.code(), reason.to_string());
         }
         let columns: Vec<Option<(String, Expression)>> = entries.map(|(key, node)| column(key, node)).collect();
-        let columns = ReportColumns::new(columns.into_iter().collect::<Option<Vec<_>>>()?);
+        let columns = MappedColumns::new(columns.into_iter().collect::<Option<Vec<_>>>()?);
         columns
             .map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), |columns| Some(ReportMapping::Columns(columns)))
     })

@@ -11,7 +11,7 @@ use billing_domain::calendar::{Date, Timestamp, parse_date};
 use billing_domain::decimal::{DecimalError, Digits};
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use billing_domain::violation::{Violation, Violations};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -161,8 +161,8 @@ impl<'a> Node<'a> {
     }
 
     /// One line of text.
-    pub(super) fn line(self) -> Option<Line> {
-        self.parsed(Line::parse)
+    pub(super) fn line(self) -> Option<OneLine> {
+        self.parsed(OneLine::parse)
     }
 
     /// Text that may have line breaks.
@@ -171,7 +171,7 @@ impl<'a> Node<'a> {
     }
 
     /// An e-mail address.
-    pub(super) fn email(self) -> Option<Line> {
+    pub(super) fn email(self) -> Option<OneLine> {
         let line = self.line()?;
         if line.as_str().validate_email() {
             return Some(line);

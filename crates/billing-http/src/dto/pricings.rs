@@ -6,7 +6,7 @@ use billing_domain::catalog::{
 use billing_domain::money::Price;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use serde::Serialize;
 use serde_json::Value;
@@ -150,7 +150,7 @@ fn line_item(node: Node<'_>) -> Option<LineItem> {
         // A name left out is the identifier, which is a line by its own, stricter rule.
         let name = match name {
             Some(name) => name,
-            None => Line::parse(id.as_str()).ok()?,
+            None => OneLine::parse(id.as_str()).ok()?,
         };
         Some(LineItem { id, name, charge: charge? })
     })

@@ -15,9 +15,9 @@ use tracing::Instrument as _;
 
 use super::Caller;
 use super::once::Once;
-use crate::body::{BatchBody, Lines, NDJSON, read_line};
+use crate::body::{Lines, NDJSON, SentBatch, read_line};
 use crate::channel::{ChannelBody, Part};
-use crate::dto::batch::{BatchBody as BatchJson, BatchResultJson};
+use crate::dto::batch::{BatchBody, BatchResultJson};
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
 use crate::kept::Success;
@@ -32,23 +32,23 @@ use crate::query::Query;
 #[utoipa::path(post, path = "/api/usage/event/batch", tag = "usage",
     params(("atomic" = Option<bool>, Query, description = "For NDJSON: whether one refused line refuses all")),
     request_body(content(
-        (BatchJson = "application/json"),
+        (BatchBody = "application/json"),
         (String = "application/x-ndjson")
     )),
     responses((status = 200, description = "One result for each event, in the order given", content(
         (BatchResultJson = "application/json"),
         (String = "application/x-ndjson")
     ))))]
-pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: BatchBody) -> Result<HttpResponse, Problem> {
+pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
     match body {
-        BatchBody::Whole(body) => {
-            let read = BatchJson::read(&body)?;
+        SentBatch::Whole(body) => {
+            let read = BatchBody::read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
             let batch = Batch::new(events, read.atomic, facts)?;
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
             caller.once(Some(&body)).batch(batch, render).await
         }
-        BatchBody::Lines(lines) if query.atomic()? || caller.is_keyed() => {
+        SentBatch::Lines(lines) if query.atomic()? || caller.is_keyed() => {
             let lines = all(lines).await?;
             let atomic = query.atomic()?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_line(line)).collect();
@@ -57,7 +57,7 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
             caller.once(Some(&body)).batch(batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
-        BatchBody::Lines(lines) => {
+        SentBatch::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
             actix_web::rt::spawn(answer_lines(caller, facts, lines, answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))

@@ -1,6 +1,6 @@
 //! The mapping of a usage format.
 
-use billing_domain::format::{Expression, FormatMapping, Naming, ReportColumns, ReportMapping};
+use billing_domain::format::{Expression, FormatMapping, MappedColumns, Naming, ReportMapping};
 use serde::{Deserialize, Serialize};
 
 use super::{column, list_of};
@@ -46,7 +46,7 @@ enum NamingMirror {
 #[serde(remote = "ReportMapping", rename_all = "SCREAMING_SNAKE_CASE")]
 enum ReportMappingMirror {
     None,
-    Columns(#[serde(with = "columns")] ReportColumns),
+    Columns(#[serde(with = "columns")] MappedColumns),
     Rest,
     Field(String),
 }
@@ -78,13 +78,13 @@ mod columns {
     use serde::de::Error as _;
     use serde::{Deserializer, Serializer};
 
-    use super::{ReportColumns, entries};
+    use super::{MappedColumns, entries};
 
-    pub(super) fn serialize<S: Serializer>(columns: &ReportColumns, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(columns: &MappedColumns, serializer: S) -> Result<S::Ok, S::Error> {
         entries::serialize(columns.entries(), serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReportColumns, D::Error> {
-        ReportColumns::new(entries::deserialize(deserializer)?).map_err(D::Error::custom)
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MappedColumns, D::Error> {
+        MappedColumns::new(entries::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }

@@ -16,7 +16,7 @@ use billing_domain::rating::RatedTier;
 use billing_domain::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
 };
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ struct IssuedMirror {
     #[serde(with = "PartiesMirror")]
     parties: Parties,
     #[serde(with = "leaf::option")]
-    po_number: Option<Line>,
+    po_number: Option<OneLine>,
     #[serde(with = "leaf::option")]
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
@@ -162,7 +162,7 @@ struct DraftMirror {
     #[serde(with = "PartiesMirror")]
     parties: Parties,
     #[serde(with = "leaf::option")]
-    po_number: Option<Line>,
+    po_number: Option<OneLine>,
     #[serde(with = "leaf::option")]
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
@@ -179,15 +179,15 @@ struct PartiesMirror {
     #[serde(with = "leaf")]
     customer_ref: CustomerRef,
     #[serde(with = "leaf")]
-    customer_name: Line,
+    customer_name: OneLine,
     #[serde(with = "leaf::option")]
-    customer_legal_name: Option<Line>,
+    customer_legal_name: Option<OneLine>,
     #[serde(with = "leaf")]
     entity_ref: EntityRef,
     #[serde(with = "leaf")]
-    entity_name: Line,
+    entity_name: OneLine,
     #[serde(with = "leaf::option")]
-    entity_legal_name: Option<Line>,
+    entity_legal_name: Option<OneLine>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -215,7 +215,7 @@ struct BilledProductMirror {
     #[serde(with = "leaf")]
     pricing_ref: PricingRef,
     #[serde(with = "leaf")]
-    name: Line,
+    name: OneLine,
     #[serde(with = "leaf::option")]
     minimum_fee: Option<Price>,
     #[serde(with = "lines")]
@@ -239,7 +239,7 @@ struct StoredLine {
     #[serde(with = "leaf::option")]
     line_item_id: Option<LineItemId>,
     #[serde(with = "leaf")]
-    name: Line,
+    name: OneLine,
     /// Where it isn't the first of the days shown.
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     period_start: Option<NaiveDate>,
@@ -306,7 +306,7 @@ struct LineUsageMirror {
     #[serde(with = "leaf")]
     quantity: Decimal,
     #[serde(with = "leaf::option")]
-    unit: Option<Line>,
+    unit: Option<OneLine>,
     #[serde(with = "leaf::option")]
     unit_price: Option<Price>,
     #[serde(with = "rated_tiers")]

@@ -1,7 +1,7 @@
 //! Addresses and payment details.
 
 use billing_domain::party::{Address, BankTransferDetails, CryptoDetails, OnlinePaymentDetails, PaymentDetails};
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use serde::{Deserialize, Serialize};
 
 use super::{column, option_of};
@@ -47,7 +47,7 @@ column!(
 #[serde(remote = "BankTransferDetails")]
 struct BankTransferMirror {
     #[serde(with = "leaf::option")]
-    billing_account_id: Option<Line>,
+    billing_account_id: Option<OneLine>,
 }
 option_of!(bank_transfer: BankTransferDetails = "BankTransferMirror");
 
@@ -56,9 +56,9 @@ option_of!(bank_transfer: BankTransferDetails = "BankTransferMirror");
 struct OnlineMirror {
     auto_charge: Option<bool>,
     #[serde(with = "leaf::option")]
-    payment_gateway_id: Option<Line>,
+    payment_gateway_id: Option<OneLine>,
     #[serde(with = "leaf::option")]
-    payment_gateway_card_id: Option<Line>,
+    payment_gateway_card_id: Option<OneLine>,
 }
 option_of!(online: OnlinePaymentDetails = "OnlineMirror");
 
@@ -66,8 +66,8 @@ option_of!(online: OnlinePaymentDetails = "OnlineMirror");
 #[serde(remote = "CryptoDetails")]
 struct CryptoMirror {
     #[serde(with = "leaf::option")]
-    address: Option<Line>,
+    address: Option<OneLine>,
     #[serde(with = "leaf::list")]
-    tokens: Vec<Line>,
+    tokens: Vec<OneLine>,
 }
 option_of!(crypto: CryptoDetails = "CryptoMirror");

@@ -4,7 +4,7 @@ use billing_domain::catalog::{Charge, FixedPrice, LineItem, Recurrence, Tier, Ti
 use billing_domain::money::{Percentage, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use serde::{Deserialize, Serialize};
 
 use super::{list_of, option_of};
@@ -26,7 +26,7 @@ struct LineItemMirror {
     #[serde(with = "leaf")]
     id: LineItemId,
     #[serde(with = "leaf")]
-    name: Line,
+    name: OneLine,
     #[serde(with = "ChargeMirror")]
     charge: Charge,
 }

@@ -10,7 +10,7 @@ use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
-use billing_domain::text::{Line, Prose};
+use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ struct FrozenPricingMirror {
     #[serde(with = "leaf")]
     pricing_ref: PricingRef,
     #[serde(with = "leaf")]
-    name: Line,
+    name: OneLine,
     #[serde(with = "leaf")]
     currency: Currency,
     #[serde(with = "leaf::option")]
@@ -72,7 +72,7 @@ struct SelectedLineItemMirror {
     #[serde(with = "leaf")]
     id: LineItemId,
     #[serde(with = "leaf")]
-    name: Line,
+    name: OneLine,
     #[serde(with = "SelectedChargeMirror")]
     charge: SelectedCharge,
 }
@@ -129,7 +129,7 @@ struct MeteredChargeMirror {
     #[serde(with = "UsageChargeMirror")]
     charge: UsageCharge,
     #[serde(with = "leaf::option")]
-    unit: Option<Line>,
+    unit: Option<OneLine>,
     #[serde(with = "leaf")]
     aggregation: Aggregation,
 }

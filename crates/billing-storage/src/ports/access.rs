@@ -5,7 +5,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Administrators, ApiKeys, Insertion, Sessions, SigningSecrets, StoreResult, Tokens};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -123,7 +123,7 @@ impl ApiKeys for Transaction<'_> {
                 api_keys::organization_id.eq(Bound(key.organization.as_uuid())),
                 api_keys::api_key.eq(&key.api_key),
                 api_keys::password_digest.eq(key.password_digest.0.as_slice()),
-                api_keys::name.eq(key.name.as_ref().map(Line::as_str)),
+                api_keys::name.eq(key.name.as_ref().map(OneLine::as_str)),
                 api_keys::scopes.eq(key.scopes.show()),
                 api_keys::created_at.eq(Bound(key.created_at)),
                 api_keys::last_used_at.eq(key.last_used_at.map(Bound)),

@@ -5,7 +5,7 @@ use billing_domain::catalog::{Pricing, PricingContent, UsageProduct, UsageProduc
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 
@@ -40,7 +40,7 @@ impl<'a> UsageProductColumns<'a> {
     fn of(profile: &'a UsageProductProfile) -> Self {
         Self {
             name: profile.name.as_str(),
-            unit: profile.unit.as_ref().map(Line::as_str),
+            unit: profile.unit.as_ref().map(OneLine::as_str),
             aggregation: profile.aggregation.show(),
         }
     }
@@ -100,7 +100,7 @@ impl UsageProducts for Transaction<'_> {
             .load(conn))?)
     }
 
-    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>> {
+    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>> {
         read_usage_products(with_conn!(self, "usage_products", |conn| usage_products::table
             .filter(usage_products::organization_id.eq(Bound(organization.as_uuid())))
             .filter(usage_products::name.eq(name.as_str()))

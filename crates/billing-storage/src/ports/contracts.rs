@@ -9,7 +9,7 @@ use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -226,7 +226,7 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<()> {
         let (contract_id, customer_id) = (contract.contract_ref.as_uuid(), contract.customer_id.as_uuid());
         let (number, version): (i64, i32) = (stored(contract.number)?, stored(contract.version)?);
-        let po_number = contract.po_number.as_ref().map(Line::as_str);
+        let po_number = contract.po_number.as_ref().map(OneLine::as_str);
         with_conn!(self, "contracts", |conn| diesel::insert_into(contracts::table)
             .values((
                 contracts::contract_id.eq(Bound(contract_id)),
@@ -349,7 +349,7 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<()> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let version: i32 = stored(contract.version)?;
-        let po_number = contract.po_number.as_ref().map(Line::as_str);
+        let po_number = contract.po_number.as_ref().map(OneLine::as_str);
         // The version before is tested in the statement that replaces it.
         let changed = with_conn!(self, "contracts", |conn| {
             diesel::update(contracts::table.find((contract_id, customer_id)))

@@ -6,7 +6,7 @@ use billing_domain::document::{BookDocument, Document, DocumentState, Payment, S
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -141,7 +141,7 @@ impl Documents for Transaction<'_> {
                 payments::document_id.eq(id.0),
                 payments::amount_minor.eq(payment.amount.minor()),
                 payments::paid_date.eq(Bound(payment.paid_date)),
-                payments::reference.eq(payment.reference.as_ref().map(Line::as_str)),
+                payments::reference.eq(payment.reference.as_ref().map(OneLine::as_str)),
                 payments::recorded_at.eq(Bound(payment.recorded_at)),
                 payments::recorded_by.eq(payment.recorded_by.to_string()),
             ))

@@ -5,7 +5,7 @@ use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::page::Page;
 use billing_domain::ports::{Insertion, StoreResult, Update, UsageFormats};
 use billing_domain::refs::{FormatRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
 use uuid::Uuid;
@@ -155,7 +155,7 @@ impl UsageFormats for Transaction<'_> {
         row.map(VersionRow::read).transpose()
     }
 
-    fn format_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Option<FormatVersion>> {
+    fn format_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Option<FormatVersion>> {
         let row: Option<VersionRow> = with_conn!(self, "usage_format_versions", |conn| newest_of!(organization)
             .filter(usage_formats::name.eq(name.as_str()))
             .select(VersionRow::as_select())

@@ -4,7 +4,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::party::Organization;
 use billing_domain::ports::{Insertion, Organizations, StoreResult};
 use billing_domain::refs::{EntityRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -64,7 +64,7 @@ impl Organizations for Transaction<'_> {
         row.map(OrganizationRow::read).transpose()
     }
 
-    fn organization_by_name(&mut self, name: &Line) -> StoreResult<Option<Organization>> {
+    fn organization_by_name(&mut self, name: &OneLine) -> StoreResult<Option<Organization>> {
         let row: Option<OrganizationRow> = with_conn!(self, "organizations", |conn| organizations::table
             .filter(organizations::name.eq(name.as_str()))
             .select(OrganizationRow::as_select())

@@ -5,7 +5,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use serde::Deserialize;
@@ -237,9 +237,9 @@ impl<'a> CustomerColumns<'a> {
     fn of(profile: &'a CustomerProfile) -> StoreResult<Self> {
         Ok(Self {
             name: profile.name.as_str(),
-            legal_name: profile.legal_name.as_ref().map(Line::as_str),
-            email: profile.email.as_ref().map(Line::as_str),
-            tax_id: profile.tax_id.as_ref().map(Line::as_str),
+            legal_name: profile.legal_name.as_ref().map(OneLine::as_str),
+            email: profile.email.as_ref().map(OneLine::as_str),
+            tax_id: profile.tax_id.as_ref().map(OneLine::as_str),
             billing_address: address_json(profile.billing_address.as_ref())?,
             currency: profile.currency.map(|currency| currency.code()),
             tax: profile.tax.map(|tax| Bound(tax.as_decimal())),
@@ -338,7 +338,7 @@ impl Customers for Transaction<'_> {
         read_customers(own)
     }
 
-    fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>> {
+    fn customers_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<Customer>> {
         read_customers(with_conn!(self, "customers", |conn| customers::table
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
             .filter(customers::name.eq(name.as_str()))

@@ -8,7 +8,7 @@ use billing_domain::ports::{
     Administrators, ApiKeys, Insertion, Organizations, Sessions, SigningSecrets, StoreError, StoreResult, Tokens,
 };
 use billing_domain::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 use uuid::Uuid;
 
 use super::{MemoryTx, corrupt, page};
@@ -26,7 +26,7 @@ impl Organizations for MemoryTx {
         Ok(self.state.organizations.iter().find(|row| row.id == id).cloned())
     }
 
-    fn organization_by_name(&mut self, name: &Line) -> StoreResult<Option<Organization>> {
+    fn organization_by_name(&mut self, name: &OneLine) -> StoreResult<Option<Organization>> {
         Ok(self.state.organizations.iter().find(|row| row.name == *name).cloned())
     }
 

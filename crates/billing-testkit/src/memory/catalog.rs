@@ -5,7 +5,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Customers, Entities, Insertion, Pricings, StoreError, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use super::{MemoryTx, page, sorted};
 
@@ -89,7 +89,7 @@ impl Customers for MemoryTx {
         Ok(sorted(found, |row| (row.created_at, row.customer_ref.clone())))
     }
 
-    fn customers_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<Customer>> {
+    fn customers_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<Customer>> {
         let found = self.state.customers.of(organization).filter(|row| row.profile.name == *name);
         let mut found = sorted(found, |row| (row.created_at, row.customer_ref.clone()));
         found.truncate(NAMESAKES);
@@ -127,7 +127,7 @@ impl UsageProducts for MemoryTx {
         Ok(sorted(found, |row| (row.created_at, row.usage_product_ref.clone())))
     }
 
-    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Vec<UsageProduct>> {
+    fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>> {
         let found = self.state.usage_products.of(organization).filter(|row| row.profile.name == *name);
         let mut found = sorted(found, |row| (row.created_at, row.usage_product_ref.clone()));
         found.truncate(NAMESAKES);

@@ -5,7 +5,7 @@ use billing_domain::format::FormatVersion;
 use billing_domain::page::Page;
 use billing_domain::ports::{Insertion, StoreError, StoreResult, Update, UsageFormats};
 use billing_domain::refs::{FormatRef, OrganizationId};
-use billing_domain::text::Line;
+use billing_domain::text::OneLine;
 
 use super::{MemoryTx, sorted};
 
@@ -58,7 +58,7 @@ impl UsageFormats for MemoryTx {
         Ok(self.versions(organization, format_ref).max_by_key(|row| row.format.version).cloned())
     }
 
-    fn format_by_name(&mut self, organization: OrganizationId, name: &Line) -> StoreResult<Option<FormatVersion>> {
+    fn format_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Option<FormatVersion>> {
         Ok(self.newest(organization).into_iter().map(|(_, newest)| newest).find(|newest| newest.format.name == *name))
     }
 

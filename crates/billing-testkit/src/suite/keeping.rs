@@ -3,7 +3,7 @@
 use billing_domain::document::{DocumentHead, Lifecycle};
 use billing_domain::money::Money;
 use billing_domain::ports::Store;
-use billing_domain::text::{Line, MAX_TEXT_BYTES, Prose};
+use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
 use billing_domain::usage::UsageEvent;
 
 use super::{done, lock_usage, read, usage, world, write};
@@ -103,7 +103,7 @@ pub fn texts_keep_every_character(store: &dyn Store) {
     ];
     for (n, text) in texts.into_iter().enumerate() {
         let mut customer = fixtures::customer(&FreshIds, &format!("customer-{n}"));
-        customer.profile.name = Line::parse(text).expect("a line");
+        customer.profile.name = OneLine::parse(text).expect("a line");
         customer.profile.billing_address = Some(billing_domain::party::Address {
             line1: Some(Prose::parse(&format!("a\r\n\t{}", text.chars().take(100).collect::<String>())).expect("prose")),
             ..fixtures::full_address()
