@@ -206,7 +206,7 @@ pub(crate) fn write_all<'b>(
     for (book, mut entries) in decided {
         write_book(tx, organization, book, &mut entries, &mut numbers, (by, at))?;
         for entry in &entries {
-            if let Entry::UsageMoved(key, total) = entry {
+            if let Entry::UsageMoved { key, total, onto: _ } = entry {
                 totals.insert(key.clone(), (book.contract.customer_id, *total));
             }
         }
@@ -273,7 +273,7 @@ fn write_book(
                 tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;
             }
             // Written for all contracts at once.
-            Entry::UsageMoved(..) => {}
+            Entry::UsageMoved { .. } => {}
             Entry::Settled { document_ref, settlement } => {
                 tx.settle_document(key_of(document_ref), settlement)?;
             }

@@ -228,6 +228,16 @@ impl ContractBook {
         &self.entries
     }
 
+    /// This book once more, with entries that were decided on it after it was copied.
+    ///
+    /// # Errors
+    /// [`Refusal::Broken`] for entries that aren't its own.
+    pub fn with_entries(&self, entries: &[Entry]) -> Result<Self, Refusal> {
+        let mut book = self.clone();
+        entries.iter().try_for_each(|entry| book.put(entry.clone()))?;
+        Ok(book)
+    }
+
     /// Gives the documents that entries open their numbers: `give` answers the next of their series, and in the contract.
     ///
     /// # Errors
@@ -637,18 +647,16 @@ impl ContractBook {
                     }
                 }
             }
-            Entry::UsageMoved(key, total) => self.usage.put(key.clone(), *total),
+            Entry::UsageMoved { key, total, onto } => {
+                self.usage.put(key.clone(), *total);
+                self.with_events.extend(*onto);
+            }
             Entry::Settled { document_ref, settlement } => {
                 self.change(*document_ref, |document| document.settlement = *settlement)?;
             }
             Entry::Due(at) => self.next_due = Some(*at),
         }
         Ok(())
-    }
-
-    /// Notes that an event stands on a document.
-    pub(super) fn note_event(&mut self, document_ref: DocumentRef) {
-        self.with_events.insert(document_ref);
     }
 
     /// Replaces what is noted of the documents that events stand on.

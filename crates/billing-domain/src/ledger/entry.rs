@@ -73,7 +73,14 @@ pub enum Entry {
         of: Option<(ProductNo, NaiveDate)>,
     },
     /// A running total is this now.
-    UsageMoved(UsageKey, UsageTotal),
+    UsageMoved {
+        /// Which.
+        key: UsageKey,
+        /// What it is.
+        total: UsageTotal,
+        /// The document that the event stands on which moved it; `None` when the event stays where it was.
+        onto: Option<DocumentRef>,
+    },
     /// Payments and credits say this of a document.
     Settled {
         /// The document.

@@ -134,7 +134,7 @@ pub fn change(
     if change.rates_the_same() {
         // Another time within the period, say: the total tells it, and no document.
         if total != before {
-            book.put(Entry::UsageMoved(change.key, total))?;
+            book.put(Entry::UsageMoved { key: change.key, total, onto: None })?;
         }
         return Ok(standing);
     }
@@ -168,8 +168,7 @@ pub fn change(
 
 /// Notes the new total, and that the event stands on the document. A draft must be able to say it.
 fn note_total(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
-    book.put(Entry::UsageMoved(change.key, change.after))?;
-    book.note_event(document_ref);
+    book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
     let currency = change.period.terms.pricing.currency;
     let sum = Money::sum(currency, book.price_of(&change.period)?.into_iter().map(|line| line.amount))?;
     if sum.minor().abs() > MAX_DOCUMENT_MINOR {
