@@ -248,7 +248,11 @@ impl Slice<'_> {
     /// Puts events of one running total on documents: together where they only add to the usage of a draft, which
     /// costs the same for any number of them; else one after the other.
     fn post_group<'n>(&self, book: &mut ContractBook, group: Vec<Landed<'n>>, progress: &mut Progress<'n>) -> UseCaseResult<()> {
-        let before = book.clone();
+        let (before, mut supplies) = (book.clone(), supplies(self.services));
+        let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
+            book.attempt(&before, |book| post::add(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies))
+                .map_err(UseCaseError::from)
+        };
         let mut rest = group.into_iter();
         let mut may_share = true;
         while let Some(first) = rest.next() {
@@ -261,7 +265,7 @@ impl Slice<'_> {
             if may_share && on_draft && rest.len() > 0 {
                 let all: Vec<CountedEvent> =
                     std::iter::once(&first).chain(rest.as_slice()).map(|landed| landed.counted).collect();
-                match self.post(book, &before, &first.key, &all) {
+                match post(book, &first.key, &all) {
                     Ok(document_ref) => {
                         progress.placed.extend(std::iter::once(first).chain(rest).map(|landed| (landed, document_ref)));
                         return Ok(());
@@ -271,29 +275,12 @@ impl Slice<'_> {
                     Err(_) => may_share = false,
                 }
             }
-            match self.post(book, &before, &first.key, &[first.counted]) {
+            match post(book, &first.key, &[first.counted]) {
                 Ok(document_ref) => progress.placed.push((first, document_ref)),
                 Err(refusal) => progress.refuse(first.known.index, refusal)?,
             }
         }
         Ok(())
-    }
-
-    /// Puts events on a document. A refusal leaves the book as it was: as it was copied before, with what was decided since. It
-    /// isn't copied for each event, because few are refused and a book may have many documents.
-    fn post(
-        &self,
-        book: &mut ContractBook,
-        before: &ContractBook,
-        key: &UsageKey,
-        events: &[CountedEvent],
-    ) -> UseCaseResult<DocumentRef> {
-        let (first, last) = (before.entries().len(), book.entries().len());
-        let posted = post::add(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies(self.services));
-        if posted.is_err() {
-            *book = before.with_entries(&book.entries()[first..last])?;
-        }
-        Ok(posted?)
     }
 
     /// Stores the events and the keys they were sent with.

@@ -228,14 +228,20 @@ impl ContractBook {
         &self.entries
     }
 
-    /// This book once more, with entries that were decided on it after it was copied.
+    /// Lets a decision change the book. A refusal leaves it as it was: as `before`, a copy of it, with what was decided since. So
+    /// one copy does for any number of decisions, of which few are refused.
     ///
     /// # Errors
-    /// [`Refusal::Broken`] for entries that aren't its own.
-    pub fn with_entries(&self, entries: &[Entry]) -> Result<Self, Refusal> {
-        let mut book = self.clone();
-        entries.iter().try_for_each(|entry| book.put(entry.clone()))?;
-        Ok(book)
+    /// The decision's.
+    pub fn attempt<T>(&mut self, before: &Self, decide: impl FnOnce(&mut Self) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let since = before.entries.len()..self.entries.len();
+        let decided = decide(self);
+        if decided.is_err() {
+            let kept: Vec<Entry> = self.entries.drain(since).collect();
+            self.clone_from(before);
+            kept.into_iter().try_for_each(|entry| self.put(entry))?;
+        }
+        decided
     }
 
     /// Gives the documents that entries open their numbers: `give` answers the next of their series, and in the contract.
