@@ -10,6 +10,7 @@ mod corrections;
 mod entities;
 mod formatted;
 mod joined;
+mod log_in;
 mod once;
 mod permissions;
 mod preview;
