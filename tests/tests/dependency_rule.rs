@@ -2,6 +2,7 @@
 //! A dependency that isn't listed here fails: to add one, decide first in which room it belongs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -167,4 +168,106 @@ fn host() -> String {
     let output = Command::new("rustc").arg("-vV").output().expect("rustc starts");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     text.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
+}
+
+#[test]
+fn modules_of_the_domain_and_the_application_use_each_other_in_no_circle() {
+    for name in ["billing-domain", "billing-application"] {
+        let modules = Modules::of_crate(name);
+        assert!(modules.uses.values().map(BTreeSet::len).sum::<usize>() > 20, "{name}: what modules use isn't seen");
+        let circles: Vec<_> = modules.uses.keys().filter(|module| modules.reach(module).contains(*module)).collect();
+        assert!(circles.is_empty(), "{name}: {circles:?} reach themselves");
+    }
+}
+
+#[test]
+fn a_circle_of_modules_is_seen() {
+    let texts = [
+        ("a", "use crate::b::{One, c::Two};\n"),
+        ("b", "// use crate::a;\n#[cfg(test)]\nmod tests { use crate::a; }\n"),
+        ("b::c", "use super::d::f;"),
+        ("b::d", "fn g() { crate::a::h() }"),
+    ];
+    let modules = Modules::of_texts(texts.map(|(module, text)| (module.to_owned(), text.to_owned())).into());
+    let reached = |module: &str| modules.reach(module).into_iter().collect::<Vec<_>>();
+    assert_eq!(reached("a"), ["a", "b", "b::c", "b::d"]);
+    assert!(reached("b").is_empty());
+}
+
+/// Modules of a crate, a file each, and which of them each names outside its tests.
+struct Modules {
+    uses: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Modules {
+    fn of_crate(name: &str) -> Self {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates")).join(name).join("src");
+        let (mut texts, mut directories) = (BTreeMap::new(), vec![root.clone()]);
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).expect("a directory") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    let within = path.strip_prefix(&root).expect("below it").with_extension("");
+                    let names: Vec<_> = within.iter().map(|name| name.to_str().expect("UTF-8")).collect();
+                    let module = names.join("::");
+                    let module = module.strip_suffix("::mod").unwrap_or(&module).to_owned();
+                    texts.insert(module, std::fs::read_to_string(&path).expect("a source file"));
+                }
+            }
+        }
+        texts.remove("lib");
+        Self::of_texts(texts)
+    }
+
+    fn of_texts(texts: BTreeMap<String, String>) -> Self {
+        let uses = texts.iter().map(|(module, text)| (module.clone(), used_by(module, text, &texts))).collect();
+        Self { uses }
+    }
+
+    fn reach(&self, module: &str) -> BTreeSet<String> {
+        let (mut reached, mut waiting) = (BTreeSet::new(), vec![module]);
+        while let Some(next) = waiting.pop() {
+            waiting.extend(self.uses[next].iter().filter(|used| reached.insert((*used).clone())).map(String::as_str));
+        }
+        reached
+    }
+}
+
+/// The other modules that a text names by `crate::` or `super::`.
+fn used_by(module: &str, text: &str, modules: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("\n");
+    let code = code.split("#[cfg(test)]").next().unwrap_or(&code);
+    let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let mut found = BTreeSet::new();
+    for (at, root) in ["crate::", "super::"].into_iter().flat_map(|root| code.match_indices(root)) {
+        if code[..at].ends_with(is_of_path) {
+            continue;
+        }
+        let path: String = code[at..].chars().take_while(|c| is_of_path(*c)).collect();
+        let rest = &code[at + path.len()..];
+        let listed = rest.strip_prefix('{').and_then(|rest| rest.split('}').next());
+        // The first name of each that is listed: what stands below belongs to it, or to its own list.
+        let ends: Vec<&str> = listed.map_or(vec![""], |listed| listed.split(',').map(str::trim).collect());
+        let mut above: Vec<&str> = if root == "crate::" { Vec::new() } else { module.split("::").collect() };
+        let mut names = path.split("::").filter(|name| !name.is_empty()).peekable();
+        names.next_if_eq(&"crate");
+        while names.next_if_eq(&"super").is_some() {
+            above.pop();
+        }
+        above.extend(names);
+        for end in ends {
+            let mut names = above.clone();
+            names.extend(end.split("::").filter(|name| !name.is_empty()));
+            while !names.is_empty() && !modules.contains_key(&names.join("::")) {
+                names.pop();
+            }
+            let used = names.join("::");
+            if !used.is_empty() && used != module {
+                found.insert(used);
+            }
+        }
+    }
+    found
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::catalog::UsageProduct;
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
@@ -12,7 +11,7 @@ use billing_domain::reported::{NewUsageEvent, refuse_future};
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::slice::{Progress, Slice};
+use super::slice::{Known, Progress, Slice};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::TWIN_WAIT;
 
@@ -23,14 +22,6 @@ const EVENT_KEYS: &str = "usage events";
 struct Arrived<'n> {
     index: usize,
     customer: &'n Customer,
-}
-
-/// An event whose customer and usage product are known.
-#[derive(Clone, Copy)]
-pub(super) struct Known<'n> {
-    pub(super) index: usize,
-    pub(super) customer: &'n Customer,
-    pub(super) product: &'n UsageProduct,
 }
 
 impl Slice<'_> {

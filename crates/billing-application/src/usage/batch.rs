@@ -6,7 +6,8 @@ use billing_domain::idempotency::{KeptAnswer, Reply};
 use billing_domain::reported::{NamedCustomer, Neighbours, NewUsageEvent, UsageBatch};
 
 use super::read::EventView;
-use super::record::{TakenUsage, record_event, record_usage};
+use super::record::{record_event, record_usage};
+use super::slice::TakenUsage;
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{KeyedRequest, carry_out};

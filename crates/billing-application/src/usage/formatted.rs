@@ -12,7 +12,8 @@ use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 
 use super::change::{live_event, update_event};
 use super::read::EventView;
-use super::record::{TakenUsage, record_event};
+use super::record::record_event;
+use super::slice::TakenUsage;
 use crate::books::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};

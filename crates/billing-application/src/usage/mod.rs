@@ -21,6 +21,7 @@ pub use change::{delete_event, update_event};
 pub use formatted::{FormattedEvent, FormattedUpdate, map_events, record_formatted, update_formatted};
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};
-pub use record::{NO_ANSWER, TakenUsage, record_event, record_usage};
+pub use record::{NO_ANSWER, record_event, record_usage};
 pub use report::{ReportError, ReportOf, ReportSink, report_usage};
+pub use slice::TakenUsage;
 pub use summary::{SummaryLine, summarize_usage};

@@ -7,28 +7,9 @@ use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::reported::{Neighbours, NewUsageEvent};
 
 use super::read::EventView;
-use super::slice::{Lane, Slice};
+use super::slice::{Lane, Slice, TakenUsage};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
-
-/// An event that was taken.
-#[derive(Clone, Debug)]
-pub enum TakenUsage {
-    /// Now, with the document it is on.
-    Now(Box<EventView>),
-    /// Before, under the same key: what was answered then.
-    Before(String),
-}
-
-impl TakenUsage {
-    /// The event, when it was taken now.
-    pub fn now(self) -> Option<EventView> {
-        match self {
-            Self::Now(view) => Some(*view),
-            Self::Before(_) => None,
-        }
-    }
-}
 
 /// Makes no answer: for events without a key, which have no repeats.
 pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();

@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
 use billing_domain::document::totals::usage_key;
 use billing_domain::ledger::{ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
+use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
 use billing_domain::reported::NewUsageEvent;
 use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, UsageKey};
 
-use super::arrivals::Known;
 use super::names::Names;
 use super::read::{Around, EventView};
-use super::record::TakenUsage;
 use crate::Services;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{UseCaseError, UseCaseResult};
@@ -38,6 +38,33 @@ pub(super) struct Slice<'a> {
     /// What the repeats of an event with a key are answered.
     pub(super) answer: &'a dyn Fn(&EventView) -> String,
     pub(super) now: Timestamp,
+}
+
+/// An event that was taken.
+#[derive(Clone, Debug)]
+pub enum TakenUsage {
+    /// Now, with the document it is on.
+    Now(Box<EventView>),
+    /// Before, under the same key: what was answered then.
+    Before(String),
+}
+
+impl TakenUsage {
+    /// The event, when it was taken now.
+    pub fn now(self) -> Option<EventView> {
+        match self {
+            Self::Now(view) => Some(*view),
+            Self::Before(_) => None,
+        }
+    }
+}
+
+/// An event whose customer and usage product are known.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'n> {
+    pub(super) index: usize,
+    pub(super) customer: &'n Customer,
+    pub(super) product: &'n UsageProduct,
 }
 
 /// An event whose place is known.
