@@ -1,8 +1,7 @@
 //! Organizations and administrators: what the binary's command line makes, and the first start.
 
 use billing_domain::access::Administrator;
-use billing_domain::calendar::TimeZone;
-use billing_domain::party::{DEFAULT_GRACE_HOURS, Entity, EntityProfile, NumberPrefix, Organization, PaymentDetails};
+use billing_domain::party::{Entity, EntityProfile, NumberPrefix, Organization};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -129,18 +128,7 @@ fn first_entity(services: &Services) -> UseCaseResult<Entity> {
         NumberPrefix::parse(FIRST_PREFIX).map_err(|reason| Violations::one(&["number_prefix"], "invalid", reason.to_string()))?;
     Ok(Entity {
         entity_ref: EntityRef::assigned(services.ids.new_id()),
-        profile: EntityProfile {
-            name: own_text(FIRST_ENTITY)?,
-            legal_name: None,
-            number_prefix,
-            time_zone: TimeZone::UTC,
-            currency: None,
-            address: None,
-            tax_id: None,
-            net_terms: None,
-            grace_hours: DEFAULT_GRACE_HOURS,
-            payment: PaymentDetails::default(),
-        },
+        profile: EntityProfile::plain(own_text(FIRST_ENTITY)?, number_prefix),
         created_at: services.now(),
     })
 }

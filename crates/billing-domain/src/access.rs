@@ -318,6 +318,8 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
+from_str!(Actor: ActorError);
+
 #[cfg(test)]
 mod tests {
     use super::*;

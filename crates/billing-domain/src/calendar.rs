@@ -222,6 +222,8 @@ pub fn plus_months(date: NaiveDate, months: i64) -> NaiveDate {
     }
 }
 
+from_str!(Timestamp: CalendarError, TimeZone: CalendarError);
+
 #[cfg(test)]
 mod tests {
     use super::*;

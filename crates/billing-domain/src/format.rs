@@ -309,6 +309,8 @@ impl fmt::Display for FormatError {
     }
 }
 
+from_str!(Expression: ExpressionError);
+
 #[cfg(test)]
 mod tests {
     use super::*;

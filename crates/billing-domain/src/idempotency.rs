@@ -113,6 +113,8 @@ pub struct KeptRequest {
     pub kept_at: Timestamp,
 }
 
+from_str!(IdempotencyKey: IdempotencyKeyError);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,19 @@
 //!
 //! The `mocks` feature gives a `mockall` mock of every port.
 
+/// `FromStr` of values that have a `parse`.
+macro_rules! from_str {
+    ($($value:ty: $error:ty),+ $(,)?) => {$(
+        impl std::str::FromStr for $value {
+            type Err = $error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text)
+            }
+        }
+    )+};
+}
+
 pub mod access;
 pub mod calendar;
 pub mod catalog;

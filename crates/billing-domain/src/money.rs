@@ -21,6 +21,14 @@ pub struct Currency {
 #[error("must be an ISO 4217 currency code such as EUR")]
 pub struct UnknownCurrency;
 
+impl std::str::FromStr for Currency {
+    type Err = UnknownCurrency;
+
+    fn from_str(code: &str) -> Result<Self, UnknownCurrency> {
+        Self::from_code(code)
+    }
+}
+
 impl Currency {
     /// Looks a three-letter, upper-case code up.
     ///
@@ -242,6 +250,8 @@ impl Price {
         self.0
     }
 }
+
+from_str!(Percentage: DecimalError, Price: DecimalError);
 
 #[cfg(test)]
 mod tests {

@@ -216,7 +216,41 @@ pub struct EntityProfile {
     pub payment: PaymentDetails,
 }
 
+impl CustomerProfile {
+    /// One that says nothing but a name.
+    pub fn plain(name: OneLine) -> Self {
+        Self {
+            name,
+            legal_name: None,
+            email: None,
+            tax_id: None,
+            billing_address: None,
+            currency: None,
+            tax: None,
+            entity_ref: None,
+            net_terms: None,
+            payment: PaymentDetails::default(),
+        }
+    }
+}
+
 impl EntityProfile {
+    /// One in UTC with the default grace that says nothing else but its name and prefix.
+    pub fn plain(name: OneLine, number_prefix: NumberPrefix) -> Self {
+        Self {
+            name,
+            legal_name: None,
+            number_prefix,
+            time_zone: TimeZone::UTC,
+            currency: None,
+            address: None,
+            tax_id: None,
+            net_terms: None,
+            grace_hours: DEFAULT_GRACE_HOURS,
+            payment: PaymentDetails::default(),
+        }
+    }
+
     /// Whether documents become due at other times than by another profile.
     pub fn bills_at_other_times_than(&self, other: &Self) -> bool {
         self.time_zone != other.time_zone || self.grace_hours != other.grace_hours
@@ -248,3 +282,5 @@ impl NumberPrefix {
         &self.0
     }
 }
+
+from_str!(NumberPrefix: NumberPrefixError);

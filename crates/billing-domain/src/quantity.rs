@@ -46,6 +46,12 @@ impl Quantity {
     }
 }
 
+impl From<u32> for Quantity {
+    fn from(whole: u32) -> Self {
+        Self(whole.into())
+    }
+}
+
 /// The sum of a period's quantities: like a [`Quantity`], with four more integer digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuantitySum(Decimal);
@@ -86,3 +92,5 @@ impl QuantitySum {
         self.0
     }
 }
+
+from_str!(Quantity: DecimalError);

@@ -98,6 +98,8 @@ macro_rules! assigned_ref {
             }
         }
 
+        from_str!($name: RefError);
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.hyphenated().fmt(f)
@@ -137,6 +139,8 @@ macro_rules! named_ref {
                 &self.0
             }
         }
+
+        from_str!($name: RefError);
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

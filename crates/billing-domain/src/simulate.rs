@@ -39,9 +39,7 @@ use crate::ledger::terms::Backdated;
 use crate::ledger::{ContractBook, Entry, issue, post, terms as amending};
 use crate::matching::{EventFacts, match_event};
 use crate::money::{Currency, Money, Percentage, Price};
-use crate::party::{
-    Customer, CustomerProfile, DEFAULT_GRACE_HOURS, Entity, EntityProfile, NetTerms, NumberPrefix, PaymentDetails,
-};
+use crate::party::{Customer, CustomerProfile, Entity, EntityProfile, NetTerms, NumberPrefix};
 use crate::quantity::Quantity;
 use crate::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, EventRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
@@ -202,7 +200,7 @@ impl Prices {
             Self::Graduated(tiers) => {
                 let tier = |(up_to, unit_price): &(Option<String>, String)| {
                     Ok(Tier {
-                        up_to: up_to.as_deref().map(price).transpose()?,
+                        up_to: up_to.as_deref().map(quantity).transpose()?,
                         unit_price: price(unit_price)?,
                         flat_amount: Price::ZERO,
                     })
@@ -257,7 +255,7 @@ impl Simulation {
         for (at, usage, quantity, reported_at) in &self.events {
             let instant = |text: &str| Timestamp::parse(text).map_err(|error| unread("timestamp", text, &error));
             let product = UsageProductRef::parse(usage).map_err(|error| unread("usage", usage, &error))?;
-            let quantity = Quantity::parse(quantity).map_err(|error| unread("quantity", quantity, &error))?;
+            let quantity = self::quantity(quantity)?;
             reports.push((instant(reported_at.as_deref().unwrap_or(at))?, instant(at)?, product, quantity));
         }
         reports.sort_by_key(|(reported_at, ..)| *reported_at);
@@ -281,40 +279,20 @@ struct Life {
 
 impl Life {
     fn begin(terms: &[Terms]) -> Result<Self, Refusal> {
-        let name = |text: &str| line(text);
         let entity_ref = EntityRef::parse("default").map_err(|error| unread("entity_ref", "default", &error))?;
         let entity = Entity {
             entity_ref: entity_ref.clone(),
-            profile: EntityProfile {
-                name: name("Default")?,
-                legal_name: None,
-                number_prefix: NumberPrefix::parse("UB").map_err(|error| unread("number_prefix", "UB", &error))?,
-                time_zone: TimeZone::UTC,
-                currency: None,
-                address: None,
-                tax_id: None,
-                net_terms: None,
-                grace_hours: DEFAULT_GRACE_HOURS,
-                payment: PaymentDetails::default(),
-            },
+            profile: EntityProfile::plain(
+                line("Default")?,
+                NumberPrefix::parse("UB").map_err(|error| unread("number_prefix", "UB", &error))?,
+            ),
             created_at: Timestamp::MIN,
         };
         let customer_ref = CustomerRef::parse("customer").map_err(|error| unread("customer_ref", "customer", &error))?;
         let customer = Customer {
             id: CustomerId::from_uuid(Uuid::from_u128(1)),
             customer_ref: customer_ref.clone(),
-            profile: CustomerProfile {
-                name: name("Customer")?,
-                legal_name: None,
-                email: None,
-                tax_id: None,
-                billing_address: None,
-                currency: None,
-                tax: None,
-                entity_ref: None,
-                net_terms: None,
-                payment: PaymentDetails::default(),
-            },
+            profile: CustomerProfile::plain(line("Customer")?),
             created_at: Timestamp::MIN,
         };
         let mut products = Vec::new();
@@ -440,6 +418,10 @@ fn line(text: &str) -> Result<OneLine, Refusal> {
 
 fn price(text: &str) -> Result<Price, Refusal> {
     Price::parse(text).map_err(|error| unread("price", text, &error))
+}
+
+fn quantity(text: &str) -> Result<Quantity, Refusal> {
+    Quantity::parse(text).map_err(|error| unread("quantity", text, &error))
 }
 
 fn unread(field: &str, text: &str, error: &dyn fmt::Display) -> Refusal {

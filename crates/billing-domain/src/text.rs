@@ -108,6 +108,8 @@ macro_rules! shown {
 }
 shown!(OneLine, Prose);
 
+from_str!(OneLine: TextError, Prose: TextError);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,16 @@ fn steps(rows: Steps<'_>) -> Vec<QuantityStep> {
     rows.iter().map(step).collect()
 }
 
+#[test]
+fn values_are_read_by_the_standard_traits_too() {
+    assert_eq!("12.5".parse(), Quantity::parse("12.5"));
+    assert_eq!("-1".parse::<Quantity>().expect_err("below zero"), Quantity::parse("-1").expect_err("below zero"));
+    assert_eq!(Quantity::from(u32::MAX), quantity("4294967295"));
+    assert_eq!("0.10".parse(), Ok(price("0.10")));
+    assert_eq!("EUR".parse(), Ok(eur()));
+    assert_eq!("base".parse(), Ok(line_item_id("base")));
+}
+
 fn quantities(rows: Steps<'_>) -> Quantities {
     Quantities::new(steps(rows)).expect("rising dates")
 }

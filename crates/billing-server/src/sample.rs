@@ -12,7 +12,7 @@ use billing_domain::catalog::{
 };
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::money::{Currency, Percentage, Price};
-use billing_domain::party::{CustomerProfile, PaymentDetails};
+use billing_domain::party::CustomerProfile;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
@@ -96,7 +96,7 @@ pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsageP
 /// The graduated tiers of billing rules 6.
 pub(crate) fn call_tiers() -> Outcome<UsagePrice> {
     let tier = |up_to: Option<&str>, unit_price: &str| {
-        let up_to = up_to.map(price).transpose()?;
+        let up_to = up_to.map(Quantity::parse).transpose().map_err(broken)?;
         Ok::<_, Failure>(Tier { up_to, unit_price: price(unit_price)?, flat_amount: Price::ZERO })
     };
     let tiers = vec![tier(Some("100"), "0.10")?, tier(Some("1000"), "0.05")?, tier(None, "0.01")?];
@@ -129,18 +129,8 @@ pub(crate) fn customer(
     name: &str,
     tax: Option<&str>,
 ) -> Outcome<()> {
-    let profile = CustomerProfile {
-        name: line(name)?,
-        legal_name: None,
-        email: None,
-        tax_id: None,
-        billing_address: None,
-        currency: None,
-        tax: tax.map(Percentage::parse).transpose().map_err(broken)?,
-        entity_ref: None,
-        net_terms: None,
-        payment: PaymentDetails::default(),
-    };
+    let tax = tax.map(Percentage::parse).transpose().map_err(broken)?;
+    let profile = CustomerProfile { tax, ..CustomerProfile::plain(line(name)?) };
     create_customer(services, principal, Some(CustomerRef::parse(reference).map_err(broken)?), profile)?;
     Ok(())
 }

@@ -73,16 +73,9 @@ pub(crate) fn entities(catalog: &Catalog) -> Vec<Entity> {
     let entity = |(index, spec): (usize, &EntitySpec)| Entity {
         entity_ref: entity_ref(index),
         profile: EntityProfile {
-            name: line(&format!("E{index}")),
-            legal_name: None,
-            number_prefix: prefix(spec),
             time_zone: TimeZone::parse(spec.zone).expect("a zone"),
-            currency: None,
-            address: None,
-            tax_id: None,
-            net_terms: None,
             grace_hours: spec.grace_hours,
-            payment: PaymentDetails::default(),
+            ..EntityProfile::plain(line(&format!("E{index}")), prefix(spec))
         },
         created_at: at("2025-01-01T00:00:00Z"),
     };
@@ -95,16 +88,10 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
         id: CustomerId::from_uuid(Uuid::from_u128(1)),
         customer_ref: CustomerRef::parse("acme").expect("a reference"),
         profile: CustomerProfile {
-            name: line("Acme"),
-            legal_name: None,
-            email: None,
-            tax_id: None,
-            billing_address: None,
-            currency: None,
             tax: spec.tax.map(rate),
             entity_ref: spec.entity.map(entity_ref),
             net_terms: spec.net_terms,
-            payment: PaymentDetails::default(),
+            ..CustomerProfile::plain(line("Acme"))
         },
         created_at: at("2025-01-01T00:00:00Z"),
     }
@@ -182,13 +169,8 @@ fn model(model: &PriceModel) -> DomainModel {
 }
 
 fn tiers(rows: &[TierSpec]) -> Tiers {
-    let tier = |row: &TierSpec| Tier {
-        up_to: row.up_to.map(|bound| {
-            billing_domain::money::Price::parse(&format!("{}.{:03}", bound / 1_000, bound % 1_000)).expect("a bound")
-        }),
-        unit_price: price(row.unit),
-        flat_amount: price(row.flat),
-    };
+    let tier =
+        |row: &TierSpec| Tier { up_to: row.up_to.map(quantity), unit_price: price(row.unit), flat_amount: price(row.flat) };
     Tiers::new(rows.iter().map(tier).collect()).expect("rising bounds")
 }
 
