@@ -20,11 +20,14 @@ pub(crate) struct Transaction<'a> {
     /// The first statement that failed. It undoes the transaction even if the work ignores its error: on
     /// PostgreSQL nothing after it would be stored anyway.
     failure: Option<Failure>,
+    /// Whether a contract was held. Who holds one waits for another without a [turnstile](crate::turnstile): whoever closed it
+    /// may wait for the one that is held.
+    pub(crate) holds_contracts: bool,
 }
 
 impl<'a> Transaction<'a> {
     pub(crate) const fn new(connection: Connection<'a>) -> Self {
-        Self { connection, failure: None }
+        Self { connection, failure: None, holds_contracts: false }
     }
 
     /// Whether it runs in this process, on a file.
@@ -120,7 +123,12 @@ pub(crate) use load_held;
 /// once closes the customer's [turnstile](crate::turnstile) before it waits.
 macro_rules! load_contract {
     ($tx:expr, $lock:expr, $contract:expr, $columns:expr) => {{
-        let at_once: diesel::QueryResult<Vec<_>> = match (&mut $tx.connection, $lock) {
+        let is_first = !$tx.holds_contracts;
+        $tx.holds_contracts |= $lock.is_some();
+        let found: diesel::QueryResult<Vec<_>> = match (&mut $tx.connection, $lock) {
+            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) if !is_first => {
+                $contract.select($columns).for_update().load(*connection)
+            }
             ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) => {
                 let got = $contract.select($columns).for_update().skip_locked().load(*connection);
                 match got {
@@ -143,7 +151,7 @@ macro_rules! load_contract {
             ($crate::tx::Connection::Postgres(connection), None) => $contract.select($columns).load(*connection),
             ($crate::tx::Connection::Sqlite(connection), _) => $contract.select($columns).load(*connection),
         };
-        at_once.map_err(|error| $tx.failed("contracts", &error))
+        found.map_err(|error| $tx.failed("contracts", &error))
     }};
 }
 pub(crate) use load_contract;

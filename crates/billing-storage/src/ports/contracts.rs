@@ -289,6 +289,7 @@ impl Contracts for Transaction<'_> {
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
         let mut contracts: BTreeMap<ContractRef, Contract> = BTreeMap::new();
+        self.holds_contracts |= lock.is_some();
         // SQLite is asked in the same process, and finds a list of pairs by no index.
         let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
         for pairs in pairs.chunks(at_once) {

@@ -238,3 +238,42 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
         assert_eq!(order.into_inner().expect("an order"), ["alone", "shared"]);
     }
 }
+
+#[test]
+fn who_holds_a_contract_does_not_wait_for_who_waits_for_it() {
+    let test = postgres();
+    let w = world(&test);
+    let second = billing_domain::contract::Contract {
+        contract_ref: billing_domain::refs::ContractRef::from_uuid(uuid::Uuid::now_v7()),
+        number: 2,
+        ..w.contract.clone()
+    };
+    write(&test, |tx| tx.insert_contract(w.organization, &second, None));
+    let [first, second] = [w.contract.key(w.organization), second.key(w.organization)];
+    let (runs, never, is_shared) = (AtomicU32::new(0), AtomicU32::new(0), Barrier::new(2));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            write(&test, |tx| {
+                tx.lock_contract(second, Lock::Shared)?;
+                is_shared.wait();
+                // One waits for the first contract, and who holds that for this one.
+                until_waiting(&mut test.beside(), 2, &never);
+                Ok(())
+            });
+        });
+        is_shared.wait();
+        write(&test, |tx| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            tx.lock_contract(first, Lock::Exclusive)?;
+            threads.spawn(|| {
+                write(&test, |tx| {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    tx.lock_contract(first, Lock::Exclusive)
+                });
+            });
+            until_waiting(&mut test.beside(), 1, &never);
+            tx.lock_contract(second, Lock::Exclusive)
+        });
+    });
+    assert_eq!(runs.into_inner(), 2, "each ran once");
+}
