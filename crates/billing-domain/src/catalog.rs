@@ -220,7 +220,7 @@ pub enum UsagePrice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tier {
     /// The largest quantity in it; `None` in the last.
-    pub up_to: Option<Quantity>,
+    pub up_to: Option<Price>,
     /// Price of one.
     pub unit_price: Price,
     /// Added once where the tier is reached.
@@ -241,7 +241,7 @@ impl Tiers {
         if tiers.is_empty() || tiers.len() > MAX_TIERS {
             found.add(&[], "out_of_range", format!("must have 1 to {MAX_TIERS} elements"));
         }
-        let mut below = Quantity::ZERO;
+        let mut below = Price::ZERO;
         for (i, tier) in tiers.iter().enumerate() {
             let index = i.to_string();
             let last = i + 1 == tiers.len();

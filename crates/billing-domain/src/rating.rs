@@ -233,7 +233,7 @@ mod tests {
 
     fn tiers(rows: &[(Option<&str>, &str, &str)]) -> Tiers {
         let tier = |(up_to, unit_price, flat): &(Option<&str>, &str, &str)| Tier {
-            up_to: up_to.map(|bound| Quantity::parse(bound).expect(bound)),
+            up_to: up_to.map(price),
             unit_price: price(unit_price),
             flat_amount: price(flat),
         };
@@ -345,7 +345,7 @@ mod tests {
             let tier = |(i, (step, unit, flat)): (usize, (u32, u32, u32))| {
                 bound += step;
                 Tier {
-                    up_to: (i < last).then(|| bound.into()),
+                    up_to: (i < last).then(|| price(&bound.to_string())),
                     unit_price: price(&Decimal::new(i64::from(unit), 4).to_string()),
                     flat_amount: price(&Decimal::new(i64::from(flat), 2).to_string()),
                 }

@@ -200,7 +200,7 @@ impl Prices {
             Self::Graduated(tiers) => {
                 let tier = |(up_to, unit_price): &(Option<String>, String)| {
                     Ok(Tier {
-                        up_to: up_to.as_deref().map(quantity).transpose()?,
+                        up_to: up_to.as_deref().map(price).transpose()?,
                         unit_price: price(unit_price)?,
                         flat_amount: Price::ZERO,
                     })
@@ -255,7 +255,7 @@ impl Simulation {
         for (at, usage, quantity, reported_at) in &self.events {
             let instant = |text: &str| Timestamp::parse(text).map_err(|error| unread("timestamp", text, &error));
             let product = UsageProductRef::parse(usage).map_err(|error| unread("usage", usage, &error))?;
-            let quantity = self::quantity(quantity)?;
+            let quantity = Quantity::parse(quantity).map_err(|error| unread("quantity", quantity, &error))?;
             reports.push((instant(reported_at.as_deref().unwrap_or(at))?, instant(at)?, product, quantity));
         }
         reports.sort_by_key(|(reported_at, ..)| *reported_at);
@@ -418,10 +418,6 @@ fn line(text: &str) -> Result<OneLine, Refusal> {
 
 fn price(text: &str) -> Result<Price, Refusal> {
     Price::parse(text).map_err(|error| unread("price", text, &error))
-}
-
-fn quantity(text: &str) -> Result<Quantity, Refusal> {
-    Quantity::parse(text).map_err(|error| unread("quantity", text, &error))
 }
 
 fn unread(field: &str, text: &str, error: &dyn fmt::Display) -> Refusal {

@@ -96,7 +96,7 @@ pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsageP
 /// The graduated tiers of billing rules 6.
 pub(crate) fn call_tiers() -> Outcome<UsagePrice> {
     let tier = |up_to: Option<&str>, unit_price: &str| {
-        let up_to = up_to.map(Quantity::parse).transpose().map_err(broken)?;
+        let up_to = up_to.map(price).transpose()?;
         Ok::<_, Failure>(Tier { up_to, unit_price: price(unit_price)?, flat_amount: Price::ZERO })
     };
     let tiers = vec![tier(Some("100"), "0.10")?, tier(Some("1000"), "0.05")?, tier(None, "0.01")?];

@@ -57,7 +57,7 @@ pub fn tiers() -> impl Strategy<Value = Tiers> {
         let mut bound = 0;
         let tier = |(i, (step, unit_price, flat_amount)): (usize, (u32, Price, Price))| {
             bound += step;
-            Tier { up_to: (i < last).then(|| fixtures::quantity(&bound.to_string())), unit_price, flat_amount }
+            Tier { up_to: (i < last).then(|| fixtures::price(&bound.to_string())), unit_price, flat_amount }
         };
         Tiers::new(rows.into_iter().enumerate().map(tier).collect()).expect("rising bounds")
     })

@@ -169,8 +169,13 @@ fn model(model: &PriceModel) -> DomainModel {
 }
 
 fn tiers(rows: &[TierSpec]) -> Tiers {
-    let tier =
-        |row: &TierSpec| Tier { up_to: row.up_to.map(quantity), unit_price: price(row.unit), flat_amount: price(row.flat) };
+    let tier = |row: &TierSpec| Tier {
+        up_to: row.up_to.map(|bound| {
+            billing_domain::money::Price::parse(&format!("{}.{:03}", bound / 1_000, bound % 1_000)).expect("a bound")
+        }),
+        unit_price: price(row.unit),
+        flat_amount: price(row.flat),
+    };
     Tiers::new(rows.iter().map(tier).collect()).expect("rising bounds")
 }
 

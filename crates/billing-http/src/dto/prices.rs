@@ -77,7 +77,7 @@ enum PriceModels {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierBody {
     /// The largest quantity in it; null or left out in the last tier.
-    up_to: Option<QuantityInput>,
+    up_to: Option<PriceInput>,
     /// Price of one.
     unit_price: PriceInput,
     /// Added once where the tier is reached; 0 when left out.
@@ -145,7 +145,7 @@ fn tiers(fields: Fields<'_>) -> Option<Tiers> {
 
 fn tier(fields: Fields<'_>) -> Option<Tier> {
     fields.only(&["up_to", "unit_price", "flat_amount"]);
-    let up_to = fields.optional("up_to", |node| node.decimal(Quantity::parse));
+    let up_to = fields.optional("up_to", |node| node.decimal(Price::parse));
     let unit_price = price(fields, "unit_price");
     let flat_amount = price_or_zero(fields, "flat_amount");
     // A bound that can't be read is no open end.

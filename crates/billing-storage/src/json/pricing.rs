@@ -123,34 +123,14 @@ enum UsagePriceMirror {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tier")]
 pub(super) struct TierMirror {
-    #[serde(with = "bound")]
-    up_to: Option<Quantity>,
+    #[serde(with = "leaf::option")]
+    up_to: Option<Price>,
     #[serde(with = "leaf")]
     unit_price: Price,
     #[serde(with = "leaf")]
     flat_amount: Price,
 }
 list_of!(tier_list: Tier = "TierMirror");
-
-/// A tier's bound. Early releases took one with more digits after the point than any quantity has.
-mod bound {
-    use billing_domain::money::Price;
-    use billing_domain::quantity::Quantity;
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    use crate::leaf;
-
-    pub(super) fn serialize<S: Serializer>(bound: &Option<Quantity>, serializer: S) -> Result<S::Ok, S::Error> {
-        leaf::option::serialize(bound, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Quantity>, D::Error> {
-        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
-        let within = |price: Price| Quantity::new(price.as_decimal().trunc_with_scale(9));
-        Quantity::parse(&text).or_else(|_| Price::parse(&text).and_then(within)).map(Some).map_err(D::Error::custom)
-    }
-}
 
 /// Tiers keep their rule: rising bounds, the last one open.
 mod tiers {
@@ -166,24 +146,5 @@ mod tiers {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tiers, D::Error> {
         Tiers::new(tier_list::deserialize(deserializer)?).map_err(|_| D::Error::custom("the tiers don't rise to an open end"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bound_with_more_digits_than_a_quantity_is_read_as_the_largest_quantity_below() {
-        for (stored, bound) in [
-            (r#""1000""#, Some("1000")),
-            (r#""999999999999999.999999999""#, Some("999999999999999.999999999")),
-            (r#""0.123456789987""#, Some("0.123456789")),
-            ("null", None),
-        ] {
-            let text = format!(r#"{{"up_to": {stored}, "unit_price": "1", "flat_amount": "0"}}"#);
-            let read = TierMirror::deserialize(&mut serde_json::Deserializer::from_str(&text)).expect("a tier");
-            assert_eq!(read.up_to, bound.map(|bound| bound.parse().expect("a quantity")), "{stored}");
-        }
     }
 }

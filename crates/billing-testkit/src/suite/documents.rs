@@ -148,11 +148,7 @@ pub fn a_document_is_opened_under_its_entitys_present_prefix(store: &dyn Store) 
 /// Lines of every shape, two products, two tax rates.
 pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
     let tier = |up_to: Option<&str>, quantity: &str, amount: &str| RatedTier {
-        tier: billing_domain::catalog::Tier {
-            up_to: up_to.map(fixtures::quantity),
-            unit_price: price("0.10"),
-            flat_amount: price("5.00"),
-        },
+        tier: billing_domain::catalog::Tier { up_to: up_to.map(price), unit_price: price("0.10"), flat_amount: price("5.00") },
         quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
         amount: Decimal::from_str_exact(amount).expect("a decimal"),
     };

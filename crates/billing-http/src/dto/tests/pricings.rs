@@ -145,12 +145,8 @@ fn each_price_model_takes_its_own_fields_only() {
             &["/tiers/1/up_to out_of_range", "/tiers/2/up_to not_allowed"],
         ),
         (
-            r#"{"model":"VOLUME","tiers":[{"up_to":0.0000000001,"unit_price":1},{"up_to":1e15,"unit_price":1},{"unit_price":1}]}"#,
+            r#"{"model":"VOLUME","tiers":[{"up_to":0.0000000000001,"unit_price":1},{"up_to":1e9,"unit_price":1},{"unit_price":1}]}"#,
             &["/tiers/0/up_to out_of_range", "/tiers/1/up_to out_of_range"],
-        ),
-        (
-            r#"{"model":"VOLUME","tiers":[{"up_to":5000000000,"unit_price":1},{"unit_price":"x"}]}"#,
-            &["/tiers/1/unit_price invalid_format"],
         ),
         (r#"{"model":"VOLUME","tiers":[7,{}]}"#, &["/tiers/0 wrong_type", "/tiers/1/unit_price required"]),
         (&too_many, &["/tiers too_many"]),
