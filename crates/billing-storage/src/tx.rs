@@ -119,39 +119,30 @@ macro_rules! load_held {
 }
 pub(crate) use load_held;
 
-/// Loads columns of the one contract that a condition names, and holds it like [`load_held`]. Whoever doesn't get it alone at
-/// once closes the customer's [turnstile](crate::turnstile) before it waits.
+/// Loads columns of the one contract that a condition names, and holds it like [`load_held`]. Whoever doesn't get its first
+/// contract alone at once closes the customer's [turnstile](crate::turnstile) before it waits.
 macro_rules! load_contract {
     ($tx:expr, $lock:expr, $contract:expr, $columns:expr) => {{
         let is_first = !$tx.holds_contracts;
         $tx.holds_contracts |= $lock.is_some();
-        let found: diesel::QueryResult<Vec<_>> = match (&mut $tx.connection, $lock) {
-            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) if !is_first => {
-                $contract.select($columns).for_update().load(*connection)
-            }
-            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) => {
-                let got = $contract.select($columns).for_update().skip_locked().load(*connection);
-                match got {
-                    Ok(none) if none.is_empty() => {
-                        let customer = $contract.select($crate::schema::contracts::customer_id).first(*connection).optional();
-                        customer.and_then(|customer: Option<uuid::Uuid>| match customer {
-                            Some(customer) => {
-                                $crate::turnstile::close(connection, customer)?;
-                                $contract.select($columns).for_update().load(*connection)
-                            }
-                            None => Ok(none),
-                        })
+        let at_once: diesel::QueryResult<Option<Vec<_>>> = match (&mut $tx.connection, $lock) {
+            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Exclusive)) if is_first => {
+                $contract.select($columns).for_update().skip_locked().load(*connection).and_then(|got| {
+                    if !got.is_empty() {
+                        return Ok(Some(got));
                     }
-                    got => got,
-                }
+                    let customer = $contract.select($crate::schema::contracts::customer_id).first(*connection).optional()?;
+                    let Some(customer) = customer else { return Ok(Some(got)) };
+                    $crate::turnstile::close(connection, customer).map(|()| None)
+                })
             }
-            ($crate::tx::Connection::Postgres(connection), Some(billing_domain::ports::Lock::Shared)) => {
-                $contract.select($columns).for_share().load(*connection)
-            }
-            ($crate::tx::Connection::Postgres(connection), None) => $contract.select($columns).load(*connection),
-            ($crate::tx::Connection::Sqlite(connection), _) => $contract.select($columns).load(*connection),
+            _ => Ok(None),
         };
-        found.map_err(|error| $tx.failed("contracts", &error))
+        match at_once {
+            Ok(Some(got)) => Ok(got),
+            Ok(None) => $crate::tx::load_held!($tx, "contracts", $lock, $contract.select($columns)),
+            Err(error) => Err($tx.failed("contracts", &error)),
+        }
     }};
 }
 pub(crate) use load_contract;

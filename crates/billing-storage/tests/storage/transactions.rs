@@ -3,8 +3,10 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, Tx, attempt, transact};
+use billing_domain::refs::ContractRef;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::rows::{World, world};
@@ -117,16 +119,19 @@ fn a_panic_in_the_work_undoes_it_and_the_store_goes_on(test: &TestDatabase) {
     assert_eq!(write(test, |tx| tx.next_contract_number(w.organization)), 1);
 }
 
+/// Another contract of the customer.
+fn second_contract(w: &World, store: &dyn Store) -> Contract {
+    let contract_ref = ContractRef::from_uuid(uuid::Uuid::now_v7());
+    let second = Contract { contract_ref, number: 2, ..w.contract.clone() };
+    write(store, |tx| tx.insert_contract(w.organization, &second, None));
+    second
+}
+
 #[test]
 fn a_deadlock_is_run_again_until_both_are_done() {
     let test = postgres();
     let w = world(&test);
-    let second = billing_domain::contract::Contract {
-        contract_ref: billing_domain::refs::ContractRef::from_uuid(uuid::Uuid::now_v7()),
-        number: 2,
-        ..w.contract.clone()
-    };
-    write(&test, |tx| tx.insert_contract(w.organization, &second, None));
+    let second = second_contract(&w, &test);
     let contracts = [w.contract.key(w.organization), second.key(w.organization)];
     let (both_hold, runs) = (Barrier::new(2), AtomicU32::new(0));
     std::thread::scope(|threads| {
@@ -243,12 +248,7 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
 fn who_holds_a_contract_does_not_wait_for_who_waits_for_it() {
     let test = postgres();
     let w = world(&test);
-    let second = billing_domain::contract::Contract {
-        contract_ref: billing_domain::refs::ContractRef::from_uuid(uuid::Uuid::now_v7()),
-        number: 2,
-        ..w.contract.clone()
-    };
-    write(&test, |tx| tx.insert_contract(w.organization, &second, None));
+    let second = second_contract(&w, &test);
     let [first, second] = [w.contract.key(w.organization), second.key(w.organization)];
     let (runs, never, is_shared) = (AtomicU32::new(0), AtomicU32::new(0), Barrier::new(2));
     std::thread::scope(|threads| {
