@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
-    EventKeys, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
-    UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities,
+    EventChanges, EventKeys, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals, Sessions,
+    SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -163,6 +163,9 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + Accounts
+    + Payments
+    + Balances
     + Books
     + BookEntries
     + NumberSeries
@@ -193,6 +196,9 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + Accounts
+        + Payments
+        + Balances
         + Books
         + BookEntries
         + NumberSeries
