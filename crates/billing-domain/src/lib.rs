@@ -28,6 +28,7 @@ macro_rules! from_str {
 pub mod access;
 pub mod calendar;
 pub mod catalog;
+pub mod charge;
 pub mod contract;
 pub mod decimal;
 pub mod document;

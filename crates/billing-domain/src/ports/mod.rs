@@ -9,6 +9,7 @@
 mod access;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod documents;
 mod due_contracts;
@@ -24,6 +25,7 @@ mod usage;
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
+pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFilter, Documents};
 pub use due_contracts::{DueContract, DueContracts};
@@ -44,6 +46,8 @@ pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSession
 pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]
 pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
+#[cfg(feature = "mocks")]
+pub use charges::MockCharges;
 #[cfg(feature = "mocks")]
 pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]

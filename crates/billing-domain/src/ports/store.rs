@@ -9,7 +9,7 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
+    Administrators, ApiKeys, BookEntries, Books, Charges, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
     EventKeys, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
     UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
@@ -155,6 +155,7 @@ pub trait Tx:
     + UsageProducts
     + UsageFormats
     + Pricings
+    + Charges
     + Contracts
     + DueContracts
     + UsageEvents
@@ -185,6 +186,7 @@ impl<T> Tx for T where
         + UsageProducts
         + UsageFormats
         + Pricings
+        + Charges
         + Contracts
         + DueContracts
         + UsageEvents

@@ -4,6 +4,7 @@ mod access;
 mod book_entries;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod document_rows;
 mod documents;

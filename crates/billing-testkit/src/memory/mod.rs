@@ -8,6 +8,7 @@
 mod access;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod documents;
 mod formats;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
 use billing_domain::document::{DefaultTax, Document, DocumentKind, Payment};
@@ -139,6 +141,8 @@ struct State {
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,
     totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,
+    charges: Rows<Charge>,
+    superseded_charges: Rows<Charge>,
     superseded_events: Rows<Superseded>,
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
