@@ -7,6 +7,7 @@
 pub mod access;
 pub mod billing_run;
 pub mod catalog;
+pub mod charges;
 pub mod contracts;
 pub mod documents;
 pub mod error;

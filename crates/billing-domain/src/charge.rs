@@ -77,8 +77,8 @@ impl Charge {
 /// A charge as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCharge {
-    /// As the caller names it, or as it was assigned.
-    pub charge_ref: ChargeRef,
+    /// As the caller names it; assigned when left out.
+    pub charge_ref: Option<ChargeRef>,
     /// The product's pricing; needed where several products of the contract bill the day.
     pub product_pricing_ref: Option<PricingRef>,
     /// The day it counts on.

@@ -16,7 +16,7 @@ use crate::document::lines::{DocumentLine, LedgerLine, Rates, negated};
 use crate::document::linking::part_for;
 use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::Money;
-use crate::refs::{DocumentRef, PricingRef};
+use crate::refs::{ChargeRef, DocumentRef, PricingRef};
 use crate::refusal::{MatchRefusal, Refusal};
 
 /// Who decides when, and whether what it corrects is issued at once.
@@ -43,7 +43,7 @@ pub fn record(
 ) -> Result<Charge, Refusal> {
     let period = product_for(&book.contract, new.product_pricing_ref.as_ref(), new.date)?;
     let charge = Charge {
-        charge_ref: new.charge_ref,
+        charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(supplies.id())),
         customer_id: book.contract.customer_id,
         contract_ref: book.contract.contract_ref,
         product_no: period.product_no,
