@@ -10,7 +10,7 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, contracts, customers, documents, entities, pricings, reports, service, usage, usage_formats,
+    auth, batches, billing, charges, contracts, customers, documents, entities, pricings, reports, service, usage, usage_formats,
     usage_products,
 };
 
@@ -157,6 +157,12 @@ operations! {
     POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document;
     POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document;
     POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => documents::record_payment;
+
+    POST "/api/charges/" Permission(RecordCharge) => charges::record_charge;
+    POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge;
+    GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges;
+    GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge;
+    DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge;
 
     POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
 
