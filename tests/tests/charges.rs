@@ -79,7 +79,7 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     let draft = books::numbered(&scene.client, "UB-INV-1");
     let expected = json!({
         "charge_ref": "setup", "contract_ref": contract_ref, "customer_ref": catalog::ACME, "product_pricing_ref": PLAN,
-        "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": 500.00,
+        "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
         "currency": "EUR", "bill_with": "USAGE", "discountable": true, "note": "two\nlines", "reason": "they asked",
         "related_document_ref": draft["document_ref"], "related_document_numbers": "UB-INV-1", "document_state": "DRAFT",
         "created_at": "2026-01-05T12:00:00Z", "revision": 1,
@@ -89,10 +89,9 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
             "after": {"date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "note": "two\nlines"},
         }],
     });
+    assert_eq!(made["amount"].to_string(), "500.00");
     let mut shown = made.clone();
-    for field in ["created_at"] {
-        shown[field] = expected[field].clone();
-    }
+    shown["created_at"] = expected["created_at"].clone();
     shown["history"][0]["changed_at"] = expected["history"][0]["changed_at"].clone();
     assert_eq!(shown, expected);
     assert!(made["history"][0]["changed_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{made}");
