@@ -150,6 +150,11 @@ impl Charges {
         line_item_id.filter(|id| id.is_of_charge()).and_then(|id| self.0.get(id))
     }
 
+    /// The name of the charge that a line is of.
+    pub fn name_of(&self, line_item_id: Option<&LineItemId>) -> Option<&OneLine> {
+        self.of_line(line_item_id).map(|charge| &charge.name)
+    }
+
     /// Those that aren't deleted.
     pub fn live(&self) -> impl Iterator<Item = &Charge> {
         self.0.values().filter(|charge| !charge.deleted)

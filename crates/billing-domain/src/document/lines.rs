@@ -7,7 +7,6 @@ use rust_decimal::Decimal;
 
 use super::DocumentKind;
 use crate::calendar::Period;
-use crate::charge::Charge;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::QuantityStep;
 use crate::decimal::exact_add;
@@ -166,13 +165,13 @@ impl LedgerLine {
         }
     }
 
-    /// As a document shows it, with the names of the terms in force in its period, or of the charge it is of.
-    pub fn shown(&self, period: Option<&ProductPeriod<'_>>, charge: Option<&Charge>) -> DocumentLine {
+    /// As a document shows it, with the names of the terms in force in its period, or that of the charge it is of.
+    pub fn shown(&self, period: Option<&ProductPeriod<'_>>, charged: Option<&OneLine>) -> DocumentLine {
         let id = self.key.line_item_id.as_ref();
         let item = period.and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == id));
-        let name = match (item, charge, id) {
+        let name = match (item, charged, id) {
             (Some(item), _, _) => item.name.clone(),
-            (None, Some(charge), _) => charge.name.clone(),
+            (None, Some(charged), _) => charged.clone(),
             (None, None, Some(id)) => OneLine::of_id(id),
             (None, None, None) => OneLine::constant(MINIMUM_FEE_NAME),
         };

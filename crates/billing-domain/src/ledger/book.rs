@@ -399,7 +399,7 @@ impl ContractBook {
             let terms = period(lines[0]).map(|period| period.terms).or(product.newest_terms());
             let terms = terms.ok_or_else(|| Refusal::Broken(format!("product {} has no terms", product_no.0)))?;
             let shown =
-                |line: &LedgerLine| line.shown(period(line).as_ref(), self.charges.of_line(line.key.line_item_id.as_ref()));
+                |line: &LedgerLine| line.shown(period(line).as_ref(), self.charges.name_of(line.key.line_item_id.as_ref()));
             let lines = lines.into_iter().map(shown).collect();
             rated.push(RatedLines { product_no, terms, rates, lines });
         }
@@ -478,7 +478,7 @@ impl ContractBook {
         for (key, rates, minor) in gone.filter(|(_, _, minor)| *minor != 0) {
             let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
             let line = LedgerLine { key, service_period: period.days(), rates, usage: None, amount };
-            rest.push((rates, line.shown(Some(period), self.charges.of_line(line.key.line_item_id.as_ref()))));
+            rest.push((rates, line.shown(Some(period), self.charges.name_of(line.key.line_item_id.as_ref()))));
         }
         Ok(rest)
     }
