@@ -258,8 +258,8 @@ fn what_is_given_up_on_can_be_paid_later_and_taken_back(database: &Database) {
         kinds,
         [
             "2026-02-02 INVOICE UB-INV-1 100.00 100.00",
-            "2026-02-02 PAYMENT UB-INV-1 -40.00 60.00",
-            "2026-02-02 WRITE_OFF UB-INV-1 -100.00 -40.00",
+            "2026-02-02 WRITE_OFF UB-INV-1 -100.00 0.00",
+            "2026-02-02 PAYMENT UB-INV-1 -40.00 -40.00",
             "2026-02-02 WRITE_OFF UB-INV-1 40.00 0.00",
             "2026-02-02 WRITE_OFF UB-INV-1 60.00 60.00",
         ]

@@ -115,6 +115,7 @@ fn document(terms: &ProductTerms, kind: DocumentKind, amount: Money, rates: Rate
         bill_with: BillWith::Fixed,
         usage: None,
         quantities: Vec::new(),
+        charge: None,
         amount,
     };
     let lines = RatedLines { product_no: ProductNo(0), terms, rates, lines: vec![line] };

@@ -57,16 +57,17 @@ pub(crate) fn example_9_1_a_credit_settles_the_debit_it_takes_back(page: &mut Pa
 
 pub(crate) fn example_9_2_what_is_given_back_pays_what_comes_next(page: &mut Page) {
     let books = Books::at("2026-01-01T12:00:00Z");
-    let (year, month) = (books.pricing("year", vec![fixed("fee", "1200.00")]), books.pricing("month", vec![fixed("fee", "150.00")]));
+    let (year, month) =
+        (books.pricing("year", vec![fixed("fee", "1200.00")]), books.pricing("month", vec![fixed("fee", "150.00")]));
     let mut product = requested(&year, "2026-01-01", "2026-12-31");
     product.payment_time = Some(PaymentTime::BeforeUse);
-    product.cycle = Some(BillingCycle::new(CycleUnit::Yearly, 1).expect("a cycle"));
+    product.billing_cycle = Some(BillingCycle::new(CycleUnit::Yearly, 1).expect("a cycle"));
     let contract = books.contract(vec![product]);
     books.bill("2026-01-01T12:00:00Z");
     books.pay("UB-INV-1", "1200.00").expect("a payment");
     books.contract(vec![requested(&month, "2026-06-01", "2026-07-31")]);
     books.clock("2026-07-02T12:00:00Z");
-    books.cancel(contract, LastDay::Day(fixtures::date("2026-06-30"))).expect("a cancel");
+    books.cancel(contract, LastDay::Day(fixtures::date("2026-06-30")));
     books.bill("2026-07-02T12:00:00Z");
     page.shows(&books.documents());
     let credit = books.reference("UB-CRD-1");

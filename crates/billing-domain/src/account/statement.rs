@@ -68,7 +68,7 @@ pub struct AccountStatement {
     pub closing_balance: Money,
 }
 
-/// Puts entries of one customer in order, account by account: by day, what is billed before what is paid, then as they came. Those before
+/// Puts entries of one customer in order, account by account: by day, then as they came. Those before
 /// `from` make the opening balance, those after `to` are left out.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub fn statement(
         of_account.entry((entry.entity_ref.clone(), entry.amount.currency())).or_default().push(entry);
     }
     let told = |((entity_ref, currency), mut entries): ((EntityRef, Currency), Vec<StatementEntry>)| {
-        entries.sort_by_key(|entry| (entry.date, entry.kind));
+        entries.sort_by_key(|entry| entry.date);
         let mut balance = Money::zero(currency);
         let mut opening_balance = balance;
         let mut lines = Vec::new();

@@ -1,13 +1,16 @@
 //! Lines → totals (billing rules 6): what a service period costs line by line, and what a document of lines adds up to.
 //!
-//! [`lines_of_period`] is the one way from usage and agreed quantities to amounts, [`total_up`] the one way to totals.
+//! [`lines_of_period`] is the one way from usage, agreed quantities and charges to amounts, [`total_up`] the one way to totals.
 
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
 use super::DocumentKind;
-use super::lines::{BillWith, DocumentLine, FamilySums, LedgerLine, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign};
+use super::lines::{
+    BillWith, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign,
+};
+use crate::charge::{Charge, Charges};
 use crate::contract::ProductPeriod;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::decimal::exact_add;
@@ -237,7 +240,7 @@ impl DocumentContent {
 }
 
 /// The lines of a service period's price, whatever document they are on: fixed items, what is prepaid, usage less that,
-/// and the true-up. With `bill_with` they fall to the period's documents.
+/// the true-up, and charges, which the minimum fee doesn't count. With `bill_with` they fall to the period's documents.
 ///
 /// # Errors
 /// [`AmountOutOfRange`] when exact decimals can't hold an amount.
@@ -245,6 +248,7 @@ pub fn lines_of_period(
     contract_ref: ContractRef,
     period: &ProductPeriod<'_>,
     usage: &UsageFacts,
+    charges: &Charges,
 ) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
     let currency = period.terms.pricing.currency;
     let mut lines = Vec::new();
@@ -271,9 +275,13 @@ pub fn lines_of_period(
                 bill_with: BillWith::Usage,
                 usage: None,
                 quantities: Vec::new(),
+                charge: None,
                 amount: missing,
             });
         }
+    }
+    for charge in charges.in_period(period) {
+        lines.push(charge_line(charge, period)?);
     }
     Ok(lines)
 }
@@ -323,6 +331,7 @@ fn usage_line(
             tiers: rated.tiers,
         }),
         quantities: Vec::new(),
+        charge: None,
         amount: rated.amount,
     }
 }
@@ -370,8 +379,28 @@ fn fixed_line(
         bill_with: BillWith::Fixed,
         usage: None,
         quantities: shown_steps(quantities.on(period.start()), period, quantities.as_slice(), item.is_once()),
+        charge: None,
         amount,
     }))
+}
+
+fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLine, AmountOutOfRange> {
+    Ok(DocumentLine {
+        line_item_id: Some(charge.line_item_id()),
+        name: charge.name.clone(),
+        period_start: period.start(),
+        service_period: period.days(),
+        bill_with: charge.bill_with,
+        usage: None,
+        quantities: Vec::new(),
+        charge: Some(LineCharge {
+            date: charge.date,
+            quantity: charge.quantity,
+            unit: charge.unit.clone(),
+            unit_price: charge.unit_price,
+        }),
+        amount: charge.amount()?,
+    })
 }
 
 /// The quantities of a period, each from its day; none where it is 1 throughout.

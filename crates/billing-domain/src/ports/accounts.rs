@@ -145,7 +145,8 @@ pub trait Balances {
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, Money)>>;
     /// Σ of what was written off, by account.
     fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, Money)>>;
-    /// Everything that changed what a customer owes until a day, inclusive, in the order it was recorded.
+    /// Everything that changed what a customer owes until a day, inclusive, in the order it was recorded; of one
+    /// moment what was billed first, then what was paid.
     fn statement_entries(
         &mut self,
         organization: OrganizationId,

@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities,
-    EventChanges, EventKeys, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals, Sessions,
-    SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Charges, Contracts, Customers, Documents, DueContracts,
+    Entities, EventChanges, EventKeys, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals,
+    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -155,6 +155,7 @@ pub trait Tx:
     + UsageProducts
     + UsageFormats
     + Pricings
+    + Charges
     + Contracts
     + DueContracts
     + UsageEvents
@@ -188,6 +189,7 @@ impl<T> Tx for T where
         + UsageProducts
         + UsageFormats
         + Pricings
+        + Charges
         + Contracts
         + DueContracts
         + UsageEvents

@@ -6,6 +6,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod billing;
+pub(crate) mod charges;
 pub(crate) mod contract_changes;
 pub(crate) mod contract_view;
 pub(crate) mod contracts;

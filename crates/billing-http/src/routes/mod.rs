@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 pub(crate) mod batches;
 pub(crate) mod billing;
+pub(crate) mod charges;
 pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;

@@ -126,7 +126,7 @@ impl Balances for Transaction<'_> {
         entries.extend(self.written_off_entries(organization, customer_id, to)?);
         // A reversal has a day of its own.
         entries.retain(|(_, entry)| to.is_none_or(|to| entry.date <= to));
-        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.document_ref, entry.payment_ref));
+        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.kind, entry.document_ref, entry.payment_ref));
         Ok(entries.into_iter().map(|(_, entry)| entry).collect())
     }
 }

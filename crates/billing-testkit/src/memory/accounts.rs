@@ -266,7 +266,7 @@ impl Balances for MemoryTx {
             entries.push((write_off.recorded_at, entry));
         }
         entries.retain(|(_, entry)| to.is_none_or(|to| entry.date <= to));
-        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.document_ref, entry.payment_ref));
+        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.kind, entry.document_ref, entry.payment_ref));
         Ok(entries.into_iter().map(|(_, entry)| entry).collect())
     }
 }

@@ -254,7 +254,8 @@ fn customers_are_shown_whole_and_by_name() {
           "USDC",
           "DAI"
         ]
-      }
+      },
+      "apply_balance": true
     }
     "#);
     assert_snapshot!(presented(&CustomerNameJson::from(&full_customer())), @r#"
@@ -281,7 +282,8 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "net_terms": null,
       "billing_bank_transfer_details": null,
       "billing_online_payment_details": null,
-      "billing_crypto_details": null
+      "billing_crypto_details": null,
+      "apply_balance": true
     }
     "#);
 }
