@@ -7,6 +7,7 @@ use crate::{Answer, Client};
 /// What later documents and payments may change of an issued document.
 const DERIVED: [&str; 10] = [
     "state",
+    "due_date",
     "paid_date",
     "paid_amount",
     "credits_amount",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases, when};
+use acceptance::{Answer, Client, Database, Request, Server, binary, books, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(a_foreign_reference_is_answered_like_an_unknown_one, two_organizations_use_the_same_references_and_prefixes,);
@@ -28,6 +28,8 @@ struct Things {
     event_ref: String,
     formatted_event_ref: String,
     document_ref: String,
+    payment_ref: String,
+    application_ref: String,
 }
 
 fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) {
@@ -55,14 +57,28 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let formatted = formatted(&format!("{name}-format"), &format!("{name}-customer"), &format!("{name}-product"));
     let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
+    let application = paid(&client, name)["applications"][0].clone();
     let things = Things {
         api_key_ref: key.api_key_ref,
         contract_ref,
         event_ref: text("event_ref"),
         formatted_event_ref: formatted["event_ref"].as_str().expect("a reference").to_owned(),
         document_ref: text("related_document_ref"),
+        payment_ref: application["from_payment_ref"].as_str().expect("a reference").to_owned(),
+        application_ref: application["application_ref"].as_str().expect("a reference").to_owned(),
     };
     (client, things)
+}
+
+/// An invoice of another customer, of which a part is paid.
+fn paid(client: &Client, name: &str) -> Value {
+    let customer = format!("{name}-payer");
+    client.post("/api/customers/", &json!({"customer_ref": customer, "name": customer})).ok();
+    let past = catalog::past_contract(&customer)["products"][0].clone();
+    let fields = json!({"product_pricing_ref": format!("{name}-plan"), "entity_ref": format!("{name}-entity")});
+    catalog::make_contract(client, &json!({"customer_ref": customer, "products": [catalog::with(past, &fields)]}));
+    let issued = catalog::only(Value::Array(books::run(client)));
+    books::pay(client, &issued["document_ref"], &json!({"amount": 1})).ok()
 }
 
 fn contract(customer: &str, pricing: &str, entity: &str) -> Value {
@@ -123,8 +139,19 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/contracts/resume/{}", None, &theirs.contract_ref, UNKNOWN_UUID);
     let seats = json!({"product_pricing_ref": "mine-plan", "line_item_id": "fee", "quantity": 2});
     add("POST", "/api/contracts/quantities/{}", Some(seats), &theirs.contract_ref, UNKNOWN_UUID);
-    for (action, body) in [("issue", None), ("void", None), ("payments", Some(json!({"amount": 1})))] {
+    let amount = || Some(json!({"amount": 1}));
+    let apply = Some(json!({"amount": 1, "document_ref": UNKNOWN_UUID}));
+    for (action, body) in
+        [("issue", None), ("void", None), ("payments", amount()), ("refund", amount()), ("apply", apply), ("write-off", None)]
+    {
         add("POST", &format!("/api/documents/{action}/{{}}"), body, &theirs.document_ref, UNKNOWN_UUID);
+    }
+    add("GET", "/api/documents/payments/{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
+    add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
+    add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
+    for path in ["balance", "statement"] {
+        add("GET", &format!("/api/customers/{path}/{{}}"), None, customer, UNKNOWN_NAME);
     }
     for path in ["/api/contracts/{}", "/api/contracts/invoices/current/{}", "/api/contracts/invoices/next/{}"] {
         add("GET", path, None, &theirs.contract_ref, UNKNOWN_UUID);

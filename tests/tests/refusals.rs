@@ -225,6 +225,10 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
             ("/api/documents/issue/", json!({}), "document_not_found"),
             ("/api/documents/void/", json!({}), "document_not_found"),
             ("/api/documents/payments/", json!({"amount": 1}), "document_not_found"),
+            ("/api/documents/payments/reverse/", json!({}), "payment_not_found"),
+            ("/api/documents/refund/", json!({"amount": 1}), "document_not_found"),
+            ("/api/documents/unapply/", json!({}), "application_not_found"),
+            ("/api/documents/write-off/", json!({}), "document_not_found"),
         ] {
             let code = if reference.contains("..") { "route_not_found" } else { code };
             table.post(&stage.client, &format!("{path}{reference}"), &body, refused(404, code));

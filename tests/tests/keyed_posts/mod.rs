@@ -64,6 +64,34 @@ fn issued_of(client: &Client, customer: &str) -> String {
     document_ref
 }
 
+/// A document that something was paid of.
+struct Paid {
+    document_ref: String,
+    payment_ref: String,
+    application_ref: String,
+}
+
+impl Paid {
+    fn of(client: &Client, customer: &str, payment: &Value) -> Self {
+        let document_ref = issued_of(client, customer);
+        let paid = books::pay(client, &json!(document_ref), payment).ok();
+        let text = |field: &str| paid["applications"][0][field].as_str().expect("a reference").to_owned();
+        Self { payment_ref: text("from_payment_ref"), application_ref: text("application_ref"), document_ref }
+    }
+
+    fn part(client: &Client, customer: &str) -> Self {
+        Self::of(client, customer, &json!({"amount": 5}))
+    }
+
+    fn too_much(client: &Client, customer: &str) -> Self {
+        Self::of(client, customer, &json!({"amount": 5_000, "overpayment": true}))
+    }
+
+    fn to_itself(&self, amount: u32) -> Value {
+        json!({"document_ref": self.document_ref, "amount": amount})
+    }
+}
+
 /// Events keep their keys by customer, so those that a format processes have one of their own.
 const FORMATTED: &str = "formatted";
 
@@ -121,6 +149,10 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     let (event_ref, _) = draft_of(client, "updated");
     let (_, draft) = draft_of(client, "issued");
     let (voided, paid) = (issued_of(client, "voided"), issued_of(client, "paid"));
+    let [bounced, unapplied, applied] = ["bounced", "unapplied", "applied"].map(|customer| Paid::part(client, customer));
+    let refunded = Paid::too_much(client, "refunded");
+    books::unapply(client, &json!(applied.application_ref)).ok();
+    let given_up = issued_of(client, "given-up");
     catalog::make_customer(client, "past");
     catalog::make_contract(client, &catalog::past_contract("past"));
     let renamed = || (json!({"name": "Renamed"}), json!({"name": "Renamed otherwise"}));
@@ -176,6 +208,12 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
         edit("/api/documents/issue/{document_ref}", &draft).without_body(),
         edit("/api/documents/void/{document_ref}", &voided).without_body(),
         Post::new("/api/documents/payments/{document_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&paid),
+        Post::new("/api/documents/payments/reverse/{payment_ref}", json!({"reason": "bounced"}), json!({"reason": "late"}))
+            .to(&bounced.payment_ref),
+        Post::new("/api/documents/refund/{source_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&refunded.payment_ref),
+        Post::new("/api/documents/apply/{source_ref}", applied.to_itself(1), applied.to_itself(2)).to(&applied.payment_ref),
+        edit("/api/documents/unapply/{application_ref}", &unapplied.application_ref).without_body(),
+        Post::new("/api/documents/write-off/{document_ref}", json!({"reason": "gone"}), json!({"reason": "left"})).to(&given_up),
         Post::new("/api/charges/", charge("Setup"), charge("Another")).adding_to("/api/charges/filter"),
         Post::new("/api/charges/edit/{charge_ref}", json!({"unit_price": 2}), json!({"unit_price": 3})).to("edited"),
         Post::new("/api/billing/run", json!({"dry_run": false}), json!({"dry_run": true})),
