@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{Answer, Client};
 
 /// What later documents and payments may change of an issued document.
-const DERIVED: [&str; 10] = [
+const DERIVED: [&str; 11] = [
     "state",
     "due_date",
     "paid_date",
