@@ -275,7 +275,7 @@ fn write_book(
             // Written for all contracts at once.
             Entry::UsageMoved { .. } => {}
             Entry::Settled { document_ref, settlement } => {
-                tx.settle_document(key_of(document_ref), settlement)?;
+                tx.settle_document(key_of(document_ref), settlement, at)?;
             }
             Entry::Due(at) => due = Some(*at),
         }

@@ -130,6 +130,9 @@ tables! {
         cancelled_at -> Nullable<Ts>,
         next_due_at -> Nullable<Ts>,
         documents_opened -> Integer,
+        first_day -> Nullable<Day>,
+        last_day -> Nullable<Day>,
+        entity_ref -> Nullable<Text>,
     }
     contract_versions (contract_id, customer_id, version) {
         contract_id -> Id,
@@ -186,6 +189,9 @@ tables! {
         family_document_id -> Id,
         default_tax -> Nullable<Text>,
         discarded_content -> Nullable<Json>,
+        amount_due_minor -> Nullable<BigInt>,
+        updated_at -> Ts,
+        po_number -> Nullable<Text>,
     }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,

@@ -72,13 +72,13 @@ fn view_all(
     contracts: Page<Contract>,
     now: Timestamp,
 ) -> UseCaseResult<Page<ContractView>> {
-    let refs = distinct(contracts.items.iter().filter_map(first_entity).cloned());
+    let refs = distinct(contracts.items.iter().filter_map(Contract::stating_entity).cloned());
     let entities = tx.entities_by_refs(organization, &refs)?;
     contracts.try_map(|contract| view(contract, &entities, now))
 }
 
 fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResult<ContractView> {
-    let zone = match first_entity(&contract) {
+    let zone = match contract.stating_entity() {
         None => billing_domain::calendar::TimeZone::UTC,
         Some(entity_ref) => {
             let entity = entities.iter().find(|entity| entity.entity_ref == *entity_ref);
@@ -86,8 +86,4 @@ fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResul
         }
     };
     Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now) })
-}
-
-fn first_entity(contract: &Contract) -> Option<&EntityRef> {
-    contract.products.first().and_then(|product| product.newest_terms()).map(|terms| &terms.entity_ref)
 }

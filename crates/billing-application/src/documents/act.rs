@@ -92,7 +92,7 @@ pub fn record_payment(
         settlement.paid = settlement.paid.checked_add(amount)?;
         let settlement = settlement.dated(total, payment.paid_date)?;
         tx.insert_payment(document.head.key(principal.organization()), &payment)?;
-        tx.settle_document(document.head.key(principal.organization()), &settlement)?;
+        tx.settle_document(document.head.key(principal.organization()), &settlement, now)?;
         Ok(document_ref)
     })
 }

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::{
     Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
-    EventKeys, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
-    UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    EventKeys, Inspection, Lists, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets,
+    Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -163,6 +163,7 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + Lists
     + Books
     + BookEntries
     + NumberSeries
@@ -193,6 +194,7 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + Lists
         + Books
         + BookEntries
         + NumberSeries

@@ -9,6 +9,7 @@ use billing_domain::document::{DefaultTax, Document, DocumentHead, DraftContent,
 use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, Documents as _, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use uuid::Uuid;
@@ -41,7 +42,12 @@ impl Transaction<'_> {
         let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
             .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.eq(from))
-            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at)), documents::discarded_content.eq(discarded),))
+            .set((
+                documents::lifecycle.eq(VOID),
+                documents::voided_at.eq(Bound(at)),
+                documents::updated_at.eq(Bound(at)),
+                documents::discarded_content.eq(discarded),
+            ))
             .execute(conn))?;
         if voided == 0 {
             return Ok(false);
@@ -114,6 +120,8 @@ impl BookEntries for Transaction<'_> {
                     documents::issue_date.eq(Bound(issued.issue_date)),
                     documents::due_date.eq(Bound(issued.due_date)),
                     documents::total_minor.eq(total),
+                    documents::updated_at.eq(Bound(issued.issued_at)),
+                    documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
                 ))
                 .execute(conn)
         })?;

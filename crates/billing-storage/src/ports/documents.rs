@@ -1,20 +1,19 @@
 //! Documents, as they are shown: reading, listing, paying. What is decided about them is
 //! [`book_entries`](super::book_entries)'.
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, DocumentState, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document, Payment, Settlement};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
+use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::books::by_creation;
-use super::document_rows::{DRAFT, ISSUED, UNCOLLECTIBLE, VOID, WithParts};
+use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
-use super::{counted, limits};
-use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents, payments};
@@ -42,55 +41,8 @@ impl Documents for Transaction<'_> {
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<WithParts>, i64) = with_conn!(self, "documents", |conn| {
-            let narrowed = || {
-                let mut query =
-                    documents::table.filter(documents::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
-                if let Some(customer_id) = filter.customer_id {
-                    query = query.filter(documents::customer_id.eq(Bound(customer_id.as_uuid())));
-                }
-                if let Some(contract_ref) = filter.contract_ref {
-                    query = query.filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())));
-                }
-                if let Some(entity_ref) = &filter.entity_ref {
-                    query = query.filter(documents::entity_ref.eq(entity_ref.as_str()));
-                }
-                if let Some(kind) = filter.kind {
-                    query = query.filter(documents::kind.eq(kind.show()));
-                }
-                if let Some(from) = filter.from {
-                    query = query.filter(documents::period_start.ge(Bound(from)));
-                }
-                if let Some(to) = filter.to {
-                    query = query.filter(documents::period_start.le(Bound(to)));
-                }
-                // Paid, partly paid and issued differ by what is left: total − payments − credits.
-                let settled = documents::paid_minor + documents::credits_minor;
-                let lifecycle = |is: &'static str| documents::lifecycle.eq(is);
-                match filter.state {
-                    None => query,
-                    Some(DocumentState::Draft) => query.filter(lifecycle(DRAFT)),
-                    Some(DocumentState::Void) => query.filter(lifecycle(VOID)),
-                    Some(DocumentState::Uncollectible) => query.filter(lifecycle(UNCOLLECTIBLE)),
-                    Some(DocumentState::Paid) => {
-                        query.filter(lifecycle(ISSUED)).filter(documents::total_minor.le(settled.nullable()))
-                    }
-                    Some(DocumentState::Issued) => query
-                        .filter(lifecycle(ISSUED))
-                        .filter(documents::total_minor.gt(settled.nullable()))
-                        .filter(settled.eq(0)),
-                    Some(DocumentState::PartiallyPaid) => query
-                        .filter(lifecycle(ISSUED))
-                        .filter(documents::total_minor.gt(settled.nullable()))
-                        .filter(settled.ne(0)),
-                }
-            };
-            let total = narrowed().count().get_result(conn)?;
-            let ordered = narrowed().order((documents::created_at, documents::document_id)).limit(limit).offset(offset);
-            Ok((ordered.select(WithParts::as_select()).load(conn)?, total))
-        })?;
-        Ok(Page { items: self.with_content(rows)?, total: counted(total)? })
+        let total = self.document_sums(organization, filter)?.count;
+        Ok(Page { items: self.listed_documents(organization, filter, DocumentOrder::default(), page.into())?, total })
     }
 
     fn documents_of_parents(
@@ -149,7 +101,7 @@ impl Documents for Transaction<'_> {
         Ok(())
     }
 
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
+    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement, at: Timestamp) -> StoreResult<()> {
         let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
         let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
             .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
@@ -157,6 +109,7 @@ impl Documents for Transaction<'_> {
                 documents::paid_minor.eq(settlement.paid.minor()),
                 documents::credits_minor.eq(settlement.credits.minor()),
                 documents::paid_date.eq(settlement.paid_date.map(Bound)),
+                documents::updated_at.eq(Bound(at)),
             ))
             .execute(conn))?;
         if changed == 0 {

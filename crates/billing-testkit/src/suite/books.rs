@@ -49,7 +49,7 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
     let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(3) });
     w.void(store, &discarded);
     let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")) };
-    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
+    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement, later(1)));
     let none = Settlement::none(fixtures::eur());
     let shown: Vec<_> = book(store, &w)
         .into_iter()

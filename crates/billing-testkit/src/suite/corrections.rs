@@ -186,11 +186,11 @@ pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store
         (none, DocumentState::Issued),
     ];
     for (settlement, state) in rows {
-        write(store, |tx| tx.settle_document(head.key(w.org), &settlement));
+        write(store, |tx| tx.settle_document(head.key(w.org), &settlement, later(1)));
         assert_eq!((stored(&head).settlement, stored(&head).state()), (settlement, Ok(state)));
     }
     assert_eq!(stored(&untouched).settlement, Settlement::none(fixtures::eur()));
-    undo(store, |tx| tx.settle_document(head.key(w.org), &rows[2].0));
+    undo(store, |tx| tx.settle_document(head.key(w.org), &rows[2].0, later(1)));
     assert_eq!(stored(&head).settlement, none);
 }
 
@@ -198,7 +198,7 @@ pub fn a_document_that_is_not_there_cannot_be_settled(store: &dyn Store) {
     let w = world(store);
     let unknown = w.head(1);
     let settlement = Settlement::none(fixtures::eur());
-    let answer = transact_answer(store, |tx| tx.settle_document(unknown.key(w.org), &settlement));
+    let answer = transact_answer(store, |tx| tx.settle_document(unknown.key(w.org), &settlement, later(1)));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
 

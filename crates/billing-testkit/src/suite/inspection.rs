@@ -143,6 +143,6 @@ pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
     assert!(void_issued(store, &w, &second));
     let settlement =
         billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
-    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
+    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement, later(1)));
     assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
 }

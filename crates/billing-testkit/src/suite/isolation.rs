@@ -230,7 +230,7 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     let refused = [
         transact_answer(store, |tx| tx.put_ledger_lines(debit.key(stranger), &[])),
         transact_answer(store, |tx| tx.keep_default_tax(invoice.key(stranger), DefaultTax(None))),
-        transact_answer(store, |tx| tx.settle_document(invoice.key(stranger), &settlement)),
+        transact_answer(store, |tx| tx.settle_document(invoice.key(stranger), &settlement, later(1))),
         transact_answer(store, |tx| {
             tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
             tx.append_contract_version(stranger, &next, later(1), Actor::Service)
@@ -295,7 +295,7 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
         tx.move_events_of_period(document(&from), to.document_ref, ProductNo(0), january)?;
         tx.move_events(document(&from), to.document_ref)
     });
-    let answer = transact_answer(store, |tx| tx.settle_document(document(&from), &Settlement::none(fixtures::eur())));
+    let answer = transact_answer(store, |tx| tx.settle_document(document(&from), &Settlement::none(fixtures::eur()), later(1)));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));
 }

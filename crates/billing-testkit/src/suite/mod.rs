@@ -19,6 +19,7 @@ pub mod inspection;
 pub mod isolation;
 pub mod keeping;
 pub mod ledger;
+pub mod lists;
 pub mod locks;
 pub mod numbers;
 pub mod reading;
@@ -198,6 +199,22 @@ macro_rules! store_contract {
                 lines_of_what_is_no_draft_refuse_every_change
                 what_documents_in_force_bill_of_a_period_is_documented
                 void_documents_document_nothing
+            }
+            lists {
+                documents_come_in_every_order_from_any_place
+                documents_are_ordered_by_what_issued_ones_have
+                documents_are_found_by_what_finance_asks_for
+                a_change_of_a_document_is_found_by_its_instant
+                a_draft_has_the_purchase_order_number_of_its_contract
+                what_is_overdue_follows_from_each_entitys_day
+                documents_add_up_by_currency
+                contracts_are_found_without_a_customer
+                contracts_are_in_their_state_by_their_entitys_day
+                the_numbers_of_contracts_come_by_reference
+                customers_are_found_by_name_email_and_tax_number
+                everything_is_found_by_what_it_is_told_by
+                names_are_found_by_how_they_begin_after_what_is_exact
+                another_organization_lists_nothing
             }
             locks {
                 a_held_contract_makes_check_then_open_safe
