@@ -13,6 +13,7 @@ pub mod error;
 pub mod formats;
 pub mod idempotency;
 pub mod organizations;
+pub mod search;
 pub mod usage;
 pub mod verify;
 

@@ -34,7 +34,7 @@ use_cases! {
     Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RunBilling;
     Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
-        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments;
+        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, Search;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

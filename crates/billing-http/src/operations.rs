@@ -10,7 +10,7 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, contracts, customers, documents, entities, pricings, reports, service, usage, usage_formats,
+    auth, batches, billing, contracts, customers, documents, entities, pricings, reports, search, service, usage, usage_formats,
     usage_products,
 };
 
@@ -130,6 +130,7 @@ operations! {
     POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract;
     POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity;
     GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts;
+    GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts;
     GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices;
     GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices;
     GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract;
@@ -157,6 +158,8 @@ operations! {
     POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document;
     POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document;
     POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => documents::record_payment;
+
+    GET "/api/search" Permission(Search) => search::search;
 
     POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
 

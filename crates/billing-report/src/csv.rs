@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
-use billing_domain::usage::ReportValue;
 use csv::{Terminator, Writer, WriterBuilder};
 
-use crate::values_by_column;
+use crate::Cell;
 
 /// What stands before a text that a spreadsheet would take for a formula.
 const GUARD: char = '\'';
@@ -15,34 +13,19 @@ const GUARD: char = '\'';
 const SEPARATOR: char = ';';
 
 pub(crate) struct CsvTable<W: Write> {
-    columns: ReportColumns,
     out: Writer<W>,
 }
 
 impl<W: Write> CsvTable<W> {
-    pub(crate) fn start(columns: ReportColumns, out: W) -> io::Result<Self> {
+    pub(crate) fn start(headings: &[String], out: W) -> io::Result<Self> {
         let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
-        let headings = FIXED_COLUMNS.into_iter().chain(columns.key_headings().iter().map(String::as_str));
-        out.write_record(headings.map(|heading| guarded(heading).into_owned()))?;
-        Ok(Self { columns, out })
+        out.write_record(headings.iter().map(|heading| guarded(heading).into_owned()))?;
+        Ok(Self { out })
     }
 
-    pub(crate) fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
-        let texts = [
-            event.event_ref.to_string(),
-            event.occurred_at.to_string(),
-            guarded(event.customer_ref.as_str()).into_owned(),
-            guarded(event.customer_name.as_str()).into_owned(),
-            guarded(event.usage_product_ref.as_str()).into_owned(),
-            guarded(event.usage_product_name.as_str()).into_owned(),
-            event.quantity.as_decimal().to_string(),
-            guarded(&event.document_numbers.to_string()).into_owned(),
-        ];
-        for text in &texts {
-            self.out.write_field(text)?;
-        }
-        for value in values_by_column(&self.columns, event)? {
-            self.out.write_field(cell(value).as_bytes())?;
+    pub(crate) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            self.out.write_field(text_of(cell).as_bytes())?;
         }
         self.out.write_record(None::<&[u8]>)?;
         Ok(())
@@ -53,14 +36,14 @@ impl<W: Write> CsvTable<W> {
     }
 }
 
-fn cell(value: Option<&ReportValue>) -> Cow<'_, str> {
-    match value {
-        None | Some(ReportValue::Null) => Cow::Borrowed(""),
-        Some(ReportValue::Bool(true)) => Cow::Borrowed("true"),
-        Some(ReportValue::Bool(false)) => Cow::Borrowed("false"),
-        // A JSON number is no formula, also with its sign.
-        Some(ReportValue::Number(number)) => Cow::Borrowed(number),
-        Some(ReportValue::Text(text)) => guarded(text),
+fn text_of<'c>(cell: &'c Cell<'_>) -> Cow<'c, str> {
+    match cell {
+        Cell::Missing | Cell::Null => Cow::Borrowed(""),
+        Cell::Bool(true) => Cow::Borrowed("true"),
+        Cell::Bool(false) => Cow::Borrowed("false"),
+        // A number is no formula, also with its sign, nor is a text of ours.
+        Cell::Number(text) | Cell::Plain(text) => Cow::Borrowed(text),
+        Cell::Text(text) => guarded(text),
     }
 }
 

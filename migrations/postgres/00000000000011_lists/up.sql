@@ -82,7 +82,7 @@ CREATE INDEX contracts_by_number ON contracts (organization_id, number);
 CREATE INDEX contracts_by_po_number ON contracts (organization_id, po_number, created_at, contract_id) WHERE po_number IS NOT NULL;
 CREATE INDEX contracts_by_first_day ON contracts (organization_id, first_day);
 CREATE INDEX contracts_by_last_day ON contracts (organization_id, last_day);
-CREATE INDEX contracts_cancelled ON contracts (organization_id, last_day) WHERE cancelled_at IS NOT NULL;
+CREATE INDEX contracts_cancelled ON contracts (organization_id, created_at, contract_id) WHERE cancelled_at IS NOT NULL;
 
 -- Letters A to Z in either case, as on SQLite: those that the collation C knows.
 CREATE INDEX customers_by_creation ON customers (organization_id, created_at, customer_ref);

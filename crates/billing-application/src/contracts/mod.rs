@@ -13,10 +13,11 @@ use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
-use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
+use billing_domain::ports::{Access, ContractFilter, Todays, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
 use crate::books::{corrupt, distinct};
+use crate::catalog::all_entities;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -62,6 +63,44 @@ pub fn list_contracts(
         let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
         let Some(customer) = customers.first() else { return Ok(Page::empty()) };
         let contracts = tx.contracts_of_customer(organization, customer.id, page)?;
+        view_all(tx, organization, contracts, now)
+    })
+}
+
+/// What a search for contracts is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct ContractQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// In this state today.
+    pub state: Option<ContractState>,
+    /// The rest.
+    pub filter: ContractFilter,
+}
+
+/// A page of the contracts that pass a query, by creation; a customer that doesn't exist has none.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn search_contracts(
+    services: &Services,
+    principal: &Principal,
+    query: &ContractQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<ContractView>> {
+    let organization = allow(principal, UseCase::ListContracts)?;
+    let now = services.now();
+    transact(&*services.store, Access::Read, |tx| {
+        let mut filter = query.filter.clone();
+        if let Some(customer_ref) = &query.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+            filter.customer_id = Some(customer.id);
+        }
+        if let Some(state) = query.state {
+            filter.state = Some((state, Todays::at(now, &all_entities(tx, organization)?)));
+        }
+        let contracts = tx.contracts(organization, &filter, page)?;
         view_all(tx, organization, contracts, now)
     })
 }

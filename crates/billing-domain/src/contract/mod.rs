@@ -157,6 +157,12 @@ impl Contract {
         format!("C-{}", self.number)
     }
 
+    /// Reads a number as people read it; `None` for anything else.
+    pub fn read_number(text: &str) -> Option<u64> {
+        let number: u64 = text.strip_prefix("C-")?.parse().ok()?;
+        (number > 0 && format!("C-{number}") == text).then_some(number)
+    }
+
     /// Its state at an instant, by a zone's calendar.
     pub fn state(&self, zone: TimeZone, now: Timestamp) -> ContractState {
         self.state_on(zone.service_date(now))

@@ -183,14 +183,28 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
 }
 
 /// The order of a segment, and how much of it.
-pub(super) fn push_order<R>(s: &mut Statement<R>, order: DocumentOrder, segment: Segment, part: ListPart) {
+///
+/// Where there is at most one document, SQLite, which doesn't know that, is kept from walking through all in their order.
+pub(super) fn push_order<R>(
+    s: &mut Statement<R>,
+    filter: &DocumentFilter,
+    order: DocumentOrder,
+    segment: Segment,
+    part: ListPart,
+) {
     let columns: &[&str] = match segment {
         Segment::Keyed => columns_of(order.by),
         Segment::NotIssued => &["document_id"],
     };
     let direction = if order.descending { " DESC" } else { "" };
-    let columns: Vec<String> = columns.iter().map(|column| format!("{column}{direction}")).collect();
-    s.sql(format!(" ORDER BY {}", columns.join(", "))).sql(" LIMIT ").number(i64::from(part.limit));
+    for (i, column) in columns.iter().enumerate() {
+        s.sql(if i == 0 { " ORDER BY " } else { ", " });
+        if filter.number.is_some() {
+            s.on_sqlite("+");
+        }
+        s.sql(*column).sql(direction);
+    }
+    s.sql(" LIMIT ").number(i64::from(part.limit));
     if part.skip > 0 {
         s.sql(" OFFSET ").number(i64::try_from(part.skip).unwrap_or(i64::MAX));
     }

@@ -79,7 +79,7 @@ impl Lists for Transaction<'_> {
                 break;
             }
             let mut s = of_segment(*segment).after("SELECT document_id");
-            push_order(&mut s, order, *segment, ListPart { skip, limit: left, ..part });
+            push_order(&mut s, filter, order, *segment, ListPart { skip, limit: left, ..part });
             let found = self.ids(s)?;
             if !found.is_empty() {
                 skip = 0;
@@ -160,7 +160,12 @@ impl Lists for Transaction<'_> {
         let total = self.count(narrowed.after("SELECT count(*)"))?;
         let (limit, offset) = limits(page);
         let mut of_page = narrowed.after("SELECT contract_id");
-        of_page.sql(" ORDER BY created_at, contract_id LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        of_page.sql(" ORDER BY ");
+        if filter.number.is_some() {
+            // As with documents: there is one at most.
+            of_page.on_sqlite("+");
+        }
+        of_page.sql("created_at, contract_id LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let ids = self.ids(of_page)?;
         // They are the organization's: the first statement says so.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
@@ -192,7 +197,12 @@ impl Lists for Transaction<'_> {
         let total = self.count(narrowed.after("SELECT count(*)"))?;
         let (limit, offset) = limits(page);
         let mut of_page = narrowed.after("SELECT customer_id");
-        of_page.sql(" ORDER BY created_at, customer_ref LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        of_page.sql(" ORDER BY ");
+        if *filter != CustomerFilter::default() {
+            // As with documents: few pass.
+            of_page.on_sqlite("+");
+        }
+        of_page.sql("created_at, customer_ref LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let ids = self.ids(of_page)?;
         let refs: Vec<CustomerId> = ids.iter().copied().map(CustomerId::from_uuid).collect();
         let found = self.customers_by_ids(organization, &refs)?;
@@ -264,7 +274,24 @@ fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &T
 
 #[cfg(test)]
 mod tests {
-    use super::after_all_beginning;
+    use std::sync::{Arc, Mutex};
+
+    use billing_domain::calendar::Timestamp;
+    use billing_domain::document::numbering::DocumentNumber;
+    use billing_domain::document::{DocumentKind, DocumentState};
+    use billing_domain::money::Currency;
+    use billing_domain::page::PageRequest;
+    use billing_domain::party::NumberPrefix;
+    use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};
+    use billing_domain::refs::{DocumentRef, EntityRef};
+    use billing_domain::text::OneLine;
+    use chrono::NaiveDate;
+    use diesel::connection::{Connection as _, InstrumentationEvent};
+
+    use super::*;
+    use crate::database::{Pools, take};
+    use crate::tx::Connection;
+    use crate::{Database, DatabaseOptions, DatabaseUrl};
 
     #[test]
     fn what_begins_with_a_text_ends_before_the_next_text() {
@@ -276,6 +303,188 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(after_all_beginning(text).as_deref(), end, "{text:?}");
+        }
+    }
+
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = Text)]
+        detail: String,
+    }
+
+    /// What SQLite plans for the statements that ask for something's identifiers.
+    fn plans(ask: impl Fn(&mut Transaction<'_>)) -> Vec<String> {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
+        let url = DatabaseUrl::parse(&url).expect("an address");
+        let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
+        database.migrate().expect("the tables are made");
+        let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
+        let mut link = take(writer).expect("a connection");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::StartQuery { query, .. } = event {
+                log.lock().expect("no thread has panicked").push(query.to_string());
+            }
+        });
+        ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection)));
+        let asked = asked.lock().expect("no thread has panicked").clone();
+        let mut plans = Vec::new();
+        for query in asked {
+            let statement = query.split("-- binds").next().expect("the statement").to_owned();
+            if !["SELECT document_id", "SELECT contract_id", "SELECT customer_id"]
+                .iter()
+                .any(|begin| statement.starts_with(begin))
+            {
+                continue;
+            }
+            let plan: Vec<Step> =
+                diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
+            plans.push(plan.into_iter().map(|step| step.detail).collect::<Vec<_>>().join("; "));
+        }
+        plans
+    }
+
+    fn organization() -> OrganizationId {
+        OrganizationId::from_uuid(Uuid::from_u128(1))
+    }
+
+    fn day() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 1, 1).expect("a day")
+    }
+
+    #[test]
+    fn each_filter_of_documents_has_its_index_on_sqlite() {
+        let any = DocumentFilter::default;
+        let number =
+            DocumentNumber { prefix: NumberPrefix::parse("UB").expect("a prefix"), kind: DocumentKind::Invoice, sequence: 1 };
+        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let id = Uuid::from_u128(7);
+        for (filter, index) in [
+            (any(), "documents_of_organization (organization_id=?)"),
+            (DocumentFilter { customer_id: Some(CustomerId::from_uuid(id)), ..any() }, "documents_of_customer (customer_id=?)"),
+            (
+                DocumentFilter {
+                    customer_id: Some(CustomerId::from_uuid(id)),
+                    contract_ref: Some(ContractRef::from_uuid(id)),
+                    ..any()
+                },
+                "documents_of_contract (customer_id=? AND contract_id=?)",
+            ),
+            (
+                DocumentFilter { entity_ref: Some(EntityRef::parse("e").expect("a reference")), ..any() },
+                "documents_of_entity (organization_id=? AND entity_ref=?)",
+            ),
+            (
+                DocumentFilter { number: Some(number), ..any() },
+                "documents_numbers (organization_id=? AND number_prefix=? AND kind=? AND sequence=?)",
+            ),
+            (
+                DocumentFilter { po_number: Some(OneLine::parse("PO").expect("a line")), ..any() },
+                "documents_by_po_number (organization_id=? AND po_number=?)",
+            ),
+            (
+                DocumentFilter { kind: Some(DocumentKind::Credit), ..any() },
+                "documents_no_invoices (organization_id=? AND kind=?)",
+            ),
+            (
+                DocumentFilter { purpose: Some(PurposeKind::Usage), ..any() },
+                "documents_not_regular (organization_id=? AND purpose=?)",
+            ),
+            (
+                DocumentFilter { state: Some(DocumentState::Draft), ..any() },
+                "documents_not_issued (organization_id=? AND lifecycle=?)",
+            ),
+            (
+                DocumentFilter { from: Some(day()), to: Some(day()), ..any() },
+                "documents_by_period (organization_id=? AND period_start>? AND period_start<?)",
+            ),
+            (
+                DocumentFilter { issued_from: Some(day()), ..any() },
+                "documents_by_issue_date (organization_id=? AND issue_date>?)",
+            ),
+            (DocumentFilter { due_to: Some(day()), ..any() }, "documents_by_due_date (organization_id=? AND due_date<?)"),
+            (
+                DocumentFilter { updated_since: Some(Timestamp::from_micros(0).expect("an instant")), ..any() },
+                "documents_by_update (organization_id=? AND updated_at>?)",
+            ),
+            (DocumentFilter { overdue: Some((true, todays)), ..any() }, "documents_owed (organization_id=? AND due_date<?)"),
+        ] {
+            let plans = plans(|tx| {
+                let found = tx.listed_documents(organization(), &filter, DocumentOrder::default(), PageRequest::LARGEST.into());
+                assert_eq!(found.expect("a look"), []);
+            });
+            assert!(plans.len() == 1 && plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+    }
+
+    #[test]
+    fn each_order_of_documents_has_its_index_on_sqlite_from_any_place() {
+        let document_ref = DocumentRef::from_uuid(Uuid::from_u128(7));
+        let euro = Money::from_minor(1, Currency::from_code("EUR").expect("a currency"));
+        let at = Timestamp::from_micros(0).expect("an instant");
+        for (by, key, index, is_bound) in [
+            (DocumentSortKey::Created, OrderedBy::Created(at), "documents_of_organization", "(created_at,document_id)"),
+            (DocumentSortKey::IssueDate, OrderedBy::Day(day()), "documents_by_issue_date", "(issue_date,document_id)"),
+            (DocumentSortKey::DueDate, OrderedBy::Day(day()), "documents_by_due_date", "(due_date,document_id)"),
+            (DocumentSortKey::Amount, OrderedBy::Amount(euro), "documents_by_amount", "(currency,total_minor"),
+        ] {
+            for descending in [false, true] {
+                let plans = plans(|tx| {
+                    let order = DocumentOrder { by, descending };
+                    let part = ListPart { after: Some(DocumentPosition { key, document_ref }), skip: 0, limit: 20 };
+                    assert_eq!(tx.listed_documents(organization(), &DocumentFilter::default(), order, part).expect("a look"), []);
+                });
+                assert!(plans[0].contains(index) && plans[0].contains(is_bound), "{by:?}: {plans:?}");
+                let sorts = plans.iter().any(|plan| plan.contains("TEMP B-TREE") || plan.contains("SCAN"));
+                assert!(!sorts, "nothing is sorted: {by:?}, {plans:?}");
+                if let Some(not_issued) = plans.get(1) {
+                    assert!(not_issued.contains("documents_by_issue_date (organization_id=? AND issue_date=?"), "{not_issued}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn contracts_and_customers_are_found_by_their_indexes_on_sqlite() {
+        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let in_state = |state| ContractFilter { state: Some((state, todays.clone())), ..ContractFilter::default() };
+        for (filter, index) in [
+            (ContractFilter::default(), "contracts_by_creation"),
+            (
+                ContractFilter { customer_id: Some(CustomerId::from_uuid(Uuid::from_u128(7))), ..ContractFilter::default() },
+                "contracts_of_customer",
+            ),
+            (ContractFilter { number: Some(1), ..ContractFilter::default() }, "contracts_by_number"),
+            (
+                ContractFilter { po_number: Some(OneLine::parse("PO").expect("a line")), ..ContractFilter::default() },
+                "contracts_by_po_number",
+            ),
+            (ContractFilter { ends_before: Some(day()), ..ContractFilter::default() }, "contracts_by_last_day"),
+            (in_state(ContractState::Pending), "contracts_by_first_day"),
+            (in_state(ContractState::Completed), "contracts_by_last_day"),
+            (in_state(ContractState::Cancelled), "contracts_cancelled"),
+        ] {
+            let plans =
+                plans(|tx| assert_eq!(tx.contracts(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0));
+            assert!(plans.len() == 1 && plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+        let filter = |name: Option<&str>, email: Option<&str>, tax_id: Option<&str>| CustomerFilter {
+            name: name.map(str::to_owned),
+            email: email.map(str::to_owned),
+            tax_id: tax_id.map(str::to_owned),
+        };
+        for (filter, index) in [
+            (filter(None, None, None), "customers_by_creation"),
+            (filter(Some("a"), None, None), "customers_by_lower_name"),
+            (filter(None, Some("a"), None), "customers_by_email"),
+            (filter(None, None, Some("a")), "customers_by_tax_id"),
+        ] {
+            let plans = plans(|tx| {
+                assert_eq!(tx.listed_customers(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0)
+            });
+            assert!(plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
         }
     }
 }

@@ -205,11 +205,15 @@ impl Transaction<'_> {
             s.id(id).sql(" AND c.organization_id = ").id(organization.as_uuid());
             statements.push(s);
         }
+        // A value for each customer, not a join: PostgreSQL would go through all keys for it.
         let mut s = Statement::new(
-            "SELECT k.event_id, k.idempotency_key, c.customer_ref FROM customers c JOIN usage_event_keys k \
-             ON k.customer_id = c.customer_id AND k.idempotency_key = ",
+            "SELECT f.event_id, f.idempotency_key, f.customer_ref FROM (SELECT (SELECT k.event_id FROM usage_event_keys k \
+             WHERE k.customer_id = c.customer_id AND k.idempotency_key = ",
         );
-        s.text(sought.text.as_str()).sql(" WHERE c.organization_id = ").id(organization.as_uuid());
+        let text = sought.text.as_str();
+        s.text(text).sql(") AS event_id, ").on_postgres("CAST(").text(text).on_postgres(" AS TEXT)");
+        s.sql(" AS idempotency_key, c.customer_ref FROM customers c WHERE c.organization_id = ").id(organization.as_uuid());
+        s.sql(") f WHERE f.event_id IS NOT NULL");
         statements.push(s);
         for mut s in statements {
             s.sql(" LIMIT ").number(i64::from(limit));
