@@ -62,7 +62,8 @@ impl Beside {
 
     /// The one value of a query, in a column `text`.
     pub(crate) fn text(&mut self, sql: &str) -> String {
-        #[derive(QueryableByName)]
+        use diesel::RunQueryDsl as _;
+        #[derive(diesel::QueryableByName)]
         struct Row {
             #[diesel(sql_type = diesel::sql_types::Text)]
             text: String,
