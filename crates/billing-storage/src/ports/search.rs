@@ -16,10 +16,12 @@ use crate::statement::Statement;
 use crate::tx::{Transaction, with_conn};
 
 type DocumentColumns = (Id, Text, Text, BigInt, Nullable<Text>);
+type DocumentFields = (Cell<Uuid>, String, String, i64, Option<String>);
 type ContractColumns = (Id, BigInt, Nullable<Text>);
 type NamedColumns = (Text, Text);
 type KeyedColumns = (Id, Nullable<Text>, Nullable<Text>);
 type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Id);
+type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Cell<Uuid>);
 type ApiKeyColumns = (Id, Text, Nullable<Text>);
 
 /// What was found, each thing once: by whether it is exactly what was searched for, then by kind and reference.
@@ -108,8 +110,7 @@ impl Transaction<'_> {
             let mut s: Statement<DocumentColumns> = Statement::new("SELECT t.document_id, t.number_prefix, t.kind, t.sequence, ");
             s.sql(CUSTOMER_REF).sql(" FROM documents t WHERE t.organization_id = ").id(organization.as_uuid());
             s.append(condition).sql(" ORDER BY t.document_id LIMIT ").number(i64::from(limit));
-            let rows: Vec<(Cell<Uuid>, String, String, i64, Option<String>)> =
-                with_conn!(self, "documents", |conn| s.load(conn))?;
+            let rows: Vec<DocumentFields> = with_conn!(self, "documents", |conn| s.load(conn))?;
             for (id, prefix, kind, sequence, customer_ref) in rows {
                 let id = Row::new("documents", "").cell("document_id", id)?;
                 let row = Row::new("documents", id);
@@ -244,8 +245,7 @@ impl Transaction<'_> {
             );
             s.append(condition).sql(" AND c.organization_id = ").id(organization.as_uuid());
             s.sql(" ORDER BY t.payment_id LIMIT ").number(i64::from(limit));
-            let rows: Vec<(Cell<Uuid>, Option<String>, Option<String>, Cell<Uuid>)> =
-                with_conn!(self, "payments", |conn| s.load(conn))?;
+            let rows: Vec<PaymentFields> = with_conn!(self, "payments", |conn| s.load(conn))?;
             for (id, number, customer_ref, document_id) in rows {
                 let id = Row::new("payments", "").cell("payment_id", id)?;
                 let row = Row::new("payments", id);
