@@ -5,6 +5,7 @@
 //! blocking thread.
 
 pub mod access;
+pub mod balances;
 pub mod billing_run;
 pub mod catalog;
 pub mod contracts;
@@ -17,6 +18,7 @@ pub mod search;
 pub mod usage;
 pub mod verify;
 
+mod accounts;
 mod books;
 mod joined;
 mod permissions;

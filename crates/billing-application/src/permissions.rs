@@ -31,10 +31,11 @@ use_cases! {
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat;
     Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
-    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RunBilling;
+    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
+        WriteOff, RunBilling;
     Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
-        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, Search;
+        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance, GetStatement, Search;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

@@ -166,6 +166,8 @@ pub struct CustomerProfile {
     pub net_terms: Option<NetTerms>,
     /// Default payment details.
     pub payment: PaymentDetails,
+    /// Whether balance goes to documents of other families by itself (billing rules 9).
+    pub apply_balance: bool,
 }
 
 /// A supplier entity: the legal person that bills.
@@ -230,6 +232,7 @@ impl CustomerProfile {
             entity_ref: None,
             net_terms: None,
             payment: PaymentDetails::default(),
+            apply_balance: true,
         }
     }
 }

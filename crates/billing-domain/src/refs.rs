@@ -30,6 +30,8 @@ pub enum Thing {
     Administrator,
     /// An API key.
     ApiKey,
+    /// A credit or a payment that was applied to a document.
+    Application,
     /// A contract.
     Contract,
     /// A customer.
@@ -44,6 +46,8 @@ pub enum Thing {
     Format,
     /// An organization.
     Organization,
+    /// A payment or a refund.
+    Payment,
     /// A pricing.
     Pricing,
     /// A usage product.
@@ -56,6 +60,7 @@ impl Thing {
         match self {
             Self::Administrator => "administrator",
             Self::ApiKey => "API key",
+            Self::Application => "application",
             Self::Contract => "contract",
             Self::Customer => "customer",
             Self::Document => "document",
@@ -63,6 +68,7 @@ impl Thing {
             Self::Event => "usage event",
             Self::Format => "usage format",
             Self::Organization => "organization",
+            Self::Payment => "payment",
             Self::Pricing => "pricing",
             Self::UsageProduct => "usage product",
         }
@@ -177,8 +183,12 @@ assigned_ref! {
     EventRef;
     /// An invoice, credit or debit.
     DocumentRef;
-    /// A payment recorded on a document.
+    /// A payment recorded on a document, or a refund.
     PaymentRef;
+    /// A credit or a payment that was applied to a document.
+    ApplicationRef;
+    /// An amount that was written off, or lessened.
+    WriteOffRef;
 }
 
 named_ref! {

@@ -107,8 +107,17 @@ pub fn openapi_json() -> String {
         routes::documents::get_document,
         routes::documents::issue_document,
         routes::documents::void_document,
-        routes::documents::record_payment,
         routes::search::search,
+        routes::money::record_payment,
+        routes::money::list_payments_of_document,
+        routes::money::list_payments,
+        routes::money::reverse_payment,
+        routes::money::refund,
+        routes::money::apply,
+        routes::money::unapply,
+        routes::money::write_off,
+        routes::money::get_balance,
+        routes::money::get_statement,
         routes::billing::run_billing,
         routes::service::live,
         routes::service::ready,
@@ -221,7 +230,7 @@ pub(crate) struct DocumentParams {
     /// Due on this day or earlier.
     #[param(required = false, format = Date)]
     due_to: String,
-    /// Opened, issued, put out of force, paid or credited at this instant or later: RFC 3339 with an offset.
+    /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later: RFC 3339 with an offset.
     #[param(required = false, format = DateTime)]
     updated_since: String,
     /// Whether something is left to pay of an invoice or debit.
@@ -237,7 +246,8 @@ pub(crate) struct DocumentParams {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DocumentListParams {
-    /// By when they were opened, when left out. What isn't issued has neither dates nor amount and comes last.
+    /// By when they were opened, when left out. What isn't issued has neither dates nor amount, what is never due has no due date,
+    /// and comes last.
     #[param(required = false, inline)]
     order: DocumentOrderWord,
     /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
@@ -296,6 +306,44 @@ pub(crate) struct CustomerParams {
 pub(crate) struct SearchParams {
     /// A number, reference, key, purchase order number or name, or how a name begins; letters A to Z of names in either case.
     q: String,
+}
+
+/// Which payments.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PaymentParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// Recorded on this document.
+    #[param(required = false)]
+    document_ref: String,
+    /// With this reference of the payer's or the bank's.
+    #[param(required = false)]
+    reference: String,
+    /// Paid on this day or later.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// Paid on this day or earlier.
+    #[param(required = false, format = Date)]
+    to: String,
+}
+
+/// Which days a statement tells of, and how.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StatementParams {
+    /// The first day; from the beginning when left out.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// The last day; to the end when left out.
+    #[param(required = false, format = Date)]
+    to: String,
+    /// `json` (when left out) or `csv`.
+    #[param(required = false)]
+    format: String,
 }
 
 /// Which events.

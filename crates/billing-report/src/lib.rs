@@ -5,6 +5,7 @@
 
 mod csv;
 mod json;
+mod statement;
 mod xlsx;
 
 use std::borrow::Cow;
@@ -12,6 +13,8 @@ use std::io::{self, Write};
 
 use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
+
+pub use crate::statement::statement_csv;
 
 use crate::csv::CsvTable;
 use crate::json::JsonTable;

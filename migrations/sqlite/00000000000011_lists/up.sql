@@ -1,11 +1,6 @@
 -- Lists: what documents, contracts and customers are narrowed to and ordered by, with an index for each.
 
--- What is left to pay of an issued invoice or debit; NULL of everything else. The one place that says so.
-ALTER TABLE documents ADD COLUMN amount_due_minor INTEGER GENERATED ALWAYS AS (
-    CASE WHEN lifecycle = 'ISSUED' AND kind <> 'CREDIT' THEN total_minor - paid_minor - credits_minor END
-) VIRTUAL;
-
--- When it was last opened, issued, put out of force, paid or credited. Every insert says it: the default is for the rows that are
+-- When it was last opened, issued, put out of force, paid, credited, applied or written off. Every insert says it: the default is for the rows that are
 -- there, and of payments and credits of before only the day is known.
 ALTER TABLE documents ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
 UPDATE documents SET updated_at = max(
@@ -39,7 +34,9 @@ CREATE INDEX documents_of_customer ON documents (customer_id, created_at, docume
 CREATE INDEX documents_of_entity ON documents (organization_id, entity_ref, created_at, document_id);
 CREATE INDEX documents_by_period ON documents (organization_id, period_start, document_id);
 CREATE INDEX documents_by_issue_date ON documents (organization_id, issue_date, document_id);
-CREATE INDEX documents_by_due_date ON documents (organization_id, due_date, document_id) WHERE due_date IS NOT NULL;
+-- A due date is that of an issued invoice or debit; what has none comes last, by reference.
+CREATE INDEX documents_by_due_date ON documents (organization_id, due_date, document_id) WHERE amount_due_minor IS NOT NULL;
+CREATE INDEX documents_without_due_date ON documents (organization_id, document_id) WHERE amount_due_minor IS NULL;
 CREATE INDEX documents_by_amount ON documents (organization_id, currency, total_minor, document_id) WHERE total_minor IS NOT NULL;
 CREATE INDEX documents_by_update ON documents (organization_id, updated_at, document_id);
 CREATE INDEX documents_by_po_number ON documents (organization_id, po_number, created_at, document_id) WHERE po_number IS NOT NULL;
@@ -96,4 +93,4 @@ CREATE INDEX customers_by_lower_name ON customers (organization_id, lower(name))
 CREATE INDEX customers_by_email ON customers (organization_id, lower(email)) WHERE email IS NOT NULL;
 CREATE INDEX customers_by_tax_id ON customers (organization_id, tax_id) WHERE tax_id IS NOT NULL;
 
-CREATE INDEX payments_by_reference ON payments (reference) WHERE reference IS NOT NULL;
+CREATE INDEX payments_by_reference ON payments (organization_id, reference) WHERE reference IS NOT NULL;

@@ -6,7 +6,7 @@ use std::io;
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle};
+use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Owed};
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
@@ -122,7 +122,7 @@ pub fn list_documents(
         let has_more = documents.len() > size;
         documents.truncate(size);
         let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
-        let relatives = Relatives::read(tx, organization, documents.iter().map(|document| &document.head))?;
+        let relatives = Relatives::read(tx, organization, &documents)?;
         let mut books = Vec::new();
         let mut items = Vec::with_capacity(documents.len());
         for document in documents {
@@ -156,8 +156,10 @@ pub struct DocumentRow {
     pub entity_ref: EntityRef,
     /// Its own period.
     pub period: Period,
-    /// When it was issued, and has to be paid.
-    pub issued: Option<(Date, Date)>,
+    /// When it was issued.
+    pub issue_date: Option<Date>,
+    /// When it has to be paid.
+    pub due_date: Option<Date>,
     /// When nothing was left to pay.
     pub paid_date: Option<Date>,
     /// Sum of the products.
@@ -168,12 +170,12 @@ pub struct DocumentRow {
     pub total_tax: Money,
     /// What it amounts to.
     pub total: Money,
-    /// Payments recorded on it.
+    /// Payments applied to it.
     pub paid: Money,
-    /// Issued credits that belong to it.
+    /// Credits applied to it.
     pub credits: Money,
-    /// What is left to pay.
-    pub amount_due: Money,
+    /// What is owed by it, or left of it.
+    pub owed: Owed,
     /// Purchase order number.
     pub po_number: Option<OneLine>,
     /// The invoice it belongs to, and its number.
@@ -239,8 +241,8 @@ fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>)
             Lifecycle::Discarded(Some(said)) => (**said).clone(),
             Lifecycle::Discarded(None) => super::forgotten(book_of(tx, organization, &mut books, &document)?, &document.head)?,
         };
-        let issued = document.lifecycle.issued().map(|issued| (issued.issue_date, issued.due_date));
-        let (state, settlement) = (document.state()?, document.settlement);
+        let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
+        let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.standing());
         let DocumentHead { number: document_number, kind, purpose, entity_ref, period, .. } = document.head;
         rows.push(DocumentRow {
             document_ref,
@@ -253,7 +255,8 @@ fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>)
             customer_name: said.parties.customer_name,
             entity_ref,
             period,
-            issued,
+            issue_date,
+            due_date,
             paid_date: settlement.paid_date,
             sub_total: said.content.sub_total,
             total_discount: said.content.total_discount,
@@ -261,7 +264,7 @@ fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>)
             total: said.content.total,
             paid: settlement.paid,
             credits: settlement.credits,
-            amount_due: settlement.amount_due(said.content.total)?,
+            owed: settlement.owed(kind, standing, said.content.total)?,
             po_number: said.po_number,
             parent,
         });

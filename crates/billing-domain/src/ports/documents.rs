@@ -6,7 +6,7 @@ use super::{StoreResult, Todays};
 use crate::calendar::Timestamp;
 use crate::document::lines::LedgerLine;
 use crate::document::numbering::DocumentNumber;
-use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Payment, Purpose, Settlement};
+use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Purpose};
 use crate::money::Currency;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
@@ -45,7 +45,7 @@ pub struct DocumentFilter {
     pub due_from: Option<NaiveDate>,
     /// Due on this day or earlier.
     pub due_to: Option<NaiveDate>,
-    /// Opened, issued, put out of force, paid or credited at this instant or later.
+    /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later.
     pub updated_since: Option<Timestamp>,
     /// Whether something is left to pay of an invoice or debit.
     pub has_amount_due: Option<bool>,
@@ -97,8 +97,4 @@ pub trait Documents {
     ) -> StoreResult<Vec<BookDocument>>;
     /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
-    /// Stores a payment of a document.
-    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()>;
-    /// Replaces what payments and credits say about a document.
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement, at: Timestamp) -> StoreResult<()>;
 }

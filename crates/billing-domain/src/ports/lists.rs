@@ -78,8 +78,8 @@ pub enum DocumentSortKey {
     Amount,
 }
 
-/// An order of documents, which is total: equals come by reference. What wasn't issued has neither date nor total and comes
-/// last, whichever the direction.
+/// An order of documents, which is total: equals come by reference. What wasn't issued has neither date nor total, and credits
+/// and void documents have no due date: what has nothing to be ordered by comes last, whichever the direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DocumentOrder {
     /// By what.
@@ -98,7 +98,7 @@ pub enum OrderedBy {
     /// Its total.
     Amount(Money),
     /// It has nothing to be ordered by.
-    NotIssued,
+    Nothing,
 }
 
 /// A place in an ordered list of documents.
@@ -114,23 +114,22 @@ impl DocumentOrder {
     /// Where a document stands.
     pub fn position(self, document: &Document) -> DocumentPosition {
         let issued = document.lifecycle.issued();
-        let key = match (self.by, issued) {
-            (DocumentSortKey::Created, _) => OrderedBy::Created(document.head.created_at),
-            (DocumentSortKey::IssueDate, Some(issued)) => OrderedBy::Day(issued.issue_date),
-            (DocumentSortKey::DueDate, Some(issued)) => OrderedBy::Day(issued.due_date),
-            (DocumentSortKey::Amount, Some(issued)) => OrderedBy::Amount(issued.content.total),
-            (DocumentSortKey::IssueDate | DocumentSortKey::DueDate | DocumentSortKey::Amount, None) => OrderedBy::NotIssued,
+        let key = match self.by {
+            DocumentSortKey::Created => Some(OrderedBy::Created(document.head.created_at)),
+            DocumentSortKey::IssueDate => issued.map(|issued| OrderedBy::Day(issued.issue_date)),
+            DocumentSortKey::DueDate => document.due_date().map(OrderedBy::Day),
+            DocumentSortKey::Amount => issued.map(|issued| OrderedBy::Amount(issued.content.total)),
         };
-        DocumentPosition { key, document_ref: document.head.document_ref }
+        DocumentPosition { key: key.unwrap_or(OrderedBy::Nothing), document_ref: document.head.document_ref }
     }
 
     /// Which of two places comes first. Places of another order come in no particular one.
     pub fn compare(self, a: &DocumentPosition, b: &DocumentPosition) -> Ordering {
         let directed = |order: Ordering| if self.descending { order.reverse() } else { order };
         let keys = match (a.key, b.key) {
-            (OrderedBy::NotIssued, OrderedBy::NotIssued) => Ordering::Equal,
-            (OrderedBy::NotIssued, _) => return Ordering::Greater,
-            (_, OrderedBy::NotIssued) => return Ordering::Less,
+            (OrderedBy::Nothing, OrderedBy::Nothing) => Ordering::Equal,
+            (OrderedBy::Nothing, _) => return Ordering::Greater,
+            (_, OrderedBy::Nothing) => return Ordering::Less,
             (OrderedBy::Created(a), OrderedBy::Created(b)) => a.cmp(&b),
             (OrderedBy::Day(a), OrderedBy::Day(b)) => a.cmp(&b),
             (OrderedBy::Amount(a), OrderedBy::Amount(b)) => {

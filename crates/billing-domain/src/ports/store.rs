@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
-    EventKeys, Inspection, Lists, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets,
-    Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities,
+    EventChanges, EventKeys, Inspection, Lists, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals,
+    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -164,6 +164,9 @@ pub trait Tx:
     + UsageReading
     + Documents
     + Lists
+    + Accounts
+    + Payments
+    + Balances
     + Books
     + BookEntries
     + NumberSeries
@@ -195,6 +198,9 @@ impl<T> Tx for T where
         + UsageReading
         + Documents
         + Lists
+        + Accounts
+        + Payments
+        + Balances
         + Books
         + BookEntries
         + NumberSeries

@@ -55,6 +55,8 @@ pub(crate) struct CustomerBody {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Whether what is unapplied of credits and payments settles other documents by itself; true when left out.
+    apply_balance: Option<bool>,
 }
 
 edit_of! {
@@ -103,6 +105,7 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
     let entity_ref = fields.optional_or("entity_ref", entity, |node| node.parsed(EntityRef::parse));
     let net_terms = fields.optional_or("net_terms", present.and_then(|p| p.net_terms.as_ref()), party::net_terms);
     let payment = party::payment(fields, present.map(|p| &p.payment));
+    let apply_balance = fields.defaulted("apply_balance", present.map(|p| &p.apply_balance), true, Node::boolean);
     Some(CustomerProfile {
         name: name?,
         legal_name,
@@ -114,6 +117,7 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
         entity_ref,
         net_terms,
         payment,
+        apply_balance,
     })
 }
 
@@ -146,6 +150,8 @@ pub(crate) struct CustomerJson {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Whether what is unapplied of credits and payments settles other documents by itself.
+    apply_balance: bool,
 }
 
 impl From<&Customer> for CustomerJson {
@@ -165,6 +171,7 @@ impl From<&Customer> for CustomerJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+            apply_balance: profile.apply_balance,
         }
     }
 }

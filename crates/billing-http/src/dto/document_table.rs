@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::words::{DocumentKindWord, DocumentStateWord, PurposeKindWord};
 
 /// The columns.
-pub(crate) const HEADINGS: [&str; 25] = [
+pub(crate) const HEADINGS: [&str; 27] = [
     "document_ref",
     "document_number",
     "kind",
@@ -33,7 +33,9 @@ pub(crate) const HEADINGS: [&str; 25] = [
     "total",
     "paid_amount",
     "credits_amount",
+    "written_off_amount",
     "amount_due",
+    "unapplied_amount",
     "po_number",
     "parent_document_ref",
     "parent_document_number",
@@ -41,7 +43,6 @@ pub(crate) const HEADINGS: [&str; 25] = [
 
 /// What stands in them. Amounts are as a document shows them: a credit's are above zero.
 pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
-    let (issue_date, due_date) = row.issued.unzip();
     [
         plain(row.document_ref),
         text(&row.number),
@@ -55,8 +56,8 @@ pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
         plain(row.total.currency().code()),
         plain(row.period.start()),
         plain(row.period.last_day()),
-        day(issue_date),
-        day(due_date),
+        day(row.issue_date),
+        day(row.due_date),
         day(row.paid_date),
         amount(row.sub_total),
         amount(row.total_discount),
@@ -64,7 +65,9 @@ pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
         amount(row.total),
         amount(row.paid),
         amount(row.credits),
-        amount(row.amount_due),
+        amount(row.owed.written_off),
+        row.owed.amount_due.map_or(Cell::Null, amount),
+        row.owed.unapplied.map_or(Cell::Null, amount),
         row.po_number.as_ref().map_or(Cell::Null, |po_number| text(po_number.as_str())),
         row.parent.as_ref().map_or(Cell::Null, |(parent, _)| plain(parent)),
         row.parent.as_ref().map_or(Cell::Null, |(_, number)| text(number)),

@@ -168,7 +168,7 @@ fn cursor(order: DocumentOrder, position: &DocumentPosition) -> String {
         OrderedBy::Created(at) => at.as_micros().to_string(),
         OrderedBy::Day(day) => day.to_string(),
         OrderedBy::Amount(amount) => format!("{}:{}", amount.currency().code(), amount.minor()),
-        OrderedBy::NotIssued => NOT_ISSUED.to_owned(),
+        OrderedBy::Nothing => NOT_ISSUED.to_owned(),
     };
     format!("{}~{key}~{}", DocumentOrderWord::word(order), position.document_ref)
 }
@@ -185,7 +185,7 @@ fn read_cursor(order: DocumentOrder, text: &str) -> Option<DocumentPosition> {
     }
     let key = match order.by {
         DocumentSortKey::Created => OrderedBy::Created(Timestamp::from_micros(key.parse().ok()?).ok()?),
-        _ if key == NOT_ISSUED => OrderedBy::NotIssued,
+        _ if key == NOT_ISSUED => OrderedBy::Nothing,
         DocumentSortKey::IssueDate | DocumentSortKey::DueDate => OrderedBy::Day(parse_date(key).ok()?),
         DocumentSortKey::Amount => {
             let (currency, minor) = key.split_once(':')?;
@@ -264,7 +264,7 @@ mod tests {
         for (word, key) in [
             ("created", OrderedBy::Created(Timestamp::from_micros(-7).expect("an instant"))),
             ("-issue_date", OrderedBy::Day(day)),
-            ("due_date", OrderedBy::NotIssued),
+            ("due_date", OrderedBy::Nothing),
             ("-amount", OrderedBy::Amount(Money::from_minor(-5, euro))),
         ] {
             let order = DocumentOrderWord::meaning(word).expect(word);
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn the_next_link_goes_on_behind_the_last_document() {
         let document_ref = DocumentRef::parse("0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b").expect("a reference");
-        let next = Some(DocumentPosition { key: OrderedBy::NotIssued, document_ref });
+        let next = Some(DocumentPosition { key: OrderedBy::Nothing, document_ref });
         let sums = Some(DocumentSums { count: 7, amounts: Vec::new() });
         let (part, page) = part_of("order=amount&pageSize=2&pageNumber=1");
         let links =

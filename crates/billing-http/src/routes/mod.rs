@@ -7,6 +7,7 @@ pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
+pub(crate) mod money;
 mod once;
 pub(crate) mod pricings;
 pub(crate) mod reports;

@@ -11,6 +11,8 @@ use crate::statement::Statement;
 
 /// What payments and credits settled.
 const SETTLED: &str = "paid_minor + credits_minor";
+/// Of issued invoices and debits alone: a credit has the column `due_date` too, and a void document keeps it.
+const HAS_DUE_DATE: &str = " AND amount_due_minor IS NOT NULL";
 
 /// Documents that pass a filter, from FROM on. `customer_id` is the filter's, or its contract's.
 pub(super) fn narrowed<R>(
@@ -56,6 +58,9 @@ pub(super) fn narrowed<R>(
     if let Some(po_number) = &filter.po_number {
         s.sql(" AND po_number = ").text(po_number.as_str());
     }
+    if filter.due_from.is_some() || filter.due_to.is_some() {
+        s.sql(HAS_DUE_DATE);
+    }
     for (column, from, to) in [
         ("period_start", filter.from, filter.to),
         ("issue_date", filter.issued_from, filter.issued_to),
@@ -90,24 +95,27 @@ pub(super) fn narrowed<R>(
 
 fn push_state<R>(s: &mut Statement<R>, filter: &DocumentFilter) {
     let Some(state) = filter.state else { return };
-    // Paid, partly paid and issued differ by what is left: total − payments − credits.
-    let open = |settled: &str| {
-        let credits = format!("kind = 'CREDIT' AND kind <> 'INVOICE' AND total_minor > {SETTLED}");
-        let open = match filter.kind {
-            Some(DocumentKind::Invoice | DocumentKind::Debit) => "amount_due_minor > 0".to_owned(),
-            Some(DocumentKind::Credit) => credits,
-            None => format!("(amount_due_minor > 0 OR ({credits}))"),
-        };
-        format!("lifecycle = 'ISSUED' AND {SETTLED} {settled} AND {open}")
-    };
-    // That of what isn't issued is part of an index's condition.
+    // Paid, partly paid and issued differ by what is left to pay, issued and settled credits by what is unapplied. A credit alone
+    // has anything unapplied, and what is in force and not given up on alone has anything left to pay.
+    let credits = |unapplied: &str| format!("kind = 'CREDIT' AND kind <> 'INVOICE' AND unapplied_minor {unapplied}");
+    let owed = |settled: &str| format!("amount_due_minor > 0 AND {SETTLED} {settled}");
+    // What isn't issued, and what is no invoice, is part of an index's condition.
     let condition = match state {
         DocumentState::Draft => "lifecycle = 'DRAFT' AND lifecycle <> 'ISSUED'".to_owned(),
         DocumentState::Void => "lifecycle = 'VOID' AND lifecycle <> 'ISSUED'".to_owned(),
-        DocumentState::Uncollectible => "lifecycle = 'UNCOLLECTIBLE' AND lifecycle <> 'ISSUED'".to_owned(),
-        DocumentState::Paid => format!("lifecycle = 'ISSUED' AND total_minor <= {SETTLED}"),
-        DocumentState::Issued => open("= 0"),
-        DocumentState::PartiallyPaid => open("<> 0"),
+        DocumentState::Uncollectible => {
+            format!("lifecycle = 'UNCOLLECTIBLE' AND lifecycle <> 'ISSUED' AND kind <> 'CREDIT' AND total_minor > {SETTLED}")
+        }
+        DocumentState::Paid => {
+            format!("lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') AND kind <> 'CREDIT' AND total_minor <= {SETTLED}")
+        }
+        DocumentState::Settled => credits("= 0"),
+        DocumentState::PartiallyPaid => owed("<> 0"),
+        DocumentState::Issued => match filter.kind {
+            Some(DocumentKind::Invoice | DocumentKind::Debit) => owed("= 0"),
+            Some(DocumentKind::Credit) => credits("> 0"),
+            None => format!("({} OR ({}))", owed("= 0"), credits("> 0")),
+        },
     };
     s.sql(" AND ").sql(condition);
 }
@@ -139,16 +147,16 @@ pub(super) fn push_today<R>(s: &mut Statement<R>, todays: &Todays, some_have_non
 pub(super) enum Segment {
     /// What has something to be ordered by.
     Keyed,
-    /// What was never issued, by reference, where the order is by what only issued documents have.
-    NotIssued,
+    /// What has nothing, by reference: what was never issued, and in an order by due date what has none.
+    Unkeyed,
 }
 
 /// The parts a list consists of, from a place on.
 pub(super) fn segments(order: DocumentOrder, after: Option<&DocumentPosition>) -> &'static [Segment] {
     match (order.by, after) {
         (DocumentSortKey::Created, _) => &[Segment::Keyed],
-        (_, Some(DocumentPosition { key: OrderedBy::NotIssued, .. })) => &[Segment::NotIssued],
-        _ => &[Segment::Keyed, Segment::NotIssued],
+        (_, Some(DocumentPosition { key: OrderedBy::Nothing, .. })) => &[Segment::Unkeyed],
+        _ => &[Segment::Keyed, Segment::Unkeyed],
     }
 }
 
@@ -158,18 +166,19 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
     s.sql(match (segment, order.by) {
         (Segment::Keyed, DocumentSortKey::Created) => "",
         (Segment::Keyed, DocumentSortKey::IssueDate) => " AND issue_date IS NOT NULL",
-        (Segment::Keyed, DocumentSortKey::DueDate) => " AND due_date IS NOT NULL",
+        (Segment::Keyed, DocumentSortKey::DueDate) => HAS_DUE_DATE,
         (Segment::Keyed, DocumentSortKey::Amount) => " AND total_minor IS NOT NULL",
-        (Segment::NotIssued, _) => " AND issue_date IS NULL",
+        (Segment::Unkeyed, DocumentSortKey::DueDate) => " AND amount_due_minor IS NULL",
+        (Segment::Unkeyed, _) => " AND issue_date IS NULL",
     });
     // A place in the segment before is no bound in this one.
     let Some(DocumentPosition { key, document_ref }) = after else { return };
     let columns = match (segment, key) {
-        (Segment::NotIssued, OrderedBy::NotIssued) => {
+        (Segment::Unkeyed, OrderedBy::Nothing) => {
             s.sql(if order.descending { " AND document_id < " } else { " AND document_id > " }).id(document_ref.as_uuid());
             return;
         }
-        (Segment::NotIssued, _) | (Segment::Keyed, OrderedBy::NotIssued) => return,
+        (Segment::Unkeyed, _) | (Segment::Keyed, OrderedBy::Nothing) => return,
         (Segment::Keyed, _) => columns_of(order.by),
     };
     s.sql(format!(" AND ({}) {beyond}", columns.join(", ")));
@@ -177,7 +186,7 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
         OrderedBy::Created(at) => s.ts(*at),
         OrderedBy::Day(day) => s.day(*day),
         OrderedBy::Amount(amount) => s.text(amount.currency().code()).sql(", ").number(amount.minor()),
-        OrderedBy::NotIssued => s,
+        OrderedBy::Nothing => s,
     };
     s.sql(", ").id(document_ref.as_uuid()).sql(")");
 }
@@ -194,7 +203,7 @@ pub(super) fn push_order<R>(
 ) {
     let columns: &[&str] = match segment {
         Segment::Keyed => columns_of(order.by),
-        Segment::NotIssued => &["document_id"],
+        Segment::Unkeyed => &["document_id"],
     };
     let direction = if order.descending { " DESC" } else { "" };
     for (i, column) in columns.iter().enumerate() {

@@ -1,13 +1,11 @@
 //! Documents, as they are shown: reading, listing, paying. What is decided about them is
 //! [`book_entries`](super::book_entries)'.
 
-use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
-use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -16,7 +14,7 @@ use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
-use crate::schema::{document_lines, documents, payments};
+use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -74,48 +72,6 @@ impl Documents for Transaction<'_> {
             .select((LineRow::as_select(), documents::currency))
             .load(conn))?;
         rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
-    }
-
-    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
-        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
-        let there: i64 = with_conn!(self, "documents", |conn| documents::table
-            .find(id)
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .count()
-            .get_result(conn))?;
-        if there == 0 {
-            return self.refuse(format!("payments {}: its document {} is not there", payment.payment_ref, key.document));
-        }
-        with_conn!(self, "payments", |conn| diesel::insert_into(payments::table)
-            .values((
-                payments::payment_id.eq(Bound(payment.payment_ref.as_uuid())),
-                payments::customer_id.eq(id.1),
-                payments::document_id.eq(id.0),
-                payments::amount_minor.eq(payment.amount.minor()),
-                payments::paid_date.eq(Bound(payment.paid_date)),
-                payments::reference.eq(payment.reference.as_ref().map(OneLine::as_str)),
-                payments::recorded_at.eq(Bound(payment.recorded_at)),
-                payments::recorded_by.eq(payment.recorded_by.to_string()),
-            ))
-            .execute(conn))?;
-        Ok(())
-    }
-
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement, at: Timestamp) -> StoreResult<()> {
-        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
-        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .set((
-                documents::paid_minor.eq(settlement.paid.minor()),
-                documents::credits_minor.eq(settlement.credits.minor()),
-                documents::paid_date.eq(settlement.paid_date.map(Bound)),
-                documents::updated_at.eq(Bound(at)),
-            ))
-            .execute(conn))?;
-        if changed == 0 {
-            return self.refuse(format!("documents {}: not there to be settled", key.document));
-        }
-        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The ports, one file per group.
 
 mod access;
+mod accounts;
+mod balances;
 mod book_entries;
 mod books;
 mod catalog;
@@ -20,6 +22,7 @@ mod lists;
 mod numbers;
 mod organizations;
 mod parties;
+mod payments;
 mod reading;
 mod recount;
 mod replay_log;

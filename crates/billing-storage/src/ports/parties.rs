@@ -215,7 +215,14 @@ pub(super) struct CustomerRow {
     entity_ref: Option<String>,
     net_terms: Option<String>,
     payment: JsonText,
+    #[serde(deserialize_with = "flag")]
+    apply_balance: bool,
     created_at: Cell<Timestamp>,
+}
+
+/// A flag as it stands [under](crate::under) a row.
+fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(u8::deserialize(deserializer)? != 0)
 }
 
 #[derive(Insertable, AsChangeset)]
@@ -231,6 +238,7 @@ struct CustomerColumns<'a> {
     entity_ref: Option<&'a str>,
     net_terms: Option<String>,
     payment: JsonText,
+    apply_balance: bool,
 }
 
 impl<'a> CustomerColumns<'a> {
@@ -246,6 +254,7 @@ impl<'a> CustomerColumns<'a> {
             entity_ref: profile.entity_ref.as_ref().map(EntityRef::as_str),
             net_terms: shown(profile.net_terms.as_ref()),
             payment: to_json(&StoredPaymentRef(&profile.payment))?,
+            apply_balance: profile.apply_balance,
         })
     }
 }
@@ -271,6 +280,7 @@ impl CustomerRow {
                 entity_ref: row.optional_leaf("entity_ref", self.entity_ref.as_deref())?,
                 net_terms: row.optional_leaf("net_terms", self.net_terms.as_deref())?,
                 payment: payment.0,
+                apply_balance: self.apply_balance,
             },
             created_at: row.cell("created_at", self.created_at)?,
         })

@@ -231,20 +231,17 @@ impl Transaction<'_> {
     fn find_payments(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
         let mut conditions: Vec<Statement<()>> = Vec::new();
         if let Some(id) = sought.id {
-            let mut s = Statement::new("t.payment_id = ");
+            let mut s = Statement::new(" AND t.payment_id = ");
             s.id(id);
             conditions.push(s);
         }
-        let mut s = Statement::new("t.reference = ");
+        let mut s = Statement::new(" AND t.reference = ");
         s.text(sought.text.as_str());
         conditions.push(s);
         for condition in conditions {
-            let mut s: Statement<PaymentColumns> = Statement::new(
-                "SELECT t.payment_id, t.reference, c.customer_ref, t.document_id FROM payments t JOIN customers c \
-                 ON c.customer_id = t.customer_id WHERE ",
-            );
-            s.append(condition).sql(" AND c.organization_id = ").id(organization.as_uuid());
-            s.sql(" ORDER BY t.payment_id LIMIT ").number(i64::from(limit));
+            let mut s: Statement<PaymentColumns> = Statement::new("SELECT t.payment_id, t.reference, ");
+            s.sql(CUSTOMER_REF).sql(", t.document_id FROM payments t WHERE t.organization_id = ").id(organization.as_uuid());
+            s.append(condition).sql(" ORDER BY t.payment_id LIMIT ").number(i64::from(limit));
             let rows: Vec<PaymentFields> = with_conn!(self, "payments", |conn| s.load(conn))?;
             for (id, number, customer_ref, document_id) in rows {
                 let id = Row::new("payments", "").cell("payment_id", id)?;

@@ -14,6 +14,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId};
 use billing_domain::text::OneLine;
 
+use super::accounts::OfAccount;
 use super::{MemoryTx, corrupt, page};
 
 impl MemoryTx {
@@ -23,7 +24,7 @@ impl MemoryTx {
 
     fn passes(&self, organization: OrganizationId, filter: &DocumentFilter, row: &Document) -> bool {
         let head = &row.head;
-        let (issue_date, due_date) = row.lifecycle.issued().map(|issued| (issued.issue_date, issued.due_date)).unzip();
+        let (issue_date, due_date) = (row.lifecycle.issued().map(|issued| issued.issue_date), row.due_date());
         let due = amount_due(row).unwrap_or(0);
         let day = |day, from, to| within(Some(head.period.start()), filter.from, filter.to) && within(day, from, to);
         let is_overdue = || {
@@ -72,14 +73,15 @@ impl MemoryTx {
             let number = row.head.number.to_string();
             let po_number = self.po_number(organization, row).map(|po| po.as_str().to_owned());
             let words = [Some(document_ref.to_string()), Some(number.clone()), po_number];
-            let document = found(FoundKind::Document, document_ref.to_string(), Some(number), None, customer_ref.clone());
+            let document = found(FoundKind::Document, document_ref.to_string(), Some(number), None, customer_ref);
             all.push((words.into_iter().flatten().collect(), document));
-            for payment in self.state.payments.get(&document_ref).into_iter().flatten() {
-                let reference = payment.reference.as_ref().map(|reference| reference.as_str().to_owned());
-                let words = [Some(payment.payment_ref.to_string()), reference.clone()].into_iter().flatten().collect();
-                let payment = found(FoundKind::Payment, payment.payment_ref.to_string(), reference, None, customer_ref.clone());
-                all.push((words, Found { document_ref: Some(document_ref), ..payment }));
-            }
+        }
+        for OfAccount { key, row: payment } in self.state.payments.of(organization) {
+            let reference = payment.reference.as_ref().map(|reference| reference.as_str().to_owned());
+            let words = [Some(payment.payment_ref.to_string()), reference.clone()].into_iter().flatten().collect();
+            let customer_ref = self.customer_ref(organization, key.customer_id);
+            let found = found(FoundKind::Payment, payment.payment_ref.to_string(), reference, None, customer_ref);
+            all.push((words, Found { document_ref: Some(payment.document_ref), ..found }));
         }
         for row in self.state.contracts.of(organization) {
             let contract = &row.contract;
@@ -153,12 +155,9 @@ fn within<T: Ord>(value: Option<T>, from: Option<T>, to: Option<T>) -> bool {
 
 /// What is left to pay of an issued invoice or debit.
 fn amount_due(row: &Document) -> Option<i64> {
-    match &row.lifecycle {
-        Lifecycle::Issued(issued) if row.head.kind != DocumentKind::Credit => {
-            row.settlement.amount_due(issued.content.total).ok().map(Money::minor)
-        }
-        _ => None,
-    }
+    let issued = row.lifecycle.issued()?;
+    let owed = row.settlement.owed(row.head.kind, row.lifecycle.standing(), issued.content.total).ok()?;
+    owed.amount_due.map(Money::minor)
 }
 
 impl Lists for MemoryTx {

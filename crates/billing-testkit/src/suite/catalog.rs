@@ -41,6 +41,7 @@ fn full_customer() -> Customer {
         entity_ref: Some(fixtures::entity_ref("main")),
         net_terms: Some(NetTerms::DueUponUsage),
         payment: fixtures::full_payment(),
+        apply_balance: false,
     };
     customer
 }

@@ -1,9 +1,11 @@
 //! Lists for finance, and search.
 
+use billing_domain::account::{AccountKey, Payment, PaymentKind};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, Purpose, Settlement};
+use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, Purpose, Settlement, Standing};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
@@ -15,7 +17,7 @@ use billing_domain::usage::{EventKey, KeptEvent};
 
 use super::corrections::void_issued;
 use super::documents::two_products;
-use super::{World, all, done, later, page, read, refs_of, updated, world, write};
+use super::{World, all, done, later, page, read, refs_of, settle, settle_at, updated, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents, date};
 
@@ -133,7 +135,7 @@ pub fn documents_are_ordered_by_what_issued_ones_have(store: &dyn Store) {
         found.iter().map(place).collect::<Vec<_>>()
     };
     // 0 and 8 are equals: 8 was made first.
-    assert_eq!(shown(DocumentSortKey::DueDate, true), [2, 3, 9, 4, 0]);
+    assert_eq!(shown(DocumentSortKey::DueDate, true), [2, 3, 0, 8, 1]);
     assert_eq!(shown(DocumentSortKey::Amount, false), [1, 4, 9, 8, 0]);
     assert_eq!(shown(DocumentSortKey::Amount, true), [3, 2, 0, 8, 9]);
     assert_eq!(shown(DocumentSortKey::IssueDate, false)[..2], [8, 4]);
@@ -142,12 +144,13 @@ pub fn documents_are_ordered_by_what_issued_ones_have(store: &dyn Store) {
 pub fn documents_are_found_by_what_finance_asks_for(store: &dyn Store) {
     let w = world(store);
     let heads = many(store, &w);
+    let yen = Money::from_minor(20_000, heads[3].currency);
     write(store, |tx| {
-        tx.settle_document(
-            heads[1].key(w.org),
-            &Settlement { paid: cents(70), ..Settlement::none(fixtures::eur()) },
-            later(10_000_000),
-        )
+        let paid = Settlement { paid: cents(70), ..Settlement::none(fixtures::eur()) };
+        settle_at(tx, w.org, &heads[1], cents(70), Standing::Issued, paid, later(10_000_000))?;
+        settle(tx, w.org, &heads[3], yen, Standing::Uncollectible, Settlement::none(yen.currency()))?;
+        let used = Settlement { used: cents(300), ..Settlement::none(fixtures::eur()) };
+        settle(tx, w.org, &heads[4], cents(300), Standing::Issued, used)
     });
     let with_po = |issued: IssuedDocument| IssuedDocument { po_number: Some(fixtures::line("PO 1")), ..issued };
     let po = issue(store, &w, made(&w, 11, 3), 5, with_po);
@@ -165,12 +168,16 @@ pub fn documents_are_found_by_what_finance_asks_for(store: &dyn Store) {
         (DocumentFilter { due_from: Some(date("2026-04-01")), due_to: Some(date("2026-05-01")), ..any() }, of(&[2, 3])),
         (DocumentFilter { due_from: Some(date("2026-04-02")), due_to: Some(date("2026-06-01")), ..any() }, of(&[2])),
         (DocumentFilter { due_to: Some(date("2026-02-28")), ..any() }, of(&[1])),
+        // Neither a credit nor a void document has to be paid.
+        (DocumentFilter { due_from: Some(date("2026-03-01")), due_to: Some(date("2026-03-01")), ..any() }, of(&[0, 8])),
         // Issued after their periods, by the entity's calendar.
         (DocumentFilter { issued_from: Some(date("2026-05-01")), issued_to: Some(date("2026-06-01")), ..any() }, of(&[2, 3])),
         (DocumentFilter { issued_to: Some(date("2026-02-01")), ..any() }, of(&[4, 8])),
         (DocumentFilter { has_amount_due: Some(true), due_to: Some(date("2026-03-01")), ..any() }, of(&[0, 8])),
         (DocumentFilter { has_amount_due: Some(false), issued_to: Some(date("2026-04-01")), ..any() }, of(&[4, 1])),
         (DocumentFilter { state: Some(DocumentState::Paid), ..any() }, of(&[1])),
+        (DocumentFilter { state: Some(DocumentState::Uncollectible), ..any() }, of(&[3])),
+        (DocumentFilter { state: Some(DocumentState::Settled), ..any() }, of(&[4])),
         (DocumentFilter { updated_since: Some(later(10_000_000)), issued_to: Some(date("2026-04-01")), ..any() }, of(&[1])),
     ];
     for (filter, mut expected) in rows {
@@ -195,7 +202,8 @@ pub fn a_change_of_a_document_is_found_by_its_instant(store: &dyn Store) {
     let issued = issue(store, &w, made(&w, 2, 5), 10, |issued| IssuedDocument { issued_at: at, ..issued });
     assert_eq!((since(at), since(at.plus_seconds(1))), (vec![issued.document_ref], vec![]));
     let later_still = at.plus_seconds(7);
-    write(store, |tx| tx.settle_document(issued.key(w.org), &Settlement::none(fixtures::eur()), later_still));
+    let none = Settlement::none(fixtures::eur());
+    write(store, |tx| settle_at(tx, w.org, &issued, cents(10), Standing::Issued, none, later_still));
     assert_eq!((since(later_still), since(later_still.plus_seconds(1))), (vec![issued.document_ref], vec![]));
 }
 
@@ -229,7 +237,8 @@ pub fn what_is_overdue_follows_from_each_entitys_day(store: &dyn Store) {
     let paid = issue(store, &w, made(&w, 3, 3), 10, due("2026-03-01"));
     issue(store, &w, credit(&w, 1, 4, &here), 10, due("2026-03-01"));
     write(store, |tx| {
-        tx.settle_document(paid.key(w.org), &Settlement { credits: cents(10), ..Settlement::none(fixtures::eur()) }, later(1))
+        let credited = Settlement { credits: cents(10), ..Settlement::none(fixtures::eur()) };
+        settle(tx, w.org, &paid, cents(10), Standing::Issued, credited)
     });
     let entities = [w.entity.clone(), east.clone()];
     let overdue = |wanted, at: &str| {
@@ -258,14 +267,16 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     let heads = many(store, &w);
     write(store, |tx| {
         let settlement = Settlement { paid: cents(400), ..Settlement::none(fixtures::eur()) };
-        tx.settle_document(heads[0].key(w.org), &settlement, later(1))
+        settle(tx, w.org, &heads[0], cents(1000), Standing::Issued, settlement)?;
+        let yen = Money::from_minor(20_000, heads[3].currency);
+        settle(tx, w.org, &heads[3], yen, Standing::Uncollectible, Settlement::none(yen.currency()))
     });
     let money = |minor, currency| Money::from_minor(minor, fixtures::currency(currency));
     let of = |total, due, currency| DocumentAmounts { total: money(total, currency), due: money(due, currency) };
     let whole = sums(&any());
     assert_eq!(whole.count, heads.len() as u64);
-    // A credit counts against; drafts and void ones count for nothing.
-    assert_eq!(whole.amounts, [of(1000 + 1000 + 70 - 300, 600 + 1000 + 70, "EUR"), of(20_500, 20_500, "JPY")]);
+    // A credit counts against; drafts and void ones count for nothing, and what is written off isn't due.
+    assert_eq!(whole.amounts, [of(1000 + 1000 + 70 - 300, 600 + 1000 + 70, "EUR"), of(20_500, 500, "JPY")]);
     let credits = sums(&DocumentFilter { kind: Some(DocumentKind::Credit), ..any() });
     assert_eq!((credits.count, credits.amounts), (1, vec![of(-300, 0, "EUR")]));
     let drafts = sums(&DocumentFilter { state: Some(DocumentState::Draft), ..any() });
@@ -445,11 +456,16 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let event = fixtures::event(&FreshIds, &draft, &w.product.usage_product_ref, later(1), fixtures::quantity("2"));
     let key = IdempotencyKey::parse("batch-7").expect("a key");
     let kept = KeptEvent { sent: EventKey { key, body: BodyHash([0; 32]) }, event_ref: event.event_ref, answer: "{}".to_owned() };
-    let payment = billing_domain::document::Payment {
+    let payment = Payment {
         payment_ref: PaymentRef::from_uuid(uuid::Uuid::now_v7()),
+        kind: PaymentKind::Payment,
+        document_ref: head.document_ref,
         amount: cents(1),
         paid_date: date("2026-02-01"),
         reference: Some(fixtures::line("bank 4711")),
+        method: None,
+        used: cents(0),
+        reversal: None,
         recorded_at: later(1),
         recorded_by: billing_domain::access::Actor::Service,
     };
@@ -459,7 +475,9 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         tx.insert_contract(w.org, &with_po, None)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         tx.keep_events(w.org, w.customer.id, std::slice::from_ref(&kept))?;
-        tx.insert_payment(head.key(w.org), &payment)?;
+        let account = AccountKey { customer_id: w.customer.id, entity_ref: head.entity_ref.clone(), currency: head.currency };
+        let unapplied = tx.hold_account(w.org, &account)?;
+        tx.put_account(w.org, &account, &[AccountEntry::Recorded(Box::new(payment.clone()))], unapplied, later(1))?;
         done(tx.insert_api_key(&api_key))
     });
     let number = head.number.to_string();
