@@ -4,7 +4,7 @@
 MINUTES ?= 10
 SEED ?=
 
-.PHONY: run test ci bench soak report-check
+.PHONY: run test ci bench soak list-check report-check
 
 run: ## the server on the embedded database, with all set-up
 	@scripts/run $(ARGS)
@@ -20,6 +20,9 @@ bench: ## single events per second over HTTP, on both databases
 
 soak: ## the random tests on new seeds, for MINUTES
 	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)
+
+list-check: ## lists of a million documents, on both databases: times and plans
+	@scripts/list-check $(ARGS)
 
 report-check: ## reports of a million events, on both databases: memory, and every row
 	@scripts/report-check $(ARGS)

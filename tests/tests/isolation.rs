@@ -191,7 +191,17 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
         add("POST", &format!("/api/{list}/edit/{{}}"), Some(json!({"name": "Taken over"})), foreign, UNKNOWN_NAME);
     }
     add("GET", "/api/contracts/filter?customer_ref={}&pageSize=20&pageNumber=0", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/contracts/search?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/customers/filter?name={}", None, "theirs", UNKNOWN_NAME);
     add("GET", "/api/documents/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/documents/filter?format=csv&customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/documents/filter?document_number={}", None, "THEIRS-INV-1", UNKNOWN_NAME);
+    for foreign in [customer, entity, product, pricing, "THEIRS-INV-1", "theirs log"] {
+        add("GET", "/api/search?q={}", None, foreign, UNKNOWN_NAME);
+    }
+    for foreign in [&theirs.contract_ref, &theirs.document_ref, &theirs.event_ref] {
+        add("GET", "/api/search?q={}", None, foreign, UNKNOWN_UUID);
+    }
     add("GET", "/api/documents/filter?contract_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
     add("GET", "/api/documents/filter?entity_ref={}", None, entity, UNKNOWN_NAME);
     add("POST", "/api/customers/", Some(json!({"name": "New", "entity_ref": "{}"})), entity, UNKNOWN_NAME);

@@ -151,11 +151,11 @@ fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey, touc
 }
 
 /// Writes what was decided of accounts. Documents that are issued with it are written before.
-pub(crate) fn write(tx: &mut dyn Tx, organization: OrganizationId, accounts: &mut [Account]) -> UseCaseResult<()> {
+pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Account]) -> UseCaseResult<()> {
     for account in accounts {
         let entries = account.take_entries()?;
         if !entries.is_empty() || account.has_moved() {
-            tx.put_account(organization, account.key(), &entries, account.unapplied())?;
+            tx.put_account(deciding.organization, account.key(), &entries, account.unapplied(), deciding.at)?;
         }
     }
     Ok(())

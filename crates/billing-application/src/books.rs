@@ -210,7 +210,7 @@ pub(crate) fn write_all<'b>(
         book.note_settled(accounts.iter().flat_map(Account::documents));
         written.push(entries);
     }
-    accounts::write(tx, organization, &mut accounts)?;
+    accounts::write(tx, deciding, &mut accounts)?;
     if !totals.is_empty() {
         let totals = totals.into_iter().map(|(key, (customer_id, total))| (customer_id, key, total));
         tx.put_usage(organization, &Vec::from_iter(totals))?;

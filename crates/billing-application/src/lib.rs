@@ -15,6 +15,7 @@ pub mod error;
 pub mod formats;
 pub mod idempotency;
 pub mod organizations;
+pub mod search;
 pub mod usage;
 pub mod verify;
 

@@ -36,7 +36,7 @@ use_cases! {
     Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetCharge, ListCharges;
+        GetStatement, GetCharge, ListCharges, Search;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

@@ -14,7 +14,9 @@ use utoipa::openapi::{Content, OpenApi as Document, PathItem, Ref, RefOr, Requir
 use utoipa::{IntoParams, OpenApi, ToSchema};
 
 use crate::dto::log_in::AdminSessionJson;
-use crate::dto::words::{DocumentKindWord, DocumentStateWord, IntervalWord, ReportFormatWord};
+use crate::dto::words::{
+    ContractStateWord, DocumentKindWord, DocumentOrderWord, DocumentStateWord, IntervalWord, PurposeKindWord, ReportFormatWord,
+};
 use crate::operations::{Needs, OPERATIONS, Operation, VERSION};
 use crate::problem::{PROBLEM_JSON, ProblemJson};
 use crate::routes;
@@ -84,6 +86,7 @@ pub fn openapi_json() -> String {
         routes::contracts::resume_contract,
         routes::contracts::change_quantity,
         routes::contracts::list_contracts,
+        routes::contracts::search_contracts,
         routes::contracts::current_invoices,
         routes::contracts::next_invoices,
         routes::contracts::get_contract,
@@ -105,6 +108,7 @@ pub fn openapi_json() -> String {
         routes::documents::get_document,
         routes::documents::issue_document,
         routes::documents::void_document,
+        routes::search::search,
         routes::money::record_payment,
         routes::money::list_payments_of_document,
         routes::money::list_payments,
@@ -205,6 +209,109 @@ pub(crate) struct DocumentParams {
     /// Whose period starts on this day or earlier.
     #[param(required = false, format = Date)]
     to: String,
+    /// With this number.
+    #[param(required = false, example = "UB-INV-1")]
+    document_number: String,
+    /// Of the contract with this number.
+    #[param(required = false, example = "C-1")]
+    contract_number: String,
+    /// With this purchase order number.
+    #[param(required = false)]
+    po_number: String,
+    /// That exist for this.
+    #[param(required = false, inline)]
+    purpose: PurposeKindWord,
+    /// In this currency.
+    #[param(required = false)]
+    currency: String,
+    /// Issued on this day or later.
+    #[param(required = false, format = Date)]
+    issued_from: String,
+    /// Issued on this day or earlier.
+    #[param(required = false, format = Date)]
+    issued_to: String,
+    /// Due on this day or later.
+    #[param(required = false, format = Date)]
+    due_from: String,
+    /// Due on this day or earlier.
+    #[param(required = false, format = Date)]
+    due_to: String,
+    /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later: RFC 3339 with an offset.
+    #[param(required = false, format = DateTime)]
+    updated_since: String,
+    /// Whether something is left to pay of an invoice or debit.
+    #[param(required = false)]
+    has_amount_due: bool,
+    /// Whether the due date has passed with something left to pay.
+    #[param(required = false)]
+    overdue: bool,
+}
+
+/// In which order documents come, from where on, and how they are written.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DocumentListParams {
+    /// By when they were opened, when left out. What isn't issued has neither dates nor amount, what is never due has no due date,
+    /// and comes last.
+    #[param(required = false, inline)]
+    order: DocumentOrderWord,
+    /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
+    #[param(required = false)]
+    cursor: String,
+    /// Whether all documents are counted and summed up: `true` when left out, with `cursor` `false`.
+    #[param(required = false)]
+    totals: bool,
+    /// Writes every document as a row of a table, without pages.
+    #[param(required = false, inline)]
+    format: ReportFormatWord,
+}
+
+/// Which contracts.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ContractSearchParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// With this number.
+    #[param(required = false, example = "C-1")]
+    contract_number: String,
+    /// With this purchase order number.
+    #[param(required = false)]
+    po_number: String,
+    /// In this state today.
+    #[param(required = false)]
+    state: ContractStateWord,
+    /// Whose last day is before this one.
+    #[param(required = false, format = Date)]
+    ends_before: String,
+}
+
+/// Which customers.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CustomerParams {
+    /// Whose name begins so; letters A to Z in either case.
+    #[param(required = false)]
+    name: String,
+    /// With this e-mail address; letters A to Z in either case.
+    #[param(required = false)]
+    email: String,
+    /// With this tax number.
+    #[param(required = false)]
+    tax_id: String,
+}
+
+/// What is searched for.
+#[expect(dead_code, reason = "describes a parameter that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchParams {
+    /// A number, reference, key, purchase order number or name, or how a name begins; letters A to Z of names in either case.
+    q: String,
 }
 
 /// Which payments.
@@ -407,6 +514,18 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response, is_
         ("X-Request-Id", true, Type::String, "Names the request in the service's log."),
         ("Version", operation.is_versioned(), Type::String, "The version of the interface."),
         ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
+        (
+            "X-Total-Amount",
+            operation.id == "list_documents" && status == "200",
+            Type::String,
+            "What all documents amount to by currency, `EUR 12.50, USD 0.00`; credits count below zero, drafts and void ones not.",
+        ),
+        (
+            "X-Total-Amount-Due",
+            operation.id == "list_documents" && status == "200",
+            Type::String,
+            "What is left to pay of all documents by currency.",
+        ),
         ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
         (
             "Idempotency-Replayed",

@@ -10,7 +10,7 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, charges, contracts, customers, documents, entities, money, pricings, reports, service, usage,
+    auth, batches, billing, charges, contracts, customers, documents, entities, money, pricings, reports, search, service, usage,
     usage_formats, usage_products,
 };
 
@@ -130,6 +130,7 @@ operations! {
     POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract;
     POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity;
     GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts;
+    GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts;
     GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices;
     GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices;
     GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract;
@@ -166,6 +167,8 @@ operations! {
     POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply;
     POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply;
     POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off;
+
+    GET "/api/search" Permission(Search) => search::search;
 
     POST "/api/charges/" Permission(RecordCharge) => charges::record_charge;
     POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge;

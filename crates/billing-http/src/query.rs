@@ -2,7 +2,10 @@
 //!
 //! Parameters nobody asked for are ignored. A reference that can't exist is one that doesn't: it finds nothing.
 
+mod documents;
 mod usage;
+
+pub(crate) use documents::Asked;
 
 use std::future::{Ready, ready};
 use std::ops::RangeInclusive;
@@ -11,17 +14,19 @@ use actix_web::dev::Payload;
 use actix_web::http::header::LINK;
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use billing_application::charges::ChargeQuery;
-use billing_application::documents::{DocumentQuery, PaymentQuery};
+use billing_application::contracts::ContractQuery;
+use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, parse_date};
+use billing_domain::contract::Contract;
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::ports::{ChargeFilter, DocumentFilter, PaymentFilter};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
+use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use billing_report::ReportFormat;
 use serde::Serialize;
 
-use crate::dto::words::{DocumentKindWord, DocumentStateWord, Words};
+use crate::dto::words::{ContractStateWord, Words};
 use crate::problem::Problem;
 
 /// Elements of a page when nobody says how many.
@@ -89,36 +94,50 @@ impl Query {
     /// Whether all lines of a batch are to be taken, or none.
     pub(crate) fn atomic(&self) -> Result<bool, Problem> {
         let mut found = Violations::none();
-        let atomic = match self.text("atomic", &mut found) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => {
-                found.add(&["atomic"], "invalid_value", "must be true or false");
-                false
-            }
-        };
-        complete(found, Some(atomic))
+        let atomic = self.flag("atomic", &mut found);
+        complete(found, Some(atomic.unwrap_or(false)))
     }
 
-    /// A page of documents. No query for a reference that can't exist.
-    pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, PageRequest), Problem> {
+    /// A page of the contracts that a search finds. No query for a reference or number that can't exist.
+    pub(crate) fn contract_search(&self) -> Result<(Option<ContractQuery>, PageRequest), Problem> {
         let mut found = Violations::none();
         let customer_ref = self.text("customer_ref", &mut found).map(|text| CustomerRef::parse(text).ok());
-        let contract_ref = self.text("contract_ref", &mut found).map(|text| ContractRef::parse(text).ok());
-        let entity_ref = self.text("entity_ref", &mut found).map(|text| EntityRef::parse(text).ok());
-        let can_exist = customer_ref != Some(None) && contract_ref != Some(None) && entity_ref != Some(None);
-        let filter = DocumentFilter {
+        let number = self.text("contract_number", &mut found).map(Contract::read_number);
+        let po_number = self.text("po_number", &mut found).map(|text| OneLine::parse(text).ok());
+        let can_exist = customer_ref != Some(None) && number != Some(None) && po_number != Some(None);
+        let state = self.word::<ContractStateWord>("state", &mut found);
+        let filter = ContractFilter {
             customer_id: None,
-            contract_ref: contract_ref.flatten(),
-            entity_ref: entity_ref.flatten(),
-            kind: self.word::<DocumentKindWord>("kind", &mut found),
-            state: self.word::<DocumentStateWord>("state", &mut found),
-            from: self.date("from", &mut found),
-            to: self.date("to", &mut found),
+            number: number.flatten(),
+            po_number: po_number.flatten(),
+            state: None,
+            ends_before: self.date("ends_before", &mut found),
         };
-        let query = can_exist.then(|| DocumentQuery { customer_ref: customer_ref.flatten(), filter });
+        let query = can_exist.then(|| ContractQuery { customer_ref: customer_ref.flatten(), state, filter });
         let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
         complete(found, page.map(|page| (query, page)))
+    }
+
+    /// A page of customers.
+    pub(crate) fn customers(&self) -> Result<(CustomerFilter, PageRequest), Problem> {
+        let mut found = Violations::none();
+        let mut text = |name: &str| self.text(name, &mut found).map(str::to_owned);
+        let filter = CustomerFilter { name: text("name"), email: text("email"), tax_id: text("tax_id") };
+        let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
+        complete(found, page.map(|page| (filter, page)))
+    }
+
+    /// What is searched for.
+    pub(crate) fn sought(&self) -> Result<OneLine, Problem> {
+        let mut found = Violations::none();
+        let text = self.text("q", &mut found);
+        if text.is_none() {
+            found.add(&["q"], "required", "must be given, once");
+        }
+        let sought = text.and_then(|text| {
+            OneLine::parse(text.trim()).map_err(|reason| found.add(&["q"], "invalid_format", reason.to_string())).ok()
+        });
+        complete(found, sought)
     }
 
     /// Which payments, and which page of them. No query for a reference that can't exist.
@@ -229,6 +248,17 @@ impl Query {
         meaning
     }
 
+    fn flag(&self, name: &str, found: &mut Violations) -> Option<bool> {
+        match self.text(name, found)? {
+            "false" => Some(false),
+            "true" => Some(true),
+            _ => {
+                found.add(&[name], "invalid_value", "must be true or false");
+                None
+            }
+        }
+    }
+
     fn date(&self, name: &str, found: &mut Violations) -> Option<Date> {
         parse_date(self.text(name, found)?).map_err(|reason| found.add(&[name], "invalid_format", reason.to_string())).ok()
     }
@@ -314,34 +344,6 @@ mod tests {
         let (customer, page) = query("customer_ref=a%3Ab&pageSize=20&pageNumber=0").contracts().expect("complete");
         assert_eq!((customer.expect("a reference").as_str(), page.size()), ("a:b", 20));
         assert_eq!(query("customer_ref=a%20b&pageSize=20&pageNumber=0").contracts().expect("complete").0, None);
-    }
-
-    #[test]
-    fn documents_are_narrowed_by_words_dates_and_references() {
-        let wrong = codes(query("kind=BILL&state=open&from=2026-1-1&to=2026-02-30&pageSize=x").documents());
-        let expected = [
-            ("/kind", "invalid_value"),
-            ("/state", "invalid_value"),
-            ("/from", "invalid_format"),
-            ("/to", "invalid_format"),
-            ("/pageSize", "invalid_format"),
-        ];
-        assert_eq!(wrong, expected.map(|(pointer, code)| (pointer.to_owned(), code)));
-        assert!(query("contract_ref=nonsense").documents().expect("no violation").0.is_none());
-        let (documents, _) = query("kind=CREDIT&state=PARTIALLY_PAID&from=2026-01-01&entity_ref=e").documents().expect("right");
-        let filter = documents.expect("a query").filter;
-        assert!(filter.kind.is_some() && filter.state.is_some() && filter.from.is_some() && filter.entity_ref.is_some());
-    }
-
-    #[test]
-    fn charges_are_narrowed_by_dates_and_references() {
-        let wrong = codes(query("from=2026-1-1&to=2026-02-30&pageSize=x").charges());
-        let expected = ["/from", "/to", "/pageSize"].map(|pointer| (pointer.to_owned(), "invalid_format"));
-        assert_eq!(wrong, expected);
-        assert!(query("contract_ref=nonsense").charges().expect("no violation").0.is_none());
-        let (charges, _) = query("customer_ref=acme&from=2026-01-01&to=2026-01-31").charges().expect("right");
-        let charges = charges.expect("a query");
-        assert!(charges.customer_ref.is_some() && charges.filter.from.is_some() && charges.filter.to.is_some());
     }
 
     #[test]

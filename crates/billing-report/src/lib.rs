@@ -1,16 +1,20 @@
-//! Writes the usage report as CSV, JSON or XLSX, row by row, in memory that doesn't grow with the number of rows.
+//! Writes tables, the usage report among them, as CSV, JSON or XLSX, row by row, in memory that doesn't grow with the number of
+//! rows.
 //!
 //! It knows bytes and nothing of where they go: no header, no status, no file name.
 
 mod csv;
 mod json;
+mod statement;
 mod xlsx;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use billing_domain::account::AccountStatement;
-use billing_domain::report::{ReportColumns, ReportedEvent};
+use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
+
+pub use crate::statement::statement_csv;
 
 use crate::csv::CsvTable;
 use crate::json::JsonTable;
@@ -26,14 +30,6 @@ pub enum ReportFormat {
     Json,
     /// An Office Open XML workbook.
     Xlsx,
-}
-
-/// A customer's statement as comma-separated values: for each account its opening balance, its entries and its closing balance.
-///
-/// # Errors
-/// What can't be written, which doesn't happen in memory.
-pub fn statement_csv(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
-    csv::statement(accounts)
 }
 
 impl ReportFormat {
@@ -55,9 +51,27 @@ impl ReportFormat {
     }
 }
 
-/// Writes one report: [`start`](Self::start), then rows, then [`finish`](Self::finish). What isn't finished is no report.
-pub struct ReportWriter<W: Write> {
+/// What stands in a column of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell<'c> {
+    /// Nothing: JSON leaves the key out.
+    Missing,
+    /// Nothing, said so.
+    Null,
+    /// Yes or no.
+    Bool(bool),
+    /// A JSON number.
+    Number(Cow<'c, str>),
+    /// A text of ours, which no spreadsheet takes for a formula.
+    Plain(Cow<'c, str>),
+    /// A text of somebody's.
+    Text(Cow<'c, str>),
+}
+
+/// Writes one table: [`start`](Self::start), then rows, then [`finish`](Self::finish). What isn't finished is no table.
+pub struct TableWriter<W: Write> {
     format: ReportFormat,
+    title: &'static str,
     table: Table<W>,
 }
 
@@ -70,37 +84,37 @@ enum Table<W: Write> {
     Gone,
 }
 
-impl<W: Write> ReportWriter<W> {
-    /// A report that goes to `out`.
-    pub const fn new(format: ReportFormat, out: W) -> Self {
-        Self { format, table: Table::Waiting(out) }
+impl<W: Write> TableWriter<W> {
+    /// A table that goes to `out`. Sheets of a workbook have its title.
+    pub const fn new(format: ReportFormat, title: &'static str, out: W) -> Self {
+        Self { format, title, table: Table::Waiting(out) }
     }
 
     /// Writes what stands before all rows.
     ///
     /// # Errors
     /// Those of `out` and of temporary files; `InvalidInput` when it has started already.
-    pub fn start(&mut self, columns: ReportColumns) -> io::Result<()> {
+    pub fn start(&mut self, headings: Vec<String>) -> io::Result<()> {
         let Table::Waiting(out) = std::mem::replace(&mut self.table, Table::Gone) else {
             return Err(misused("a report starts once"));
         };
         self.table = match self.format {
-            ReportFormat::Csv => Table::Csv(Box::new(CsvTable::start(columns, out)?)),
-            ReportFormat::Json => Table::Json(JsonTable::start(columns, out)?),
-            ReportFormat::Xlsx => Table::Xlsx(Box::new(XlsxTable::start(columns, out)?)),
+            ReportFormat::Csv => Table::Csv(Box::new(CsvTable::start(&headings, out)?)),
+            ReportFormat::Json => Table::Json(JsonTable::start(headings, out)?),
+            ReportFormat::Xlsx => Table::Xlsx(Box::new(XlsxTable::start(self.title, headings, out)?)),
         };
         Ok(())
     }
 
-    /// Writes a row.
+    /// Writes a row: a cell for each heading.
     ///
     /// # Errors
-    /// Those of `out` and of temporary files; `InvalidInput` before the start, or for a key without a column.
-    pub fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
+    /// Those of `out` and of temporary files; `InvalidInput` before the start.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         match &mut self.table {
-            Table::Csv(table) => table.row(event),
-            Table::Json(table) => table.row(event),
-            Table::Xlsx(table) => table.row(event),
+            Table::Csv(table) => table.row(cells),
+            Table::Json(table) => table.row(cells),
+            Table::Xlsx(table) => table.row(cells),
             Table::Waiting(_) | Table::Gone => Err(misused("a row before the start")),
         }
     }
@@ -119,18 +133,80 @@ impl<W: Write> ReportWriter<W> {
     }
 }
 
+/// Writes one usage report: a table of events.
+pub struct ReportWriter<W: Write> {
+    columns: Option<ReportColumns>,
+    table: TableWriter<W>,
+}
+
+impl<W: Write> ReportWriter<W> {
+    /// A report that goes to `out`.
+    pub const fn new(format: ReportFormat, out: W) -> Self {
+        Self { columns: None, table: TableWriter::new(format, TITLE, out) }
+    }
+
+    /// Writes what stands before all rows.
+    ///
+    /// # Errors
+    /// As [`TableWriter::start`].
+    pub fn start(&mut self, columns: ReportColumns) -> io::Result<()> {
+        self.table.start(headings(&columns))?;
+        self.columns = Some(columns);
+        Ok(())
+    }
+
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// As [`TableWriter::row`]; `InvalidInput` for a key without a column.
+    pub fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
+        let columns = self.columns.as_ref().ok_or_else(|| misused("a row before the start"))?;
+        self.table.row(&cells(columns, event)?)
+    }
+
+    /// Writes what stands after all rows, and gives `out` back.
+    ///
+    /// # Errors
+    /// As [`TableWriter::finish`].
+    pub fn finish(self) -> io::Result<W> {
+        self.table.finish()
+    }
+}
+
+/// What the usage report's sheets are called.
+const TITLE: &str = "Usage";
+
 fn misused(how: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, how)
 }
 
-/// The values of an event in the columns after the fixed ones.
-fn values_by_column<'e>(columns: &ReportColumns, event: &'e ReportedEvent) -> io::Result<Vec<Option<&'e ReportValue>>> {
-    let mut values = vec![None; columns.key_headings().len()];
+fn headings(columns: &ReportColumns) -> Vec<String> {
+    FIXED_COLUMNS.into_iter().map(str::to_owned).chain(columns.key_headings().iter().cloned()).collect()
+}
+
+fn cells<'e>(columns: &ReportColumns, event: &'e ReportedEvent) -> io::Result<Vec<Cell<'e>>> {
+    let text = |text: &'e str| Cell::Text(Cow::Borrowed(text));
+    let mut cells = vec![
+        Cell::Plain(event.event_ref.to_string().into()),
+        Cell::Plain(event.occurred_at.to_string().into()),
+        text(event.customer_ref.as_str()),
+        text(event.customer_name.as_str()),
+        text(event.usage_product_ref.as_str()),
+        text(event.usage_product_name.as_str()),
+        Cell::Number(event.quantity.as_decimal().to_string().into()),
+        Cell::Text(event.document_numbers.to_string().into()),
+    ];
+    cells.resize(FIXED_COLUMNS.len() + columns.key_headings().len(), Cell::Missing);
     for (key, value) in event.report_data.iter().flat_map(|data| data.entries()) {
         let place = columns.place(key).ok_or_else(|| misused("a key without a column"))?;
-        values[place] = Some(value);
+        cells[FIXED_COLUMNS.len() + place] = match value {
+            ReportValue::Null => Cell::Null,
+            ReportValue::Bool(value) => Cell::Bool(*value),
+            ReportValue::Number(number) => Cell::Number(Cow::Borrowed(number)),
+            ReportValue::Text(value) => Cell::Text(Cow::Borrowed(value)),
+        };
     }
-    Ok(values)
+    Ok(cells)
 }
 
 #[cfg(test)]

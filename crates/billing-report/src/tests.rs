@@ -127,8 +127,8 @@ fn a_workbook_has_numbers_where_doubles_hold_them_and_texts_elsewhere() {
 #[test]
 fn rows_that_a_sheet_has_no_room_for_go_on_the_next() {
     let events: Vec<_> = (1..=5).map(|n| event(n, "1", &[])).collect();
-    let mut table = XlsxTable::with_sheets_of(3, columns(&events), Vec::new()).expect("a start");
-    events.iter().for_each(|event| table.row(event).expect("a row"));
+    let mut table = XlsxTable::with_sheets_of(3, TITLE, headings(&columns(&events)), Vec::new()).expect("a start");
+    events.iter().for_each(|event| table.row(&cells(&columns(&events), event).expect("cells")).expect("a row"));
     let workbook = table.finish().expect("an end");
     let names = part(&workbook, "xl/workbook.xml");
     assert!(["\"Usage\"", "\"Usage 2\"", "\"Usage 3\""].iter().all(|name| names.contains(name)), "{names}");

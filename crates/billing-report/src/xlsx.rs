@@ -5,11 +5,9 @@
 
 use std::io::{self, Seek as _, SeekFrom, Write};
 
-use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
-use billing_domain::usage::ReportValue;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
-use crate::values_by_column;
+use crate::Cell;
 
 /// Rows of a sheet, the headings included: what spreadsheets hold.
 const SHEET_ROWS: u32 = 1_048_576;
@@ -19,7 +17,8 @@ const DOUBLE_DIGITS: usize = 15;
 const SMALLEST_DOUBLE: f64 = 1e-300;
 
 pub(crate) struct XlsxTable<W: Write> {
-    columns: ReportColumns,
+    title: &'static str,
+    headings: Vec<String>,
     workbook: Workbook,
     sheets: usize,
     /// The next row of the last sheet, from 0.
@@ -29,39 +28,37 @@ pub(crate) struct XlsxTable<W: Write> {
 }
 
 impl<W: Write> XlsxTable<W> {
-    pub(crate) fn start(columns: ReportColumns, out: W) -> io::Result<Self> {
-        Self::with_sheets_of(SHEET_ROWS, columns, out)
+    pub(crate) fn start(title: &'static str, headings: Vec<String>, out: W) -> io::Result<Self> {
+        Self::with_sheets_of(SHEET_ROWS, title, headings, out)
     }
 
-    pub(crate) fn with_sheets_of(sheet_rows: u32, columns: ReportColumns, out: W) -> io::Result<Self> {
+    pub(crate) fn with_sheets_of(sheet_rows: u32, title: &'static str, headings: Vec<String>, out: W) -> io::Result<Self> {
         let mut workbook = Workbook::new();
         // A sheet's XML may have more than 4 GiB.
         workbook.use_zip_large_file(true);
-        let mut table = Self { columns, workbook, sheets: 0, next_row: 0, sheet_rows, out };
+        let mut table = Self { title, headings, workbook, sheets: 0, next_row: 0, sheet_rows, out };
         table.add_sheet()?;
         Ok(table)
     }
 
-    /// The first sheet is `Usage`, the next `Usage 2`, each with the headings.
+    /// The first sheet has the title `Usage`, say, the next `Usage 2`, each with the headings.
     fn add_sheet(&mut self) -> io::Result<()> {
         self.sheets += 1;
-        let name = if self.sheets == 1 { "Usage".to_owned() } else { format!("Usage {}", self.sheets) };
+        let name = if self.sheets == 1 { self.title.to_owned() } else { format!("{} {}", self.title, self.sheets) };
         let sheet = self.workbook.add_worksheet_with_constant_memory().set_name(name).map_err(failed)?;
-        let headings = FIXED_COLUMNS.into_iter().chain(self.columns.key_headings().iter().map(String::as_str));
-        for (column, heading) in (0..).zip(headings) {
+        for (column, heading) in (0..).zip(&self.headings) {
             sheet.write_string(0, column, heading).map_err(failed)?;
         }
         self.next_row = 1;
         Ok(())
     }
 
-    pub(crate) fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
+    pub(crate) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         if self.next_row == self.sheet_rows {
             self.add_sheet()?;
         }
-        let values = values_by_column(&self.columns, event)?;
         let sheet = self.workbook.worksheet_from_index(self.sheets - 1).map_err(failed)?;
-        write_row(sheet, self.next_row, event, &values).map_err(failed)?;
+        write_row(sheet, self.next_row, cells).map_err(failed)?;
         self.next_row += 1;
         Ok(())
     }
@@ -75,24 +72,16 @@ impl<W: Write> XlsxTable<W> {
     }
 }
 
-fn write_row(sheet: &mut Worksheet, row: u32, event: &ReportedEvent, values: &[Option<&ReportValue>]) -> Result<(), XlsxError> {
-    sheet.write_string(row, 0, event.event_ref.to_string())?;
-    sheet.write_string(row, 1, event.occurred_at.to_string())?;
-    sheet.write_string(row, 2, event.customer_ref.as_str())?;
-    sheet.write_string(row, 3, event.customer_name.as_str())?;
-    sheet.write_string(row, 4, event.usage_product_ref.as_str())?;
-    sheet.write_string(row, 5, event.usage_product_name.as_str())?;
-    write_number(sheet, row, 6, &event.quantity.as_decimal().to_string())?;
-    sheet.write_string(row, 7, event.document_numbers.to_string())?;
-    for (column, value) in (8..).zip(values) {
-        match value {
-            None | Some(ReportValue::Null) => {}
-            Some(ReportValue::Bool(value)) => {
+fn write_row(sheet: &mut Worksheet, row: u32, cells: &[Cell<'_>]) -> Result<(), XlsxError> {
+    for (column, cell) in (0..).zip(cells) {
+        match cell {
+            Cell::Missing | Cell::Null => {}
+            Cell::Bool(value) => {
                 sheet.write_boolean(row, column, *value)?;
             }
-            Some(ReportValue::Number(number)) => write_number(sheet, row, column, number)?,
-            Some(ReportValue::Text(text)) => {
-                sheet.write_string(row, column, text)?;
+            Cell::Number(number) => write_number(sheet, row, column, number)?,
+            Cell::Text(text) | Cell::Plain(text) => {
+                sheet.write_string(row, column, text.as_ref())?;
             }
         }
     }

@@ -104,7 +104,7 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
         return Err(Failure::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
     }
     let page = PageRequest::new(100, 0).map_err(|reason| Failure::Failed(reason.to_string()))?;
-    for document in list_documents(services, &principal, &DocumentQuery::default(), page)?.items {
+    for document in list_documents(services, &principal, &DocumentQuery::default(), page.into())?.items {
         say(&shown(&document)?)?;
     }
     Ok(())

@@ -29,6 +29,7 @@ mod ports;
 mod row;
 mod schema;
 mod sql_types;
+mod statement;
 mod turnstile;
 mod tx;
 mod under;

@@ -131,6 +131,9 @@ tables! {
         cancelled_at -> Nullable<Ts>,
         next_due_at -> Nullable<Ts>,
         documents_opened -> Integer,
+        first_day -> Nullable<Day>,
+        last_day -> Nullable<Day>,
+        entity_ref -> Nullable<Text>,
     }
     contract_versions (contract_id, customer_id, version) {
         contract_id -> Id,
@@ -190,6 +193,8 @@ tables! {
         used_minor -> BigInt,
         amount_due_minor -> Nullable<BigInt>,
         unapplied_minor -> Nullable<BigInt>,
+        updated_at -> Ts,
+        po_number -> Nullable<Text>,
     }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,

@@ -3,7 +3,7 @@
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
-use billing_domain::ports::{Access, transact};
+use billing_domain::ports::{Access, CustomerFilter, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
 use billing_domain::violation::Violations;
 
@@ -67,11 +67,16 @@ pub fn get_customer(services: &Services, principal: &Principal, reference: &Cust
     })
 }
 
-/// Reads a page of them, by creation.
+/// Reads a page of those that pass a filter, by creation.
 ///
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
-pub fn list_customers(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Customer>> {
+pub fn list_customers(
+    services: &Services,
+    principal: &Principal,
+    filter: &CustomerFilter,
+    page: PageRequest,
+) -> UseCaseResult<Page<Customer>> {
     let organization = allow(principal, UseCase::ListCustomers)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.customers(organization, page)?))
+    transact(&*services.store, Access::Read, |tx| Ok(tx.listed_customers(organization, filter, page)?))
 }

@@ -13,6 +13,8 @@ pub use entities::{EntityView, WantedEntity, create_entity, edit_entity, get_ent
 pub use pricings::{create_pricing, edit_pricing, get_pricing, list_pricings};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 
+use billing_domain::page::PageRequest;
+use billing_domain::party::Entity;
 use billing_domain::ports::{Insertion, Tx, Update};
 use billing_domain::refs::{EntityRef, OrganizationId};
 
@@ -30,6 +32,20 @@ pub(crate) fn updated(thing: Thing, update: Update) -> UseCaseResult<()> {
         Update::Done => Ok(()),
         Update::Unknown => Err(UseCaseError::Unknown(thing)),
         Update::Taken(field) => Err(UseCaseError::AlreadyExists { thing, field }),
+    }
+}
+
+/// Every entity of an organization: few.
+pub(crate) fn all_entities(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Vec<Entity>> {
+    let (mut entities, mut page) = (Vec::new(), PageRequest::LARGEST);
+    loop {
+        let read = tx.entities(organization, page)?;
+        let is_last = read.items.is_empty();
+        entities.extend(read.items);
+        if is_last || entities.len() as u64 >= read.total {
+            return Ok(entities);
+        }
+        page = page.next();
     }
 }
 

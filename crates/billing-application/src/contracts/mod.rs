@@ -13,10 +13,11 @@ use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
-use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId};
+use billing_domain::ports::{Access, ContractFilter, Todays, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
 use crate::books::{corrupt, distinct};
+use crate::catalog::all_entities;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -66,19 +67,57 @@ pub fn list_contracts(
     })
 }
 
+/// What a search for contracts is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct ContractQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// In this state today.
+    pub state: Option<ContractState>,
+    /// The rest.
+    pub filter: ContractFilter,
+}
+
+/// A page of the contracts that pass a query, by creation; a customer that doesn't exist has none.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn search_contracts(
+    services: &Services,
+    principal: &Principal,
+    query: &ContractQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<ContractView>> {
+    let organization = allow(principal, UseCase::ListContracts)?;
+    let now = services.now();
+    transact(&*services.store, Access::Read, |tx| {
+        let mut filter = query.filter.clone();
+        if let Some(customer_ref) = &query.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+            filter.customer_id = Some(customer.id);
+        }
+        if let Some(state) = query.state {
+            filter.state = Some((state, Todays::at(now, &all_entities(tx, organization)?)));
+        }
+        let contracts = tx.contracts(organization, &filter, page)?;
+        view_all(tx, organization, contracts, now)
+    })
+}
+
 fn view_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contracts: Page<Contract>,
     now: Timestamp,
 ) -> UseCaseResult<Page<ContractView>> {
-    let refs = distinct(contracts.items.iter().filter_map(first_entity).cloned());
+    let refs = distinct(contracts.items.iter().filter_map(Contract::stating_entity).cloned());
     let entities = tx.entities_by_refs(organization, &refs)?;
     contracts.try_map(|contract| view(contract, &entities, now))
 }
 
 fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResult<ContractView> {
-    let zone = match first_entity(&contract) {
+    let zone = match contract.stating_entity() {
         None => billing_domain::calendar::TimeZone::UTC,
         Some(entity_ref) => {
             let entity = entities.iter().find(|entity| entity.entity_ref == *entity_ref);
@@ -86,8 +125,4 @@ fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResul
         }
     };
     Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now) })
-}
-
-fn first_entity(contract: &Contract) -> Option<&EntityRef> {
-    contract.products.first().and_then(|product| product.newest_terms()).map(|terms| &terms.entity_ref)
 }

@@ -1,9 +1,11 @@
 //! Documents as they are shown: stored or planned, drafts rated as of now, issued ones as issued.
 
 mod act;
+mod list;
 mod money;
 
 pub use act::{issue_document, void_document};
+pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, tabulate_documents};
 pub use money::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,
@@ -24,10 +26,9 @@ use billing_domain::document::{
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
 use billing_domain::money::Currency;
-use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
-use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::text::{OneLine, Prose};
 
 use crate::books::{self, corrupt};
@@ -140,15 +141,6 @@ pub struct IssueDates {
     pub overdue: bool,
 }
 
-/// What a list of documents is narrowed to.
-#[derive(Clone, Debug, Default)]
-pub struct DocumentQuery {
-    /// This customer's.
-    pub customer_ref: Option<CustomerRef>,
-    /// The rest.
-    pub filter: DocumentFilter,
-}
-
 /// Reads a document.
 ///
 /// # Errors
@@ -171,35 +163,6 @@ fn document_view(
     let mut books = Vec::new();
     let book = book_of(tx, organization, &mut books, &document)?;
     show_document(book, &relatives, document, now)
-}
-
-/// A page of documents, by creation; a reference that names nothing finds nothing.
-///
-/// # Errors
-/// [`UseCaseError::Store`].
-pub fn list_documents(
-    services: &Services,
-    principal: &Principal,
-    query: &DocumentQuery,
-    page: PageRequest,
-) -> UseCaseResult<Page<DocumentView>> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::ListDocuments)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let mut filter = query.filter.clone();
-        if let Some(customer_ref) = &query.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-            filter.customer_id = Some(customer.id);
-        }
-        let documents = tx.documents(organization, &filter, page)?;
-        let relatives = Relatives::read(tx, organization, &documents.items)?;
-        let mut books = Vec::new();
-        documents.try_map(|document| {
-            let book = book_of(tx, organization, &mut books, &document)?;
-            show_document(book, &relatives, document, now)
-        })
-    })
 }
 
 /// The book of a document's contract, read once for all of a contract's documents. What is frozen needs the contract and
@@ -437,13 +400,7 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
         Lifecycle::Discarded(content) => {
             let content = match content {
                 Some(content) => *content,
-                // What drafts said that were put out of force by early releases isn't known any more.
-                None => DraftContent {
-                    parties: Parties::of(&book.customer, book.entity(&head.entity_ref)?),
-                    po_number: None,
-                    note: None,
-                    content: total_up(head.currency, head.kind, Vec::new(), &FamilySums::default())?,
-                },
+                None => forgotten(book, &head)?,
             };
             return said_view(book, head, stands, settlement, opened, content);
         }
@@ -456,6 +413,16 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > issued.due_date;
     let dates = IssueDates { issue_date: issued.issue_date, due_date, overdue };
     Ok(DocumentView { issued: Some(dates), applications, ..view })
+}
+
+/// What drafts said that were put out of force by early releases isn't known any more.
+fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftContent> {
+    Ok(DraftContent {
+        parties: Parties::of(&book.customer, book.entity(&head.entity_ref)?),
+        po_number: None,
+        note: None,
+        content: total_up(head.currency, head.kind, Vec::new(), &FamilySums::default())?,
+    })
 }
 
 fn said_view(

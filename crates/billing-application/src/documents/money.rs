@@ -302,7 +302,7 @@ fn decide(
     let deciding = Deciding { services, organization, by: principal.actor(), at: services.now() };
     transact(&*services.store, Access::Write, |tx| {
         let (account, answered) = decide(tx, deciding)?;
-        accounts::write(tx, organization, &mut [account])?;
+        accounts::write(tx, deciding, &mut [account])?;
         document_view(tx, organization, answered, deciding.at)
     })
 }

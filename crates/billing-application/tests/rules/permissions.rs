@@ -5,12 +5,13 @@ use std::time::Duration;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
-use billing_application::{Services, UseCase, access, billing_run, catalog, charges, contracts, documents, formats};
+use billing_application::{Services, UseCase, access, billing_run, catalog, charges, contracts, documents, formats, search};
 use billing_domain::access::{ApiKey, Need, Principal, Scope, Scopes};
 use billing_domain::charge::ChargeEdit;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
+use billing_domain::ports::CustomerFilter;
 use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
@@ -91,18 +92,20 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| usage::get_event(s, p, event)),
                 asked(move |s, p| usage::event_history(s, p, event)),
                 asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
-                asked(move |s, p| catalog::list_customers(s, p, page)),
+                asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), page)),
                 asked(move |s, p| catalog::list_entities(s, p, page)),
                 asked(move |s, p| catalog::list_usage_products(s, p, page)),
                 asked(move |s, p| catalog::list_pricings(s, p, page)),
                 asked(move |s, p| formats::list_formats(s, p, page)),
                 asked(move |s, p| contracts::get_contract(s, p, contract)),
+                asked(move |s, p| contracts::search_contracts(s, p, &contracts::ContractQuery::default(), page)),
+                asked(|s, p| search::search(s, p, &fixtures::line("x"))),
                 asked(move |s, p| contracts::current_invoices(s, p, contract)),
                 asked(move |s, p| contracts::next_invoices(s, p, contract)),
                 asked(move |s, p| charges::get_charge(s, p, &charge())),
                 asked(move |s, p| charges::list_charges(s, p, &charges::ChargeQuery::default(), page)),
                 asked(move |s, p| documents::get_document(s, p, document)),
-                asked(move |s, p| documents::list_documents(s, p, &documents::DocumentQuery::default(), page)),
+                asked(move |s, p| documents::list_documents(s, p, &documents::DocumentQuery::default(), page.into())),
             ],
         ),
     ]

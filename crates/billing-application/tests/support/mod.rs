@@ -110,9 +110,10 @@ impl Bench {
         let mut all = Vec::new();
         for number in 0.. {
             let page = PageRequest::new(MAX_PAGE_SIZE, number).expect("a page");
-            let page = list_documents(&self.services, &self.principal, &DocumentQuery::default(), page).expect("documents");
+            let page =
+                list_documents(&self.services, &self.principal, &DocumentQuery::default(), page.into()).expect("documents");
             all.extend(page.items);
-            if all.len() as u64 >= page.total {
+            if page.next.is_none() {
                 break;
             }
         }

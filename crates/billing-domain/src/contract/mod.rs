@@ -157,10 +157,20 @@ impl Contract {
         format!("C-{}", self.number)
     }
 
+    /// Reads a number as people read it; `None` for anything else.
+    pub fn read_number(text: &str) -> Option<u64> {
+        let number: u64 = text.strip_prefix("C-")?.parse().ok()?;
+        (number > 0 && format!("C-{number}") == text).then_some(number)
+    }
+
     /// Its state at an instant, by a zone's calendar.
     pub fn state(&self, zone: TimeZone, now: Timestamp) -> ContractState {
-        let today = zone.service_date(now);
-        let start = self.products.iter().filter_map(|product| product.billed().map(Period::start)).min();
+        self.state_on(zone.service_date(now))
+    }
+
+    /// Its state on a day of the calendar that tells it.
+    pub fn state_on(&self, today: NaiveDate) -> ContractState {
+        let start = self.starts_on();
         let over = match self.effective_end_date() {
             Some(last) => today > last,
             // Without a billed day a cancelled contract is over; one that never had products isn't.
@@ -173,6 +183,16 @@ impl Contract {
             (None, false) if start.is_some_and(|start| today < start) => ContractState::Pending,
             (None, false) => ContractState::Active,
         }
+    }
+
+    /// The earliest first day of its products.
+    pub fn starts_on(&self) -> Option<NaiveDate> {
+        self.products.iter().filter_map(|product| product.billed().map(Period::start)).min()
+    }
+
+    /// The entity whose calendar tells its state: that of its first product.
+    pub fn stating_entity(&self) -> Option<&EntityRef> {
+        self.products.first().and_then(|product| product.newest_terms()).map(|terms| &terms.entity_ref)
     }
 
     /// The latest last day of its products.

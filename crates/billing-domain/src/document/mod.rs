@@ -383,6 +383,12 @@ impl Document {
         self.lifecycle.standing().state(self.head.kind, total, &self.settlement)
     }
 
+    /// When it has to be paid; `None` of a credit and of what isn't issued or is out of force.
+    pub fn due_date(&self) -> Option<NaiveDate> {
+        let is_owed = self.head.kind != DocumentKind::Credit && self.lifecycle.standing().is_issued();
+        self.lifecycle.issued().filter(|_| is_owed).map(|issued| issued.due_date)
+    }
+
     /// Whether it is open.
     pub const fn is_draft(&self) -> bool {
         matches!(self.lifecycle, Lifecycle::Draft)

@@ -17,6 +17,18 @@ pub struct DocumentNumber {
     pub sequence: u64,
 }
 
+impl DocumentNumber {
+    /// Reads what is shown; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.rsplitn(3, '-');
+        let (sequence, kind, prefix) = (parts.next()?, parts.next()?, parts.next()?);
+        let kinds = [DocumentKind::Invoice, DocumentKind::Credit, DocumentKind::Debit];
+        let kind = kinds.into_iter().find(|known| known.abbreviation() == kind)?;
+        let number = Self { prefix: NumberPrefix::parse(prefix).ok()?, kind, sequence: sequence.parse().ok()? };
+        (number.sequence > 0 && number.to_string() == text).then_some(number)
+    }
+}
+
 impl DocumentKind {
     /// The middle part of a number.
     pub const fn abbreviation(self) -> &'static str {
@@ -94,7 +106,13 @@ mod tests {
         let prefix = NumberPrefix::parse("UB").expect("a prefix");
         let rows = [(DocumentKind::Invoice, "UB-INV-7"), (DocumentKind::Credit, "UB-CRD-7"), (DocumentKind::Debit, "UB-DBT-7")];
         for (kind, shown) in rows {
-            assert_eq!(DocumentNumber { prefix: prefix.clone(), kind, sequence: 7 }.to_string(), shown);
+            let number = DocumentNumber { prefix: prefix.clone(), kind, sequence: 7 };
+            assert_eq!((number.to_string().as_str(), DocumentNumber::parse(shown)), (shown, Some(number)));
+        }
+        for bad in
+            ["", "UB", "UB-INV", "UB-INV-", "UB-INV-0", "UB-INV-07", "UB-INV-+7", "UB-inv-7", "-INV-7", "UB-BILL-7", "UB-INV-7 "]
+        {
+            assert_eq!(DocumentNumber::parse(bad), None, "{bad:?}");
         }
         for bad in ["", "ub", "U B", "U-B", "ABCDEFGHIJKLMNOPQ"] {
             assert!(NumberPrefix::parse(bad).is_err(), "{bad:?}");

@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 
 use super::StoreResult;
 use crate::account::{AccountKey, Application, Payment, Source, StatementEntry};
+use crate::calendar::Timestamp;
 use crate::document::BookDocument;
 use crate::ledger::receive::AccountEntry;
 use crate::money::Money;
@@ -77,13 +78,14 @@ pub trait Accounts {
         key: &AccountKey,
         which: ApplicationsOf<'a>,
     ) -> StoreResult<Vec<Application>>;
-    /// Writes what was decided of an account that is held, and what is unapplied in it now.
+    /// Writes what was decided at an instant of an account that is held, and what is unapplied in it now.
     fn put_account(
         &mut self,
         organization: OrganizationId,
         key: &AccountKey,
         entries: &[AccountEntry],
         unapplied: Money,
+        at: Timestamp,
     ) -> StoreResult<()>;
 }
 

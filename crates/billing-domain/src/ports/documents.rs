@@ -2,11 +2,15 @@
 
 use chrono::NaiveDate;
 
-use super::StoreResult;
+use super::{StoreResult, Todays};
+use crate::calendar::Timestamp;
 use crate::document::lines::LedgerLine;
-use crate::document::{BookDocument, Document, DocumentKind, DocumentState};
+use crate::document::numbering::DocumentNumber;
+use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Purpose};
+use crate::money::Currency;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use crate::text::OneLine;
 
 /// What a list of documents is narrowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +29,49 @@ pub struct DocumentFilter {
     pub from: Option<NaiveDate>,
     /// Whose period starts on this day or earlier.
     pub to: Option<NaiveDate>,
+    /// With this number.
+    pub number: Option<DocumentNumber>,
+    /// With this purchase order number; of a draft its contract's.
+    pub po_number: Option<OneLine>,
+    /// That exist for this, whatever their slot.
+    pub purpose: Option<PurposeKind>,
+    /// In this currency.
+    pub currency: Option<Currency>,
+    /// Issued on this day or later.
+    pub issued_from: Option<NaiveDate>,
+    /// Issued on this day or earlier.
+    pub issued_to: Option<NaiveDate>,
+    /// Due on this day or later.
+    pub due_from: Option<NaiveDate>,
+    /// Due on this day or earlier.
+    pub due_to: Option<NaiveDate>,
+    /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later.
+    pub updated_since: Option<Timestamp>,
+    /// Whether something is left to pay of an invoice or debit.
+    pub has_amount_due: Option<bool>,
+    /// Whether its due date has passed with something left to pay, and the days that tell.
+    pub overdue: Option<(bool, Todays)>,
+}
+
+/// Why a document exists, without its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PurposeKind {
+    /// A period's own document.
+    Regular,
+    /// One event's invoice, where net terms are due upon usage.
+    Usage,
+    /// Puts an issued document right.
+    Adjustment,
+}
+
+impl From<Purpose> for PurposeKind {
+    fn from(purpose: Purpose) -> Self {
+        match purpose {
+            Purpose::Regular(_) => Self::Regular,
+            Purpose::Usage => Self::Usage,
+            Purpose::Adjustment => Self::Adjustment,
+        }
+    }
 }
 
 /// Documents, as they are shown.

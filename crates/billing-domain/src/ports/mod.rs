@@ -17,6 +17,7 @@ mod due_contracts;
 mod environment;
 mod formats;
 mod inspection;
+mod lists;
 mod reading;
 mod replay_log;
 mod running_totals;
@@ -29,13 +30,17 @@ pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
-pub use documents::{DocumentFilter, Documents};
+pub use documents::{DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
 pub use inspection::Inspection;
+pub use lists::{
+    ContractFilter, CustomerFilter, DocumentAmounts, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, Found,
+    FoundKind, ListPart, Lists, OrderedBy, Sought, Todays,
+};
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
@@ -64,6 +69,8 @@ pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, Mo
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
 pub use inspection::MockInspection;
+#[cfg(feature = "mocks")]
+pub use lists::MockLists;
 #[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]

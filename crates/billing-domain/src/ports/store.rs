@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{
     Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Charges, Contracts, Customers, Documents, DueContracts,
-    Entities, EventChanges, EventKeys, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals,
+    Entities, EventChanges, EventKeys, Inspection, Lists, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals,
     Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
@@ -164,6 +164,7 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + Lists
     + Accounts
     + Payments
     + Balances
@@ -198,6 +199,7 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + Lists
         + Accounts
         + Payments
         + Balances

@@ -11,6 +11,7 @@ pub(crate) mod contract_changes;
 pub(crate) mod contract_view;
 pub(crate) mod contracts;
 pub(crate) mod customers;
+pub(crate) mod document_table;
 pub(crate) mod documents;
 pub(crate) mod entities;
 pub(crate) mod events;
@@ -29,6 +30,7 @@ mod nearest;
 mod party;
 mod prices;
 mod reasons;
+pub(crate) mod search;
 pub(crate) mod wire;
 pub(crate) mod words;
 

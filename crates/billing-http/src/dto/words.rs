@@ -9,6 +9,7 @@ use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
 use billing_domain::summary::Interval;
 use billing_report::ReportFormat;
 use serde::Serialize;
@@ -215,7 +216,7 @@ words! {
     }
 }
 
-words! {
+readable_words! {
     /// A contract's state today.
     ContractStateWord is ContractState {
         "PENDING" = ContractState::Pending,
@@ -225,6 +226,78 @@ words! {
         "COMPLETED" = ContractState::Completed,
     }
 }
+
+readable_words! {
+    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
+    PurposeKindWord is PurposeKind {
+        "REGULAR" = PurposeKind::Regular,
+        "USAGE" = PurposeKind::Usage,
+        "ADJUSTMENT" = PurposeKind::Adjustment,
+    }
+}
+
+words! {
+    /// What something is that was searched for.
+    FoundKindWord is FoundKind {
+        "DOCUMENT" = FoundKind::Document,
+        "CONTRACT" = FoundKind::Contract,
+        "CUSTOMER" = FoundKind::Customer,
+        "ENTITY" = FoundKind::Entity,
+        "PRICING" = FoundKind::Pricing,
+        "USAGE_PRODUCT" = FoundKind::UsageProduct,
+        "FORMAT" = FoundKind::Format,
+        "USAGE_EVENT" = FoundKind::UsageEvent,
+        "PAYMENT" = FoundKind::Payment,
+        "API_KEY" = FoundKind::ApiKey,
+    }
+}
+
+/// In which order documents are listed; with `-` before it the largest come first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DocumentOrderWord;
+
+impl DocumentOrderWord {
+    const ALL: [(&'static str, DocumentOrder); 8] = {
+        const fn order(by: DocumentSortKey, descending: bool) -> DocumentOrder {
+            DocumentOrder { by, descending }
+        }
+        [
+            ("created", order(DocumentSortKey::Created, false)),
+            ("-created", order(DocumentSortKey::Created, true)),
+            ("issue_date", order(DocumentSortKey::IssueDate, false)),
+            ("-issue_date", order(DocumentSortKey::IssueDate, true)),
+            ("due_date", order(DocumentSortKey::DueDate, false)),
+            ("-due_date", order(DocumentSortKey::DueDate, true)),
+            ("amount", order(DocumentSortKey::Amount, false)),
+            ("-amount", order(DocumentSortKey::Amount, true)),
+        ]
+    };
+
+    /// The word of an order.
+    pub(crate) fn word(order: DocumentOrder) -> &'static str {
+        Self::ALL.into_iter().find(|(_, known)| *known == order).map_or("created", |(word, _)| word)
+    }
+}
+
+impl Words for DocumentOrderWord {
+    type Meaning = DocumentOrder;
+
+    fn meaning(word: &str) -> Option<DocumentOrder> {
+        Self::ALL.into_iter().find(|(known, _)| *known == word).map(|(_, order)| order)
+    }
+
+    fn all() -> Vec<&'static str> {
+        Self::ALL.map(|(word, _)| word).to_vec()
+    }
+}
+
+impl PartialSchema for DocumentOrderWord {
+    fn schema() -> RefOr<Schema> {
+        described("In which order documents are listed; with `-` before it the largest come first.", &Self::all())
+    }
+}
+
+impl ToSchema for DocumentOrderWord {}
 
 /// One thing an API key may do. The words are the domain's, which also stores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -66,11 +66,11 @@ impl Query {
         can_exist.then(|| EventQuery { customer_ref: customer_ref.flatten(), filter })
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.pairs.iter().any(|(key, _)| key == name)
     }
 
-    fn instant(&self, name: &str, found: &mut Violations) -> Option<Timestamp> {
+    pub(super) fn instant(&self, name: &str, found: &mut Violations) -> Option<Timestamp> {
         let parsed = Timestamp::parse(self.text(name, found)?);
         parsed.map_err(|reason| found.add(&[name], "invalid_format", format!("{reason}; a + is sent as %2B"))).ok()
     }

@@ -105,6 +105,19 @@ pub(crate) async fn list_contracts(caller: Caller, query: Query) -> Result<HttpR
     Ok(query.answer::<_, ContractJson>(page, &found.await?))
 }
 
+/// Finds contracts of all customers by creation.
+#[utoipa::path(get, path = "/api/contracts/search", tag = "contracts",
+    params(crate::openapi::ContractSearchParams, crate::openapi::PageParams),
+    responses((status = 200, description = "A page of contracts", body = Vec<ContractJson>)))]
+pub(crate) async fn search_contracts(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let (wanted, page) = query.contract_search()?;
+    let found = caller.run(move |services, principal| match &wanted {
+        Some(wanted) => contracts::search_contracts(services, principal, wanted, page),
+        None => Ok(Page::empty()),
+    });
+    Ok(query.answer::<_, ContractJson>(page, &found.await?))
+}
+
 /// What a contract bills in its ongoing period.
 #[utoipa::path(get, path = "/api/contracts/invoices/current/{contract_ref}", tag = "contracts",
     params(("contract_ref" = String, Path, description = "The contract's reference")),

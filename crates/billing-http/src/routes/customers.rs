@@ -10,7 +10,7 @@ use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::body::Body;
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::problem::Problem;
-use crate::query::{DEFAULT_PAGE_SIZE, Query};
+use crate::query::Query;
 
 /// Makes a customer.
 #[utoipa::path(post, path = "/api/customers/", tag = "catalog", request_body = CustomerBody,
@@ -47,19 +47,21 @@ pub(crate) async fn get_customer(caller: Caller, path: Path<String>) -> Answer<C
 }
 
 /// Lists customers by creation.
-#[utoipa::path(get, path = "/api/customers/filter", tag = "catalog", params(crate::openapi::PageParams),
+#[utoipa::path(get, path = "/api/customers/filter", tag = "catalog",
+    params(crate::openapi::CustomerParams, crate::openapi::PageParams),
     responses((status = 200, description = "A page of customers", body = Vec<CustomerJson>)))]
 pub(crate) async fn list_customers(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let page = query.page(DEFAULT_PAGE_SIZE)?;
-    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, page)).await?;
+    let (filter, page) = query.customers()?;
+    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
     Ok(query.answer::<_, CustomerJson>(page, &found))
 }
 
 /// Lists the names of customers by creation.
-#[utoipa::path(get, path = "/api/customers/names", tag = "catalog", params(crate::openapi::PageParams),
+#[utoipa::path(get, path = "/api/customers/names", tag = "catalog",
+    params(crate::openapi::CustomerParams, crate::openapi::PageParams),
     responses((status = 200, description = "A page of names", body = Vec<CustomerNameJson>)))]
 pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let page = query.page(DEFAULT_PAGE_SIZE)?;
-    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, page)).await?;
+    let (filter, page) = query.customers()?;
+    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
     Ok(query.answer::<_, CustomerNameJson>(page, &found))
 }

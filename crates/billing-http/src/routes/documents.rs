@@ -2,15 +2,14 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
-use billing_application::documents;
+use billing_application::documents::{self, DocumentList};
 use billing_application::error::Thing;
-use billing_domain::page::Page;
 use billing_domain::refs::DocumentRef;
 
 use super::{Answer, Caller, OnceAnswer, in_path};
 use crate::dto::documents::DocumentJson;
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::query::{Asked, Query};
 
 /// Reads a document.
 #[utoipa::path(get, path = "/api/documents/{document_ref}", tag = "documents",
@@ -22,17 +21,23 @@ pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<D
     Ok(Json(DocumentJson::from(&found)))
 }
 
-/// Lists documents by creation.
+/// Lists documents, with what all that pass the filters amount to by currency; with `format` as a table of all of them.
 #[utoipa::path(get, path = "/api/documents/filter", tag = "documents",
-    params(crate::openapi::DocumentParams, crate::openapi::PageParams),
-    responses((status = 200, description = "A page of documents", body = Vec<DocumentJson>)))]
+    params(crate::openapi::DocumentParams, crate::openapi::DocumentListParams, crate::openapi::PageParams),
+    responses((status = 200, description = "A page of documents; with `format` a table of all of them", content(
+        (Vec<DocumentJson> = "application/json"), (String = "text/csv"),
+        (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))))]
 pub(crate) async fn list_documents(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let (wanted, page) = query.documents()?;
+    let (wanted, asked) = query.documents()?;
+    let (part, page) = match asked {
+        Asked::Table(format, order) => return caller.table_of_documents(wanted, order, format).await,
+        Asked::Part(part, page) => (part, page),
+    };
     let found = caller.run(move |services, principal| match &wanted {
-        Some(wanted) => documents::list_documents(services, principal, wanted, page),
-        None => Ok(Page::empty()),
+        Some(wanted) => documents::list_documents(services, principal, wanted, part),
+        None => Ok(DocumentList::empty(part.with_sums)),
     });
-    Ok(query.answer::<_, DocumentJson>(page, &found.await?))
+    Ok(query.answer_documents(part, page, &found.await?))
 }
 
 /// Issues a draft now, whatever its day.

@@ -12,6 +12,7 @@ pub(crate) mod money;
 mod once;
 pub(crate) mod pricings;
 pub(crate) mod reports;
+pub(crate) mod search;
 pub(crate) mod service;
 pub(crate) mod usage;
 pub(crate) mod usage_formats;

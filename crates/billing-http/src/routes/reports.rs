@@ -6,13 +6,18 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::{Json, Path};
+use billing_application::Services;
+use billing_application::documents::{self, DocumentQuery};
 use billing_application::error::Thing;
 use billing_application::usage::{self, ReportError, ReportOf, ReportSink};
+use billing_domain::access::Principal;
+use billing_domain::ports::DocumentOrder;
 use billing_domain::refs::DocumentRef;
 use billing_domain::report::{ReportColumns, ReportedEvent};
-use billing_report::{ReportFormat, ReportWriter};
+use billing_report::{ReportFormat, ReportWriter, TableWriter};
 
 use super::{Answer, Caller, in_path};
+use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
 use crate::pipe::{Patience, PipeWatch, PipeWriter, pipe};
 use crate::problem::Problem;
@@ -62,22 +67,53 @@ pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) ->
 impl Caller {
     /// Answers with a report that is made while it is sent.
     async fn report(self, of: ReportOf, format: ReportFormat, name: &str) -> Result<HttpResponse, Problem> {
+        let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
+            let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer));
+            let mut sink = Sink { watch, rows: 0, writer };
+            usage::report_usage(services, principal, &of, &mut sink)?;
+            sink.writer.finish()?;
+            Ok(())
+        };
+        self.stream(format, name, made).await
+    }
+
+    /// Answers with documents as a table that is made while it is sent.
+    pub(super) async fn table_of_documents(
+        self,
+        query: Option<DocumentQuery>,
+        order: DocumentOrder,
+        format: ReportFormat,
+    ) -> Result<HttpResponse, Problem> {
+        let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
+            let (watch, mut writer, mut rows) = (writer.watch(), TableWriter::new(format, "Documents", writer), 0_u32);
+            writer.start(document_table::HEADINGS.map(str::to_owned).to_vec())?;
+            documents::tabulate_documents(services, principal, query.as_ref(), order, &mut |row| {
+                rows = rows.wrapping_add(1);
+                if rows.is_multiple_of(ASK_EVERY_ROWS) && !watch.is_wanted() {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                writer.row(&document_table::cells(row))
+            })?;
+            writer.finish()?;
+            Ok(())
+        };
+        self.stream(format, "documents", made).await
+    }
+
+    /// Answers with what is written while it is sent.
+    async fn stream(
+        self,
+        format: ReportFormat,
+        name: &str,
+        made: impl FnOnce(&Services<'_>, &Principal, &mut PipeWriter) -> Result<(), ReportError> + Send + 'static,
+    ) -> Result<HttpResponse, Problem> {
         let Self { state, principal, use_case: _, key: _ } = self;
         let permit = state.permit_report()?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();
         actix_web::rt::task::spawn_blocking(move || {
             let _permit = permit;
-            span.in_scope(|| {
-                let made = |writer: &mut PipeWriter| {
-                    let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer));
-                    let mut sink = Sink { watch, rows: 0, writer };
-                    usage::report_usage(state.services(), &principal, &of, &mut sink)?;
-                    sink.writer.finish()?;
-                    Ok(())
-                };
-                make(writer, made);
-            });
+            span.in_scope(|| make(writer, |writer| made(state.services(), &principal, writer)));
         });
         reader.begin(FIRST_BYTES).await?;
         let mut response = HttpResponse::Ok();

@@ -1,6 +1,7 @@
 //! Accounts: what a decision about money is made of, and what it writes.
 
 use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source};
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, Standing};
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
@@ -184,9 +185,10 @@ impl Accounts for Transaction<'_> {
         key: &AccountKey,
         entries: &[AccountEntry],
         unapplied: Money,
+        at: Timestamp,
     ) -> StoreResult<()> {
         for entry in entries {
-            self.put_entry(organization, key, entry)?;
+            self.put_entry(organization, key, entry, at)?;
         }
         let id = (Bound(key.customer_id.as_uuid()), key.entity_ref.as_str(), key.currency.code());
         let changed = with_conn!(self, "accounts", |conn| diesel::update(accounts::table.find(id))
@@ -198,7 +200,13 @@ impl Accounts for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    fn put_entry(&mut self, organization: OrganizationId, key: &AccountKey, entry: &AccountEntry) -> StoreResult<()> {
+    fn put_entry(
+        &mut self,
+        organization: OrganizationId,
+        key: &AccountKey,
+        entry: &AccountEntry,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         let (customer, owner) = (Bound(key.customer_id.as_uuid()), Bound(organization.as_uuid()));
         let (entity_ref, currency) = (key.entity_ref.as_str(), key.currency.code());
         match entry {
@@ -280,6 +288,7 @@ impl Transaction<'_> {
                     documents::paid_date.eq(settlement.paid_date.map(Bound)),
                     documents::amount_due_minor.eq(owed.amount_due.map(Money::minor)),
                     documents::unapplied_minor.eq(owed.unapplied.map(Money::minor)),
+                    documents::updated_at.eq(Bound(at)),
                 );
                 let lifecycle = match standing {
                     Standing::Issued => Some(ISSUED),

@@ -9,6 +9,7 @@ use billing_domain::document::{DefaultTax, Document, DocumentHead, DocumentKind,
 use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, Documents as _, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
+use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use uuid::Uuid;
@@ -44,6 +45,7 @@ impl Transaction<'_> {
             .set((
                 documents::lifecycle.eq(VOID),
                 documents::voided_at.eq(Bound(at)),
+                documents::updated_at.eq(Bound(at)),
                 documents::discarded_content.eq(discarded),
                 documents::amount_due_minor.eq(None::<i64>),
                 documents::unapplied_minor.eq(None::<i64>),
@@ -120,6 +122,8 @@ impl BookEntries for Transaction<'_> {
                     documents::issue_date.eq(Bound(issued.issue_date)),
                     documents::due_date.eq(Bound(issued.due_date)),
                     documents::total_minor.eq(total),
+                    documents::updated_at.eq(Bound(issued.issued_at)),
+                    documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
                 ))
                 .execute(conn)
         })?;

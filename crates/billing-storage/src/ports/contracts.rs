@@ -8,13 +8,14 @@ use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::document_rows::DRAFT;
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, limits, stored};
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts};
+use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::turnstile::walked_through;
 use crate::tx::{Transaction, load_contract, load_held, with_conn};
@@ -38,6 +39,25 @@ pub(super) struct ContractRow {
     created_at: Cell<Timestamp>,
     cancelled_at: Option<Cell<Timestamp>>,
     next_due_at: Option<Cell<Timestamp>>,
+}
+
+/// The days a contract bills as its newest version has it, and whose calendar tells its state.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = contracts, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct BilledDays<'a> {
+    first_day: Option<Bound<NaiveDate>>,
+    last_day: Option<Bound<NaiveDate>>,
+    entity_ref: Option<&'a str>,
+}
+
+impl<'a> BilledDays<'a> {
+    fn of(contract: &'a Contract) -> Self {
+        Self {
+            first_day: contract.starts_on().map(Bound),
+            last_day: contract.effective_end_date().map(Bound),
+            entity_ref: contract.stating_entity().map(EntityRef::as_str),
+        }
+    }
 }
 
 /// As it stands [under](SegmentsOfContract) a contract.
@@ -227,6 +247,7 @@ impl Contracts for Transaction<'_> {
         let (contract_id, customer_id) = (contract.contract_ref.as_uuid(), contract.customer_id.as_uuid());
         let (number, version): (i64, i32) = (stored(contract.number)?, stored(contract.version)?);
         let po_number = contract.po_number.as_ref().map(OneLine::as_str);
+        let billed = BilledDays::of(contract);
         with_conn!(self, "contracts", |conn| diesel::insert_into(contracts::table)
             .values((
                 contracts::contract_id.eq(Bound(contract_id)),
@@ -239,6 +260,7 @@ impl Contracts for Transaction<'_> {
                 contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
                 contracts::next_due_at.eq(next_due_at.map(Bound)),
                 contracts::documents_opened.eq(0),
+                billed,
             ))
             .execute(conn))?;
         with_conn!(self, "contract_versions", |conn| diesel::insert_into(contract_versions::table)
@@ -360,9 +382,16 @@ impl Contracts for Transaction<'_> {
                     contracts::version.eq(version),
                     contracts::po_number.eq(po_number),
                     contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
+                    BilledDays::of(contract),
                 ))
                 .execute(conn)
         })?;
+        with_conn!(self, "documents", |conn| diesel::update(documents::table)
+            .filter(documents::customer_id.eq(customer_id))
+            .filter(documents::contract_id.eq(contract_id))
+            .filter(documents::lifecycle.eq(DRAFT))
+            .set(documents::po_number.eq(po_number))
+            .execute(conn))?;
         if changed == 0 {
             return self.refuse(format!("contracts {}: has no version before {version}", contract.contract_ref));
         }

@@ -20,7 +20,7 @@ use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{document_parts, documents, entities, issued_documents};
+use crate::schema::{contracts, document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
 use crate::under::PartsOfDocument;
@@ -386,6 +386,10 @@ impl Transaction<'_> {
             Purpose::Usage => USAGE,
             Purpose::Adjustment => ADJUSTMENT,
         };
+        let po_number = contracts::table
+            .find((Bound(head.contract_ref.as_uuid()), Bound(head.customer_id.as_uuid())))
+            .select(contracts::po_number)
+            .single_value();
         with_conn!(self, "documents", |conn| diesel::insert_into(documents::table)
             .values((
                 documents::document_id.eq(Bound(head.document_ref.as_uuid())),
@@ -409,6 +413,8 @@ impl Transaction<'_> {
                 documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),
                 documents::family_document_id.eq(Bound(family.as_uuid())),
                 documents::created_at.eq(Bound(head.created_at)),
+                documents::updated_at.eq(Bound(head.created_at)),
+                documents::po_number.eq(po_number),
                 documents::lifecycle.eq(DRAFT),
                 documents::paid_minor.eq(0),
                 documents::credits_minor.eq(0),

@@ -2,18 +2,16 @@
 //! [`book_entries`](super::book_entries)'.
 
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, DocumentKind, DocumentState};
+use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
+use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::books::by_creation;
-use super::document_rows::{DRAFT, ISSUED, UNCOLLECTIBLE, VOID, WithParts};
+use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
-use super::{counted, limits};
-use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
@@ -41,56 +39,8 @@ impl Documents for Transaction<'_> {
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<WithParts>, i64) = with_conn!(self, "documents", |conn| {
-            let narrowed = || {
-                let mut query =
-                    documents::table.filter(documents::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
-                if let Some(customer_id) = filter.customer_id {
-                    query = query.filter(documents::customer_id.eq(Bound(customer_id.as_uuid())));
-                }
-                if let Some(contract_ref) = filter.contract_ref {
-                    query = query.filter(documents::contract_id.eq(Bound(contract_ref.as_uuid())));
-                }
-                if let Some(entity_ref) = &filter.entity_ref {
-                    query = query.filter(documents::entity_ref.eq(entity_ref.as_str()));
-                }
-                if let Some(kind) = filter.kind {
-                    query = query.filter(documents::kind.eq(kind.show()));
-                }
-                if let Some(from) = filter.from {
-                    query = query.filter(documents::period_start.ge(Bound(from)));
-                }
-                if let Some(to) = filter.to {
-                    query = query.filter(documents::period_start.le(Bound(to)));
-                }
-                // Paid, partly paid and issued differ by what is left to pay, issued and settled credits by what is unapplied.
-                let is = |lifecycle: &'static str| documents::lifecycle.eq(lifecycle);
-                let open = || documents::amount_due_minor.gt(0).or(documents::unapplied_minor.gt(0));
-                let settled = documents::paid_minor + documents::credits_minor;
-                match filter.state {
-                    None => query,
-                    Some(DocumentState::Draft) => query.filter(is(DRAFT)),
-                    Some(DocumentState::Void) => query.filter(is(VOID)),
-                    Some(DocumentState::Uncollectible) => {
-                        query.filter(is(UNCOLLECTIBLE)).filter(documents::total_minor.gt(settled.nullable()))
-                    }
-                    Some(DocumentState::Paid) => query
-                        .filter(is(ISSUED).or(is(UNCOLLECTIBLE)))
-                        .filter(documents::kind.ne(DocumentKind::Credit.show()))
-                        .filter(documents::total_minor.eq(settled.nullable())),
-                    Some(DocumentState::Settled) => query.filter(is(ISSUED)).filter(documents::unapplied_minor.eq(0)),
-                    Some(DocumentState::Issued) => query.filter(is(ISSUED)).filter(open()).filter(settled.eq(0)),
-                    Some(DocumentState::PartiallyPaid) => {
-                        query.filter(is(ISSUED)).filter(documents::amount_due_minor.gt(0)).filter(settled.ne(0))
-                    }
-                }
-            };
-            let total = narrowed().count().get_result(conn)?;
-            let ordered = narrowed().order((documents::created_at, documents::document_id)).limit(limit).offset(offset);
-            Ok((ordered.select(WithParts::as_select()).load(conn)?, total))
-        })?;
-        Ok(Page { items: self.with_content(rows)?, total: counted(total)? })
+        let total = self.document_sums(organization, filter)?.count;
+        Ok(Page { items: self.listed_documents(organization, filter, DocumentOrder::default(), page.into())?, total })
     }
 
     fn documents_of_parents(

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
+use billing_domain::contract::ContractState;
 use billing_domain::document::lines::{BillWith, Rates, Sum, SumKey};
 use billing_domain::document::{BookDocument, DefaultTax, Lifecycle};
-use billing_domain::ports::FamilySum;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{ContractFilter, DocumentFilter, DocumentOrder, FamilySum, Todays};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
-use billing_testkit::fixtures::{date, percent, usage_product_ref};
+use billing_testkit::fixtures::{at, date, percent, usage_product_ref};
 use uuid::Uuid;
 
 use crate::support::{TestDatabase, empty_postgres, empty_sqlite, read};
@@ -381,6 +383,7 @@ fn what_was_there_is_brought_up_to_date(test: &TestDatabase) {
     lines_have_rates_and_what_they_are_billed_with(test);
     families_have_sums(test);
     usage_has_service_dates(test);
+    lists_find_what_was_there(test);
     let (organization, _, contract_ref) = here();
     let contract = read(test, |tx| tx.contract(organization, contract_ref)).expect("read").expect("a contract");
     assert_eq!((contract.products.len(), contract.products[0].segments.len()), (3, 1));
@@ -463,6 +466,33 @@ fn families_have_sums(test: &TestDatabase) {
         of(PREPAID, SumKey::Tax(percent("7")), 500, 35),
     ];
     assert_eq!(found, expected);
+}
+
+fn lists_find_what_was_there(test: &TestDatabase) {
+    let (organization, _, contract_ref) = here();
+    let documents = |filter: &DocumentFilter| {
+        let found =
+            read(test, |tx| tx.listed_documents(organization, filter, DocumentOrder::default(), PageRequest::LARGEST.into()));
+        let mut refs: Vec<_> = found.expect("documents").iter().map(|found| found.head.document_ref).collect();
+        refs.sort();
+        refs
+    };
+    let owed = documents(&DocumentFilter { has_amount_due: Some(true), ..DocumentFilter::default() });
+    assert_eq!(owed, [INVOICE, CHILD].map(document), "neither credit nor void nor given up on");
+    let issued_at = Some(at("2026-02-01T00:00:00Z"));
+    let updated = documents(&DocumentFilter { updated_since: issued_at, ..DocumentFilter::default() });
+    assert_eq!(updated, [INVOICE, PREPAID, CHILD, CREDIT, VOID].map(document), "those that were issued");
+    let contracts = |filter: ContractFilter| {
+        let found = read(test, |tx| tx.contracts(organization, &filter, PageRequest::LARGEST)).expect("contracts");
+        found.items.iter().map(|contract| contract.contract_ref).collect::<Vec<_>>()
+    };
+    let ends_before = |day| contracts(ContractFilter { ends_before: Some(date(day)), ..ContractFilter::default() });
+    assert_eq!((ends_before("2026-12-31"), ends_before("2027-01-01")), (vec![], vec![contract_ref]));
+    let in_state = |state, instant: &str| {
+        contracts(ContractFilter { state: Some((state, Todays::at(at(instant), &[]))), ..ContractFilter::default() })
+    };
+    assert_eq!(in_state(ContractState::Pending, "2025-12-31T12:00:00Z"), [contract_ref]);
+    assert_eq!(in_state(ContractState::Active, "2026-01-01T12:00:00Z"), [contract_ref]);
 }
 
 fn usage_has_service_dates(test: &TestDatabase) {

@@ -105,6 +105,19 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
     }
 }
 
+/// The columns of a table that are written.
+fn columns_written(test: &TestDatabase, table: &str) -> String {
+    let sql = if test.is_sqlite() {
+        format!("SELECT group_concat(name) AS text FROM pragma_table_xinfo('{table}') WHERE hidden = 0")
+    } else {
+        format!(
+            "SELECT string_agg(column_name, ',') AS text FROM information_schema.columns \
+             WHERE table_schema = current_schema() AND table_name = '{table}' AND is_generated = 'NEVER'"
+        )
+    };
+    test.beside().text(&sql)
+}
+
 /// Puts a table's rows back as they were copied.
 fn put_back(test: &TestDatabase, table: &str) {
     // Rows that others point at stay where they are meanwhile.
@@ -113,7 +126,11 @@ fn put_back(test: &TestDatabase, table: &str) {
     } else {
         ("BEGIN; SET LOCAL session_replication_role = replica", "COMMIT")
     };
-    let sql = format!("{before}; DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept; DROP TABLE kept; {after}");
+    // What is generated can't be written.
+    let columns = columns_written(test, table);
+    let sql = format!(
+        "{before}; DELETE FROM {table}; INSERT INTO {table} ({columns}) SELECT {columns} FROM kept; DROP TABLE kept; {after}"
+    );
     test.beside().execute(&sql).expect("put back");
 }
 

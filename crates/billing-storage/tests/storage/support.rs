@@ -59,6 +59,22 @@ impl Beside {
             Self::Postgres(connection) => connection.batch_execute(sql),
         }
     }
+
+    /// The one value of a query, in a column `text`.
+    pub(crate) fn text(&mut self, sql: &str) -> String {
+        use diesel::RunQueryDsl as _;
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            text: String,
+        }
+        let query = diesel::sql_query(sql);
+        let row: diesel::QueryResult<Row> = match self {
+            Self::Sqlite(connection) => query.get_result(connection),
+            Self::Postgres(connection) => query.get_result(connection),
+        };
+        row.expect(sql).text
+    }
 }
 
 impl TestDatabase {

@@ -99,10 +99,11 @@ impl Accounts for MemoryTx {
         key: &AccountKey,
         entries: &[AccountEntry],
         unapplied: Money,
+        at: Timestamp,
     ) -> StoreResult<()> {
         self.held.need_account(organization, key)?;
         for entry in entries {
-            self.put_entry(organization, key, entry)?;
+            self.put_entry(organization, key, entry, at)?;
         }
         self.state.accounts.insert((organization, key.clone()), unapplied);
         Ok(())
@@ -282,7 +283,13 @@ impl MemoryTx {
         payments.find(|payment| payment.payment_ref == payment_ref).ok_or_else(|| missing(&payment_ref))
     }
 
-    fn put_entry(&mut self, organization: OrganizationId, key: &AccountKey, entry: &AccountEntry) -> StoreResult<()> {
+    fn put_entry(
+        &mut self,
+        organization: OrganizationId,
+        key: &AccountKey,
+        entry: &AccountEntry,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         match entry {
             AccountEntry::Recorded(payment) => {
                 self.state.payments.push(organization, OfAccount { key: key.clone(), row: (**payment).clone() });
@@ -305,8 +312,8 @@ impl MemoryTx {
                 self.state.write_offs.push(organization, OfAccount { key: key.clone(), row });
             }
             AccountEntry::Settled { document_ref, standing, settlement, .. } => {
-                let mut documents = self.state.documents.of_mut(organization);
-                let document = documents.find(|row| row.head.document_ref == *document_ref && of_account(row, key));
+                let is_it = |row: &&mut Document| row.head.document_ref == *document_ref && of_account(row, key);
+                let document = self.state.documents.of_mut(organization).find(is_it);
                 let document = document.ok_or_else(|| missing(document_ref))?;
                 document.settlement = *settlement;
                 document.lifecycle = match (std::mem::replace(&mut document.lifecycle, Lifecycle::Draft), standing) {
@@ -314,6 +321,7 @@ impl MemoryTx {
                     (Lifecycle::Uncollectible(issued), Standing::Issued) => Lifecycle::Issued(issued),
                     (lifecycle, _) => lifecycle,
                 };
+                self.note_update(*document_ref, at);
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use billing_domain::document::{
     BookDocument, DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
 };
 use billing_domain::ledger::{Agreement, BookRows};
+use billing_domain::party::Entity;
 use billing_domain::ports::{
     BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
     UsageEvents as _,
@@ -107,13 +108,15 @@ impl BookEntries for MemoryTx {
         if self.state.documents.of(organization).any(|other| other.head.number == head.number) {
             return Err(corrupt(format!("{} is there already", head.number)));
         }
-        let mut entities = self.state.entities.of(organization).filter(|entity| entity.entity_ref == head.entity_ref);
-        if entities.any(|entity| entity.profile.number_prefix != head.number.prefix) {
+        let is_renamed =
+            |entity: &Entity| entity.entity_ref == head.entity_ref && entity.profile.number_prefix != head.number.prefix;
+        if self.state.entities.of(organization).any(is_renamed) {
             return Err(StoreError::Contended);
         }
         self.need_free_places(organization, head)?;
         let (lifecycle, settlement) = (Lifecycle::Draft, Settlement::none(head.currency));
         self.state.documents.push(organization, Document { head: head.clone(), family, lifecycle, settlement });
+        self.note_update(head.document_ref, head.created_at);
         Ok(())
     }
 
@@ -144,19 +147,22 @@ impl BookEntries for MemoryTx {
         let Some(draft) = self.draft(key, "issue_document")? else { return Ok(false) };
         draft.lifecycle = Lifecycle::Issued(Box::new(issued.clone()));
         Arc::make_mut(&mut self.state.ledger).insert(key.document, issued.content.ledger_lines());
+        self.note_update(key.document, issued.issued_at);
         Ok(true)
     }
 
-    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, _at: Timestamp) -> StoreResult<bool> {
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
         let Some(draft) = self.draft(key, "void_draft")? else { return Ok(false) };
         draft.lifecycle = Lifecycle::Discarded(Some(Box::new(content.clone())));
+        self.note_update(key.document, at);
         Ok(true)
     }
 
-    fn void_issued(&mut self, key: DocumentKey, _at: Timestamp) -> StoreResult<bool> {
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
         let Some(row) = self.entered(key, "void_issued")? else { return Ok(false) };
         let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
         row.lifecycle = Lifecycle::Void(issued.clone());
+        self.note_update(key.document, at);
         Ok(true)
     }
 
@@ -199,6 +205,11 @@ impl MemoryTx {
             settlement: row.settlement,
         };
         rows.into_iter().map(known).collect()
+    }
+
+    /// Notes when a document changed.
+    pub(super) fn note_update(&mut self, document_ref: DocumentRef, at: Timestamp) {
+        Arc::make_mut(&mut self.state.updated).insert(document_ref, at);
     }
 
     /// A document whose contract is held, to be changed.

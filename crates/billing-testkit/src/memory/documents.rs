@@ -2,12 +2,12 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, DocumentHead};
+use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
+use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
-use super::{MemoryTx, page};
+use super::MemoryTx;
 
 impl Documents for MemoryTx {
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
@@ -24,13 +24,8 @@ impl Documents for MemoryTx {
         filter: &DocumentFilter,
         request: PageRequest,
     ) -> StoreResult<Page<Document>> {
-        let mut passed = Vec::new();
-        for row in self.state.documents.of(organization) {
-            if passes(filter, &row.head) && filter.state.is_none_or(|wanted| row.state() == Ok(wanted)) {
-                passed.push(row.clone());
-            }
-        }
-        Ok(page(passed.iter(), request, order))
+        let total = self.document_sums(organization, filter)?.count;
+        Ok(Page { items: self.listed_documents(organization, filter, DocumentOrder::default(), request.into())?, total })
     }
 
     fn documents_of_parents(
@@ -51,14 +46,4 @@ impl Documents for MemoryTx {
 
 pub(super) fn order(row: &Document) -> (Timestamp, DocumentRef) {
     (row.head.created_at, row.head.document_ref)
-}
-
-fn passes(filter: &DocumentFilter, head: &DocumentHead) -> bool {
-    let start = head.period.start();
-    filter.customer_id.is_none_or(|wanted| wanted == head.customer_id)
-        && filter.contract_ref.is_none_or(|wanted| wanted == head.contract_ref)
-        && filter.entity_ref.as_ref().is_none_or(|wanted| *wanted == head.entity_ref)
-        && filter.kind.is_none_or(|wanted| wanted == head.kind)
-        && filter.from.is_none_or(|from| from <= start)
-        && filter.to.is_none_or(|to| start <= to)
 }

@@ -14,6 +14,7 @@ mod contracts;
 mod documents;
 mod formats;
 mod inspection;
+mod lists;
 mod locks;
 mod reading;
 mod replay_log;
@@ -150,6 +151,8 @@ struct State {
     superseded_events: Rows<Superseded>,
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,
+    /// When documents were last opened, issued, put out of force, paid, credited, applied or written off.
+    updated: Arc<BTreeMap<DocumentRef, Timestamp>>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
     default_taxes: BTreeMap<DocumentRef, DefaultTax>,

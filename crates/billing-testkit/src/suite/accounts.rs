@@ -21,7 +21,7 @@ fn key(w: &World) -> AccountKey {
 fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
     write(store, |tx| {
         let unapplied = tx.hold_account(w.org, &key(w))?;
-        tx.put_account(w.org, &key(w), entries, unapplied)
+        tx.put_account(w.org, &key(w), entries, unapplied, later(1))
     });
 }
 
@@ -88,12 +88,12 @@ pub fn an_account_begins_with_nothing_and_keeps_what_is_unapplied(store: &dyn St
     assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), cents(0));
     write(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &[], cents(123))
+        tx.put_account(w.org, &key(&w), &[], cents(123), later(1))
     });
     assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), cents(123));
     undo(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &[], cents(7))
+        tx.put_account(w.org, &key(&w), &[], cents(7), later(1))
     });
     let yen = AccountKey { currency: fixtures::currency("JPY"), ..key(&w) };
     let nothing = Money::zero(yen.currency);
@@ -198,7 +198,7 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
     let unknown = [AccountEntry::Used { payment_ref: PaymentRef::from_uuid(Uuid::now_v7()), used, unapplied: cents(0) }];
     let answer = transact_answer(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &unknown, cents(0))
+        tx.put_account(w.org, &key(&w), &unknown, cents(0), later(1))
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
@@ -256,7 +256,7 @@ pub fn applications_come_and_go(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.application(w.org, of_credit.application_ref)), None);
     let again = transact_answer(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), std::slice::from_ref(&undone), cents(0))
+        tx.put_account(w.org, &key(&w), std::slice::from_ref(&undone), cents(0), later(1))
     });
     assert!(matches!(again, Err(StoreError::Corrupt(_))), "{again:?}");
 }
@@ -385,7 +385,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
     for entry in [used, settled(&invoice, 1000, Standing::Issued, none())] {
         let answer = transact_answer(store, |tx| {
             tx.hold_account(stranger.org, &key(&stranger))?;
-            tx.put_account(stranger.org, &key(&stranger), std::slice::from_ref(&entry), cents(0))
+            tx.put_account(stranger.org, &key(&stranger), std::slice::from_ref(&entry), cents(0), later(1))
         });
         assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     }

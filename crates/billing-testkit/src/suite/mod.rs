@@ -21,6 +21,7 @@ pub mod inspection;
 pub mod isolation;
 pub mod keeping;
 pub mod ledger;
+pub mod lists;
 pub mod locks;
 pub mod numbers;
 pub mod reading;
@@ -225,6 +226,22 @@ macro_rules! store_contract {
                 lines_of_what_is_no_draft_refuse_every_change
                 what_documents_in_force_bill_of_a_period_is_documented
                 void_documents_document_nothing
+            }
+            lists {
+                documents_come_in_every_order_from_any_place
+                documents_are_ordered_by_what_issued_ones_have
+                documents_are_found_by_what_finance_asks_for
+                a_change_of_a_document_is_found_by_its_instant
+                a_draft_has_the_purchase_order_number_of_its_contract
+                what_is_overdue_follows_from_each_entitys_day
+                documents_add_up_by_currency
+                contracts_are_found_without_a_customer
+                contracts_are_in_their_state_by_their_entitys_day
+                the_numbers_of_contracts_come_by_reference
+                customers_are_found_by_name_email_and_tax_number
+                everything_is_found_by_what_it_is_told_by
+                names_are_found_by_how_they_begin_after_what_is_exact
+                another_organization_lists_nothing
             }
             locks {
                 a_held_contract_makes_check_then_open_safe
@@ -463,11 +480,24 @@ fn settle(
     standing: Standing,
     settlement: Settlement,
 ) -> StoreResult<()> {
+    settle_at(tx, organization, head, total, standing, settlement, later(1))
+}
+
+/// The same at an instant.
+fn settle_at(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    head: &DocumentHead,
+    total: Money,
+    standing: Standing,
+    settlement: Settlement,
+    at: billing_domain::calendar::Timestamp,
+) -> StoreResult<()> {
     let key = AccountKey { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency };
     let unapplied = tx.hold_account(organization, &key)?;
     let owed = settlement.owed(head.kind, standing, total).expect("small amounts");
     let settled = AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed };
-    tx.put_account(organization, &key, &[settled], unapplied)
+    tx.put_account(organization, &key, &[settled], unapplied, at)
 }
 
 /// Holds running totals of one customer.

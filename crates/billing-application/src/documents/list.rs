@@ -1,0 +1,273 @@
+//! Lists of documents: pages of them as they are shown, and all of them as a table.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use billing_domain::access::Principal;
+use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Owed};
+use billing_domain::money::Money;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{
+    Access, ContractFilter, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListPart, PurposeKind, StoreError,
+    Todays, Tx, transact,
+};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::text::OneLine;
+
+use super::{DocumentView, Relatives, book_of, show_document};
+use crate::books::{corrupt, distinct};
+use crate::catalog::all_entities;
+use crate::error::UseCaseResult;
+use crate::usage::ReportError;
+use crate::{Services, UseCase, allow};
+
+/// Documents of a table that are read at once.
+const ROWS_AT_ONCE: u32 = 500;
+
+/// What a list of documents is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// That of the contract with this number.
+    pub contract_number: Option<u64>,
+    /// Whether the due date has passed with something left to pay.
+    pub overdue: Option<bool>,
+    /// The rest.
+    pub filter: DocumentFilter,
+}
+
+impl DocumentQuery {
+    /// The filter; `None` where a reference or number names nothing.
+    fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Option<DocumentFilter>> {
+        let mut filter = self.filter.clone();
+        if let Some(customer_ref) = &self.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(None) };
+            filter.customer_id = Some(customer.id);
+        }
+        if let Some(number) = self.contract_number {
+            let numbered = ContractFilter { number: Some(number), ..ContractFilter::default() };
+            let found = tx.contracts(organization, &numbered, PageRequest::LARGEST)?;
+            let Some(contract) = found.items.first() else { return Ok(None) };
+            if filter.contract_ref.is_some_and(|other| other != contract.contract_ref) {
+                return Ok(None);
+            }
+            filter.contract_ref = Some(contract.contract_ref);
+        }
+        if let Some(overdue) = self.overdue {
+            filter.overdue = Some((overdue, Todays::at(now, &all_entities(tx, organization)?)));
+        }
+        Ok(Some(filter))
+    }
+}
+
+/// Which part of a list of documents is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentPart {
+    /// In this order.
+    pub order: DocumentOrder,
+    /// This part of it.
+    pub part: ListPart,
+    /// Whether the whole list is to be summed up.
+    pub with_sums: bool,
+}
+
+impl From<PageRequest> for DocumentPart {
+    /// A page of documents by creation, with what all amount to.
+    fn from(page: PageRequest) -> Self {
+        Self { order: DocumentOrder::default(), part: page.into(), with_sums: true }
+    }
+}
+
+/// A part of a list of documents.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentList {
+    /// The part's documents.
+    pub items: Vec<DocumentView>,
+    /// The place of the last of them, where more come after it.
+    pub next: Option<DocumentPosition>,
+    /// What the whole list amounts to, where that was asked for.
+    pub sums: Option<DocumentSums>,
+}
+
+impl DocumentList {
+    /// A part of a list that has nothing.
+    pub fn empty(with_sums: bool) -> Self {
+        Self { sums: with_sums.then(DocumentSums::default), ..Self::default() }
+    }
+}
+
+/// A part of the documents that pass a query; a reference that names nothing finds nothing.
+///
+/// # Errors
+/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+pub fn list_documents(
+    services: &Services,
+    principal: &Principal,
+    query: &DocumentQuery,
+    DocumentPart { order, part, with_sums }: DocumentPart,
+) -> UseCaseResult<DocumentList> {
+    let now = services.now();
+    let organization = allow(principal, UseCase::ListDocuments)?;
+    transact(&*services.store, Access::Read, |tx| {
+        let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(DocumentList::empty(with_sums)) };
+        let sums = if with_sums { Some(tx.document_sums(organization, &filter)?) } else { None };
+        // One more says whether there are more.
+        let mut documents =
+            tx.listed_documents(organization, &filter, order, ListPart { limit: part.limit.saturating_add(1), ..part })?;
+        let size = usize::try_from(part.limit).unwrap_or(usize::MAX);
+        let has_more = documents.len() > size;
+        documents.truncate(size);
+        let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
+        let relatives = Relatives::read(tx, organization, &documents)?;
+        let mut books = Vec::new();
+        let mut items = Vec::with_capacity(documents.len());
+        for document in documents {
+            let book = book_of(tx, organization, &mut books, &document)?;
+            items.push(show_document(book, &relatives, document, now)?);
+        }
+        Ok(DocumentList { items, next, sums })
+    })
+}
+
+/// A document as a row of a table.
+#[derive(Clone, Debug)]
+pub struct DocumentRow {
+    /// Its reference.
+    pub document_ref: DocumentRef,
+    /// Its number.
+    pub number: DocumentNumber,
+    /// What it does.
+    pub kind: DocumentKind,
+    /// How far it has come.
+    pub state: DocumentState,
+    /// Why it exists.
+    pub purpose: PurposeKind,
+    /// Its contract's number.
+    pub contract_number: String,
+    /// Who pays.
+    pub customer_ref: CustomerRef,
+    /// Their name, as the document says.
+    pub customer_name: OneLine,
+    /// Who bills.
+    pub entity_ref: EntityRef,
+    /// Its own period.
+    pub period: Period,
+    /// When it was issued.
+    pub issue_date: Option<Date>,
+    /// When it has to be paid.
+    pub due_date: Option<Date>,
+    /// When nothing was left to pay.
+    pub paid_date: Option<Date>,
+    /// Sum of the products.
+    pub sub_total: Money,
+    /// Sum of the discounts.
+    pub total_discount: Money,
+    /// Sum of the taxes.
+    pub total_tax: Money,
+    /// What it amounts to.
+    pub total: Money,
+    /// Payments applied to it.
+    pub paid: Money,
+    /// Credits applied to it.
+    pub credits: Money,
+    /// What is owed by it, or left of it.
+    pub owed: Owed,
+    /// Purchase order number.
+    pub po_number: Option<OneLine>,
+    /// The invoice it belongs to, and its number.
+    pub parent: Option<(DocumentRef, DocumentNumber)>,
+}
+
+/// Hands over all documents that pass a query, in an order, one after the other, from one view of the store. The memory that takes
+/// doesn't grow with their number.
+///
+/// # Errors
+/// [`ReportError::Sink`] with what `sink` answers.
+pub fn tabulate_documents(
+    services: &Services,
+    principal: &Principal,
+    query: Option<&DocumentQuery>,
+    order: DocumentOrder,
+    sink: &mut dyn FnMut(&DocumentRow) -> io::Result<()>,
+) -> Result<(), ReportError> {
+    let now = services.now();
+    let organization = allow(principal, UseCase::ListDocuments)?;
+    let Some(query) = query else { return Ok(()) };
+    let mut handed_over = false;
+    transact(&*services.store, Access::Read, |tx| {
+        if handed_over {
+            // What was handed over can't be taken back.
+            return Err(StoreError::Contended.into());
+        }
+        let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(()) };
+        let mut part = ListPart { after: None, skip: 0, limit: ROWS_AT_ONCE };
+        loop {
+            let documents = tx.listed_documents(organization, &filter, order, part)?;
+            let Some(last) = documents.last() else { return Ok(()) };
+            part.after = Some(order.position(last));
+            for row in rows(tx, organization, documents)? {
+                handed_over = true;
+                sink(&row)?;
+            }
+        }
+    })
+}
+
+fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>) -> UseCaseResult<Vec<DocumentRow>> {
+    let contracts = distinct(documents.iter().map(|document| document.head.contract_ref));
+    let contracts: BTreeMap<ContractRef, u64> = tx.contract_numbers(organization, &contracts)?.into_iter().collect();
+    let parents = distinct(documents.iter().filter_map(|document| document.head.parent));
+    let parents = if parents.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &parents)? };
+    let parents: HashMap<DocumentRef, DocumentNumber> =
+        parents.into_iter().map(|parent| (parent.head.document_ref, parent.head.number)).collect();
+    let mut books = Vec::new();
+    let mut rows = Vec::with_capacity(documents.len());
+    for document in documents {
+        let DocumentHead { document_ref, contract_ref, .. } = document.head;
+        let number = contracts.get(&contract_ref).ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
+        let parent = document.head.parent.and_then(|parent| Some((parent, parents.get(&parent)?.clone())));
+        let said = match &document.lifecycle {
+            Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => DraftContent {
+                parties: issued.parties.clone(),
+                po_number: issued.po_number.clone(),
+                note: None,
+                content: issued.content.clone(),
+            },
+            Lifecycle::Draft => book_of(tx, organization, &mut books, &document)?.draft_content(document_ref)?,
+            Lifecycle::Discarded(Some(said)) => (**said).clone(),
+            Lifecycle::Discarded(None) => super::forgotten(book_of(tx, organization, &mut books, &document)?, &document.head)?,
+        };
+        let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
+        let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.standing());
+        let DocumentHead { number: document_number, kind, purpose, entity_ref, period, .. } = document.head;
+        rows.push(DocumentRow {
+            document_ref,
+            number: document_number,
+            kind,
+            state,
+            purpose: purpose.into(),
+            contract_number: format!("C-{number}"),
+            customer_ref: said.parties.customer_ref,
+            customer_name: said.parties.customer_name,
+            entity_ref,
+            period,
+            issue_date,
+            due_date,
+            paid_date: settlement.paid_date,
+            sub_total: said.content.sub_total,
+            total_discount: said.content.total_discount,
+            total_tax: said.content.total_tax,
+            total: said.content.total,
+            paid: settlement.paid,
+            credits: settlement.credits,
+            owed: settlement.owed(kind, standing, said.content.total)?,
+            po_number: said.po_number,
+            parent,
+        });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,31 @@
+//! Search: what any number, reference, key or name belongs to.
+
+use billing_domain::access::Principal;
+use billing_domain::contract::Contract;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::ports::{Access, Found, Sought, transact};
+use billing_domain::refs::DocumentRef;
+use billing_domain::text::OneLine;
+
+use crate::error::UseCaseResult;
+use crate::{Services, UseCase, allow};
+
+/// The most things one search finds.
+pub const MAX_FOUND: u32 = 20;
+
+/// Everything that has a text as number, reference, key, purchase order number or name, then what has a name that begins with it.
+/// API keys are found by who may list them.
+///
+/// # Errors
+/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+pub fn search(services: &Services, principal: &Principal, text: &OneLine) -> UseCaseResult<Vec<Found>> {
+    let organization = allow(principal, UseCase::Search)?;
+    let sought = Sought {
+        text: text.clone(),
+        document_number: DocumentNumber::parse(text.as_str()),
+        contract_number: Contract::read_number(text.as_str()),
+        id: DocumentRef::parse(text.as_str()).ok().map(DocumentRef::as_uuid),
+        with_api_keys: principal.has(UseCase::ListKeys.need()),
+    };
+    transact(&*services.store, Access::Read, |tx| Ok(tx.search(organization, &sought, MAX_FOUND)?))
+}

@@ -1,0 +1,55 @@
+//! What a search finds.
+
+use billing_domain::ports::{Found, FoundKind};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::wire::NamedRef;
+use super::words::FoundKindWord;
+
+/// Something that was searched for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FoundJson {
+    /// What it is.
+    kind: FoundKindWord,
+    /// Its reference.
+    #[serde(rename = "ref")]
+    reference: String,
+    /// Its number, the key it was sent with, or a payment's reference.
+    #[schema(example = "UB-INV-1")]
+    number: Option<String>,
+    /// Its name.
+    name: Option<String>,
+    /// Whose it is.
+    customer_ref: Option<NamedRef>,
+    /// Where it is read: of a payment its document, of an API key the list of keys.
+    #[schema(example = "/api/customers/acme")]
+    url: String,
+}
+
+impl From<&Found> for FoundJson {
+    fn from(found: &Found) -> Self {
+        let reference = &found.reference;
+        let below = |path: &str| format!("{path}{reference}");
+        let url = match (found.kind, found.document_ref) {
+            (FoundKind::Payment, Some(document_ref)) => format!("/api/documents/{document_ref}"),
+            (FoundKind::Document | FoundKind::Payment, _) => below("/api/documents/"),
+            (FoundKind::Contract, _) => below("/api/contracts/"),
+            (FoundKind::Customer, _) => below("/api/customers/"),
+            (FoundKind::Entity, _) => below("/api/entities/"),
+            (FoundKind::Pricing, _) => below("/api/pricings/"),
+            (FoundKind::UsageProduct, _) => below("/api/usage/products/"),
+            (FoundKind::Format, _) => below("/api/usage/formats/"),
+            (FoundKind::UsageEvent, _) => below("/api/usage/event/"),
+            (FoundKind::ApiKey, _) => "/auth/keys/list".to_owned(),
+        };
+        Self {
+            kind: FoundKindWord::from(found.kind),
+            reference: reference.clone(),
+            number: found.number.clone(),
+            name: found.name.clone(),
+            customer_ref: found.customer_ref.as_ref().map(NamedRef::from),
+            url,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A customer's statement as a table.
+
+use std::borrow::Cow;
+use std::io;
+
+use billing_domain::account::{AccountStatement, StatementEntry, StatementKind};
+use billing_domain::money::Money;
+
+use crate::{Cell, ReportFormat, TableWriter};
+
+/// The columns.
+const HEADINGS: [&str; 9] =
+    ["entity_ref", "currency", "date", "kind", "document_number", "document_ref", "payment_ref", "amount", "balance"];
+/// What the table is called.
+const TITLE: &str = "Statement";
+
+/// A customer's statement as comma-separated values: for each account its opening balance, its entries and its closing balance.
+///
+/// # Errors
+/// What can't be written, which doesn't happen in memory.
+pub fn statement_csv(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
+    let mut table = TableWriter::new(ReportFormat::Csv, TITLE, Vec::new());
+    table.start(HEADINGS.map(str::to_owned).to_vec())?;
+    for account in accounts {
+        table.row(&of_balance(account, "OPENING_BALANCE", account.opening_balance))?;
+        for line in &account.lines {
+            table.row(&of_entry(account, &line.entry, line.balance))?;
+        }
+        table.row(&of_balance(account, "CLOSING_BALANCE", account.closing_balance))?;
+    }
+    table.finish()
+}
+
+fn of_balance<'a>(account: &'a AccountStatement, kind: &'static str, balance: Money) -> [Cell<'a>; HEADINGS.len()] {
+    [
+        Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
+        Cell::Plain(Cow::Borrowed(balance.currency().code())),
+        Cell::Null,
+        Cell::Plain(Cow::Borrowed(kind)),
+        Cell::Null,
+        Cell::Null,
+        Cell::Null,
+        Cell::Null,
+        amount(balance),
+    ]
+}
+
+fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: Money) -> [Cell<'a>; HEADINGS.len()] {
+    [
+        Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
+        Cell::Plain(Cow::Borrowed(balance.currency().code())),
+        plain(entry.date),
+        Cell::Plain(Cow::Borrowed(word(entry.kind))),
+        Cell::Text(Cow::Owned(entry.document_number.to_string())),
+        plain(entry.document_ref),
+        entry.payment_ref.map_or(Cell::Null, plain),
+        amount(entry.amount),
+        amount(balance),
+    ]
+}
+
+fn plain(value: impl ToString) -> Cell<'static> {
+    Cell::Plain(Cow::Owned(value.to_string()))
+}
+
+/// With exactly the digits that the currency has.
+fn amount(amount: Money) -> Cell<'static> {
+    Cell::Number(Cow::Owned(amount.to_decimal().to_string()))
+}
+
+const fn word(kind: StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Invoice => "INVOICE",
+        StatementKind::Debit => "DEBIT",
+        StatementKind::Credit => "CREDIT",
+        StatementKind::Payment => "PAYMENT",
+        StatementKind::Refund => "REFUND",
+        StatementKind::Reversal => "REVERSAL",
+        StatementKind::WriteOff => "WRITE_OFF",
+    }
+}

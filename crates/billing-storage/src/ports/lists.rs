@@ -1,0 +1,498 @@
+//! Lists for finance: each asks for identifiers by an index, then for what they name.
+
+use std::collections::HashMap;
+
+use billing_domain::contract::{Contract, ContractState};
+use billing_domain::document::Document;
+use billing_domain::money::{Currency, Money};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Customer;
+use billing_domain::ports::{
+    ContractFilter, CustomerFilter, Customers as _, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums, Found,
+    ListPart, Lists, Sought, StoreResult, Todays,
+};
+use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use uuid::Uuid;
+
+use super::contracts::{Found as FoundContract, read_contracts};
+use super::document_lists::{Segment, narrowed, push_order, push_segment, push_today, segments};
+use super::document_rows::WithParts;
+use super::documents::owned;
+use super::{counted, limits};
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row};
+use crate::schema::{contracts, documents};
+use crate::sql_types::{Bound, Id};
+use crate::statement::Statement;
+use crate::tx::{Transaction, with_conn};
+
+impl Transaction<'_> {
+    /// Whose documents a filter is about, where it says so: a contract is one customer's. `None` of one that isn't there.
+    fn customer_of(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Option<Option<CustomerId>>> {
+        let (Some(contract_ref), None) = (filter.contract_ref, filter.customer_id) else { return Ok(Some(filter.customer_id)) };
+        let found: Option<Cell<Uuid>> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .select(contracts::customer_id)
+            .first(conn)
+            .optional())?;
+        let read = |id| Row::new("contracts", contract_ref).cell("customer_id", id).map(CustomerId::from_uuid);
+        Ok(found.map(read).transpose()?.map(Some))
+    }
+
+    fn ids(&mut self, statement: Statement<Id>) -> StoreResult<Vec<Uuid>> {
+        let ids: Vec<Cell<Uuid>> = with_conn!(self, "lists", |conn| statement.load(conn))?;
+        ids.into_iter().map(|id| Row::new("lists", "").cell("id", id)).collect()
+    }
+
+    fn count(&mut self, statement: Statement<BigInt>) -> StoreResult<u64> {
+        counted(with_conn!(self, "lists", |conn| statement.get_result(conn))?)
+    }
+}
+
+/// Things in the order of their identifiers.
+fn in_order<T>(ids: &[Uuid], things: impl IntoIterator<Item = T>, id: impl Fn(&T) -> Uuid) -> Vec<T> {
+    let mut by_id: HashMap<Uuid, T> = things.into_iter().map(|thing| (id(&thing), thing)).collect();
+    ids.iter().filter_map(|id| by_id.remove(id)).collect()
+}
+
+impl Lists for Transaction<'_> {
+    fn listed_documents(
+        &mut self,
+        organization: OrganizationId,
+        filter: &DocumentFilter,
+        order: DocumentOrder,
+        part: ListPart,
+    ) -> StoreResult<Vec<Document>> {
+        let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(Vec::new()) };
+        let of_segment = |segment| {
+            let mut s = narrowed::<Id>(organization, filter, customer_id);
+            push_segment(&mut s, order, segment, part.after.as_ref());
+            s
+        };
+        let (mut ids, mut skip) = (Vec::new(), part.skip);
+        for segment in segments(order, part.after.as_ref()) {
+            let left = part.limit.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX));
+            if left == 0 {
+                break;
+            }
+            let mut s = of_segment(*segment).after("SELECT document_id");
+            push_order(&mut s, filter, order, *segment, ListPart { skip, limit: left, ..part });
+            let found = self.ids(s)?;
+            if !found.is_empty() {
+                skip = 0;
+            } else if skip > 0 && *segment == Segment::Keyed {
+                skip = skip.saturating_sub(self.count(of_segment(*segment).after("SELECT count(*)"))?);
+            }
+            ids.extend(found);
+        }
+        let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+            .filter(one_of_ids(documents::document_id, ids.iter().copied()))
+            .select((WithParts::as_select(), documents::organization_id))
+            .load(conn))?;
+        let found = self.with_content(owned(organization, rows)?)?;
+        Ok(in_order(&ids, found, |document| document.head.document_ref.as_uuid()))
+    }
+
+    fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums> {
+        let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(DocumentSums::default()) };
+        let mut s = narrowed::<()>(organization, filter, customer_id).after::<(Text, BigInt, BigInt, BigInt)>(
+            "SELECT currency, count(*), CAST(coalesce(sum(CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor \
+             ELSE total_minor END), 0) AS BIGINT), CAST(coalesce(sum(amount_due_minor), 0) AS BIGINT)",
+        );
+        s.sql(" GROUP BY currency ORDER BY currency");
+        let rows: Vec<(String, i64, i64, i64)> = with_conn!(self, "documents", |conn| s.load(conn))?;
+        let mut sums = DocumentSums::default();
+        for (currency, count, total, due) in rows {
+            let currency: Currency = Row::new("documents", organization).leaf("currency", &currency)?;
+            sums.count += counted(count)?;
+            let money = |minor| Money::from_minor(minor, currency);
+            sums.amounts.push(DocumentAmounts { total: money(total), due: money(due) });
+        }
+        Ok(sums)
+    }
+
+    fn contract_numbers(&mut self, organization: OrganizationId, refs: &[ContractRef]) -> StoreResult<Vec<(ContractRef, u64)>> {
+        // Compared here: with the condition in the query SQLite walks through all contracts of the organization.
+        let rows: Vec<(Cell<Uuid>, Cell<Uuid>, i64)> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(one_of_ids(contracts::contract_id, refs.iter().map(|contract| contract.as_uuid())))
+            .select((contracts::contract_id, contracts::organization_id, contracts::number))
+            .load(conn))?;
+        let mut numbers = Vec::new();
+        for (id, owner, number) in rows {
+            let row = Row::new("contracts", id.clone());
+            if row.cell("organization_id", owner)? == organization.as_uuid() {
+                numbers.push((ContractRef::from_uuid(row.cell("contract_id", id)?), counted(number)?));
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn contracts(
+        &mut self,
+        organization: OrganizationId,
+        filter: &ContractFilter,
+        page: PageRequest,
+    ) -> StoreResult<Page<Contract>> {
+        let mut narrowed: Statement<()> = Statement::new(" FROM contracts WHERE ");
+        if filter.customer_id.is_some() {
+            // As with documents: a customer has fewer.
+            narrowed.on_sqlite("+");
+        }
+        narrowed.sql("organization_id = ").id(organization.as_uuid());
+        if let Some(customer_id) = filter.customer_id {
+            narrowed.sql(" AND customer_id = ").id(customer_id.as_uuid());
+        }
+        if let Some(number) = filter.number {
+            narrowed.sql(" AND number = ").number(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+        if let Some(po_number) = &filter.po_number {
+            narrowed.sql(" AND po_number = ").text(po_number.as_str());
+        }
+        if let Some(day) = filter.ends_before {
+            narrowed.sql(" AND last_day < ").day(day);
+        }
+        if let Some((state, todays)) = &filter.state {
+            push_contract_state(&mut narrowed, *state, todays);
+        }
+        let total = self.count(narrowed.after("SELECT count(*)"))?;
+        let (limit, offset) = limits(page);
+        let mut of_page = narrowed.after("SELECT contract_id");
+        of_page.sql(" ORDER BY ");
+        if filter.number.is_some() {
+            // As with documents: there is one at most.
+            of_page.on_sqlite("+");
+        }
+        of_page.sql("created_at, contract_id LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        let ids = self.ids(of_page)?;
+        // They are the organization's: the first statement says so.
+        let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(one_of_ids(contracts::contract_id, ids.iter().copied()))
+            .select(FoundContract::as_select())
+            .load(conn))?;
+        Ok(Page { items: in_order(&ids, read_contracts(rows)?, |contract| contract.contract_ref.as_uuid()), total })
+    }
+
+    fn listed_customers(
+        &mut self,
+        organization: OrganizationId,
+        filter: &CustomerFilter,
+        page: PageRequest,
+    ) -> StoreResult<Page<Customer>> {
+        let mut narrowed: Statement<()> = Statement::new(" FROM customers WHERE organization_id = ");
+        narrowed.id(organization.as_uuid());
+        if let Some(name) = &filter.name {
+            narrowed.sql(" AND ");
+            push_begins(&mut narrowed, "name", name);
+        }
+        if let Some(email) = &filter.email {
+            narrowed.sql(" AND email IS NOT NULL AND lower(email").on_postgres(" COLLATE \"C\"").sql(") = ");
+            narrowed.text(email.to_ascii_lowercase());
+        }
+        if let Some(tax_id) = &filter.tax_id {
+            narrowed.sql(" AND tax_id = ").text(tax_id.as_str());
+        }
+        let total = self.count(narrowed.after("SELECT count(*)"))?;
+        let (limit, offset) = limits(page);
+        let mut of_page = narrowed.after("SELECT customer_id");
+        of_page.sql(" ORDER BY ");
+        if *filter != CustomerFilter::default() {
+            // As with documents: few pass.
+            of_page.on_sqlite("+");
+        }
+        of_page.sql("created_at, customer_ref LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        let ids = self.ids(of_page)?;
+        let refs: Vec<CustomerId> = ids.iter().copied().map(CustomerId::from_uuid).collect();
+        let found = self.customers_by_ids(organization, &refs)?;
+        Ok(Page { items: in_order(&ids, found, |customer| customer.id.as_uuid()), total })
+    }
+
+    fn search(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>> {
+        self.found(organization, sought, limit)
+    }
+}
+
+/// Where a column begins with a text, letters A to Z in either case: a range of the index on what it is in lower case.
+pub(super) fn push_begins<R>(s: &mut Statement<R>, column: &'static str, text: &str) {
+    let text = text.to_ascii_lowercase();
+    s.sql("lower(").sql(column).on_postgres(" COLLATE \"C\"").sql(") >= ").text(text.as_str());
+    if let Some(end) = after_all_beginning(&text) {
+        s.sql(" AND lower(").sql(column).on_postgres(" COLLATE \"C\"").sql(") < ").text(end);
+    }
+}
+
+/// The first text after all that begin with one, by their characters; `None` where nothing comes after.
+fn after_all_beginning(text: &str) -> Option<String> {
+    let mut characters: Vec<char> = text.chars().collect();
+    while let Some(last) = characters.pop() {
+        // Surrogates are no characters: the next one is after them.
+        let next = match u32::from(last) + 1 {
+            0xD800 => Some('\u{E000}'),
+            code => char::from_u32(code),
+        };
+        if let Some(next) = next {
+            characters.push(next);
+            return Some(characters.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// As [`Contract::state`] tells from the same days.
+fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &Todays) {
+    let today = |s: &mut Statement<R>| push_today(s, todays, true);
+    // Without a billed day a cancelled contract is over; one that never had products isn't.
+    match state {
+        ContractState::Pending => {
+            s.sql(" AND cancelled_at IS NULL AND first_day > ").day(todays.earliest()).sql(" AND first_day > ");
+            today(s);
+        }
+        ContractState::Active => {
+            s.sql(" AND cancelled_at IS NULL AND (last_day IS NULL OR last_day >= ");
+            today(s);
+            s.sql(") AND (first_day IS NULL OR first_day <= ");
+            today(s);
+            s.sql(")");
+        }
+        ContractState::Completed => {
+            s.sql(" AND cancelled_at IS NULL AND last_day < ").day(todays.latest()).sql(" AND last_day < ");
+            today(s);
+        }
+        ContractState::Cancelling => {
+            s.sql(" AND cancelled_at IS NOT NULL AND last_day >= ");
+            today(s);
+        }
+        ContractState::Cancelled => {
+            s.sql(" AND cancelled_at IS NOT NULL AND (last_day IS NULL OR last_day < ");
+            today(s);
+            s.sql(")");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use billing_domain::calendar::Timestamp;
+    use billing_domain::document::numbering::DocumentNumber;
+    use billing_domain::document::{DocumentKind, DocumentState};
+    use billing_domain::money::Currency;
+    use billing_domain::page::PageRequest;
+    use billing_domain::party::NumberPrefix;
+    use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};
+    use billing_domain::refs::{DocumentRef, EntityRef};
+    use billing_domain::text::OneLine;
+    use chrono::NaiveDate;
+    use diesel::connection::{Connection as _, InstrumentationEvent};
+
+    use super::*;
+    use crate::database::{Pools, take};
+    use crate::tx::Connection;
+    use crate::{Database, DatabaseOptions, DatabaseUrl};
+
+    #[test]
+    fn what_begins_with_a_text_ends_before_the_next_text() {
+        for (text, end) in [
+            ("acme", Some("acmf")),
+            ("a\u{D7FF}", Some("a\u{E000}")),
+            ("a\u{10FFFF}", Some("b")),
+            ("\u{10FFFF}", None),
+            ("", None),
+        ] {
+            assert_eq!(after_all_beginning(text).as_deref(), end, "{text:?}");
+        }
+    }
+
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = Text)]
+        detail: String,
+    }
+
+    /// What SQLite plans for the statements that ask for something's identifiers.
+    fn plans(ask: impl Fn(&mut Transaction<'_>)) -> Vec<String> {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
+        let url = DatabaseUrl::parse(&url).expect("an address");
+        let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
+        database.migrate().expect("the tables are made");
+        let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
+        let mut link = take(writer).expect("a connection");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::StartQuery { query, .. } = event {
+                log.lock().expect("no thread has panicked").push(query.to_string());
+            }
+        });
+        ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection)));
+        let asked = asked.lock().expect("no thread has panicked").clone();
+        let mut plans = Vec::new();
+        for query in asked {
+            let statement = query.split("-- binds").next().expect("the statement").to_owned();
+            if !["SELECT document_id", "SELECT contract_id", "SELECT customer_id"]
+                .iter()
+                .any(|begin| statement.starts_with(begin))
+            {
+                continue;
+            }
+            let plan: Vec<Step> =
+                diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
+            plans.push(plan.into_iter().map(|step| step.detail).collect::<Vec<_>>().join("; "));
+        }
+        plans
+    }
+
+    fn organization() -> OrganizationId {
+        OrganizationId::from_uuid(Uuid::from_u128(1))
+    }
+
+    fn day() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 1, 1).expect("a day")
+    }
+
+    #[test]
+    fn each_filter_of_documents_has_its_index_on_sqlite() {
+        let any = DocumentFilter::default;
+        let number =
+            DocumentNumber { prefix: NumberPrefix::parse("UB").expect("a prefix"), kind: DocumentKind::Invoice, sequence: 1 };
+        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let id = Uuid::from_u128(7);
+        for (filter, index) in [
+            (any(), "documents_of_organization (organization_id=?)"),
+            (DocumentFilter { customer_id: Some(CustomerId::from_uuid(id)), ..any() }, "documents_of_customer (customer_id=?)"),
+            (
+                DocumentFilter {
+                    customer_id: Some(CustomerId::from_uuid(id)),
+                    contract_ref: Some(ContractRef::from_uuid(id)),
+                    ..any()
+                },
+                "documents_of_contract (customer_id=? AND contract_id=?)",
+            ),
+            (
+                DocumentFilter { entity_ref: Some(EntityRef::parse("e").expect("a reference")), ..any() },
+                "documents_of_entity (organization_id=? AND entity_ref=?)",
+            ),
+            (
+                DocumentFilter { number: Some(number), ..any() },
+                "documents_numbers (organization_id=? AND number_prefix=? AND kind=? AND sequence=?)",
+            ),
+            (
+                DocumentFilter { po_number: Some(OneLine::parse("PO").expect("a line")), ..any() },
+                "documents_by_po_number (organization_id=? AND po_number=?)",
+            ),
+            (
+                DocumentFilter { kind: Some(DocumentKind::Credit), ..any() },
+                "documents_no_invoices (organization_id=? AND kind=?)",
+            ),
+            (
+                DocumentFilter { purpose: Some(PurposeKind::Usage), ..any() },
+                "documents_not_regular (organization_id=? AND purpose=?)",
+            ),
+            (
+                DocumentFilter { state: Some(DocumentState::Draft), ..any() },
+                "documents_not_issued (organization_id=? AND lifecycle=?)",
+            ),
+            (
+                DocumentFilter { state: Some(DocumentState::Settled), ..any() },
+                "documents_no_invoices (organization_id=? AND kind=?)",
+            ),
+            (
+                DocumentFilter { from: Some(day()), to: Some(day()), ..any() },
+                "documents_by_period (organization_id=? AND period_start>? AND period_start<?)",
+            ),
+            (
+                DocumentFilter { issued_from: Some(day()), ..any() },
+                "documents_by_issue_date (organization_id=? AND issue_date>?)",
+            ),
+            (DocumentFilter { due_to: Some(day()), ..any() }, "documents_by_due_date (organization_id=? AND due_date<?)"),
+            (
+                DocumentFilter { updated_since: Some(Timestamp::from_micros(0).expect("an instant")), ..any() },
+                "documents_by_update (organization_id=? AND updated_at>?)",
+            ),
+            (DocumentFilter { overdue: Some((true, todays)), ..any() }, "documents_owed (organization_id=? AND due_date<?)"),
+        ] {
+            let plans = plans(|tx| {
+                let found = tx.listed_documents(organization(), &filter, DocumentOrder::default(), PageRequest::LARGEST.into());
+                assert_eq!(found.expect("a look"), []);
+            });
+            assert!(plans.len() == 1 && plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+    }
+
+    #[test]
+    fn each_order_of_documents_has_its_index_on_sqlite_from_any_place() {
+        let document_ref = DocumentRef::from_uuid(Uuid::from_u128(7));
+        let euro = Money::from_minor(1, Currency::from_code("EUR").expect("a currency"));
+        let at = Timestamp::from_micros(0).expect("an instant");
+        for (by, key, index, is_bound) in [
+            (DocumentSortKey::Created, OrderedBy::Created(at), "documents_of_organization", "(created_at,document_id)"),
+            (DocumentSortKey::IssueDate, OrderedBy::Day(day()), "documents_by_issue_date", "(issue_date,document_id)"),
+            (DocumentSortKey::DueDate, OrderedBy::Day(day()), "documents_by_due_date", "(due_date,document_id)"),
+            (DocumentSortKey::Amount, OrderedBy::Amount(euro), "documents_by_amount", "(currency,total_minor"),
+        ] {
+            for descending in [false, true] {
+                let plans = plans(|tx| {
+                    let order = DocumentOrder { by, descending };
+                    let part = ListPart { after: Some(DocumentPosition { key, document_ref }), skip: 0, limit: 20 };
+                    assert_eq!(tx.listed_documents(organization(), &DocumentFilter::default(), order, part).expect("a look"), []);
+                });
+                assert!(plans[0].contains(index) && plans[0].contains(is_bound), "{by:?}: {plans:?}");
+                let sorts = plans.iter().any(|plan| plan.contains("TEMP B-TREE") || plan.contains("SCAN"));
+                assert!(!sorts, "nothing is sorted: {by:?}, {plans:?}");
+                if let Some(unkeyed) = plans.get(1) {
+                    let index = match by {
+                        DocumentSortKey::DueDate => "documents_without_due_date (organization_id=?)",
+                        _ => "documents_by_issue_date (organization_id=? AND issue_date=?",
+                    };
+                    assert!(unkeyed.contains(index), "{unkeyed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn contracts_and_customers_are_found_by_their_indexes_on_sqlite() {
+        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let in_state = |state| ContractFilter { state: Some((state, todays.clone())), ..ContractFilter::default() };
+        for (filter, index) in [
+            (ContractFilter::default(), "contracts_by_creation"),
+            (
+                ContractFilter { customer_id: Some(CustomerId::from_uuid(Uuid::from_u128(7))), ..ContractFilter::default() },
+                "contracts_of_customer",
+            ),
+            (ContractFilter { number: Some(1), ..ContractFilter::default() }, "contracts_by_number"),
+            (
+                ContractFilter { po_number: Some(OneLine::parse("PO").expect("a line")), ..ContractFilter::default() },
+                "contracts_by_po_number",
+            ),
+            (ContractFilter { ends_before: Some(day()), ..ContractFilter::default() }, "contracts_by_last_day"),
+            (in_state(ContractState::Pending), "contracts_by_first_day"),
+            (in_state(ContractState::Completed), "contracts_by_last_day"),
+            (in_state(ContractState::Cancelled), "contracts_cancelled"),
+        ] {
+            let plans =
+                plans(|tx| assert_eq!(tx.contracts(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0));
+            assert!(plans.len() == 1 && plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+        let filter = |name: Option<&str>, email: Option<&str>, tax_id: Option<&str>| CustomerFilter {
+            name: name.map(str::to_owned),
+            email: email.map(str::to_owned),
+            tax_id: tax_id.map(str::to_owned),
+        };
+        for (filter, index) in [
+            (filter(None, None, None), "customers_by_creation"),
+            (filter(Some("a"), None, None), "customers_by_lower_name"),
+            (filter(None, Some("a"), None), "customers_by_email"),
+            (filter(None, None, Some("a")), "customers_by_tax_id"),
+        ] {
+            let plans = plans(|tx| {
+                assert_eq!(tx.listed_customers(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0)
+            });
+            assert!(plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+    }
+}

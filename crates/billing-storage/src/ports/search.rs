@@ -1,0 +1,276 @@
+//! What a number, a reference, a key or a name belongs to: a few look-ups, each by an index or in a small table.
+
+use std::collections::BTreeMap;
+
+use billing_domain::ports::{Found, FoundKind, Sought, StoreResult};
+use billing_domain::refs::{CustomerRef, DocumentRef, OrganizationId};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
+use uuid::Uuid;
+
+use super::lists::push_begins;
+use crate::leaf::Leaf as _;
+use crate::row::{Cell, Row};
+use crate::sql_types::Id;
+use crate::statement::Statement;
+use crate::tx::{Transaction, with_conn};
+
+type DocumentColumns = (Id, Text, Text, BigInt, Nullable<Text>);
+type DocumentFields = (Cell<Uuid>, String, String, i64, Option<String>);
+type ContractColumns = (Id, BigInt, Nullable<Text>);
+type NamedColumns = (Text, Text);
+type KeyedColumns = (Id, Nullable<Text>, Nullable<Text>);
+type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Id);
+type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Cell<Uuid>);
+type ApiKeyColumns = (Id, Text, Nullable<Text>);
+
+/// What was found, each thing once: by whether it is exactly what was searched for, then by kind and reference.
+struct Finds {
+    found: BTreeMap<(FoundKind, String), (bool, Found)>,
+}
+
+impl Finds {
+    fn add(&mut self, is_exact: bool, found: Found) {
+        let key = (found.kind, found.reference.clone());
+        let known = self.found.entry(key).or_insert((is_exact, found));
+        known.0 |= is_exact;
+    }
+}
+
+fn plain(kind: FoundKind, reference: impl ToString) -> Found {
+    Found { kind, reference: reference.to_string(), number: None, name: None, customer_ref: None, document_ref: None }
+}
+
+fn customer(row: &Row<Uuid>, text: Option<&str>) -> StoreResult<Option<CustomerRef>> {
+    row.optional_leaf("customer_ref", text)
+}
+
+/// The reference of whoever a row's customer is.
+const CUSTOMER_REF: &str = "(SELECT c.customer_ref FROM customers c WHERE c.customer_id = t.customer_id)";
+
+/// A small table of things with a reference and a name.
+struct Named {
+    kind: FoundKind,
+    table: &'static str,
+    reference: &'static str,
+    name: &'static str,
+}
+
+const NAMED: [Named; 5] = [
+    Named { kind: FoundKind::Customer, table: "customers", reference: "customer_ref", name: "name" },
+    Named { kind: FoundKind::Entity, table: "entities", reference: "entity_ref", name: "name" },
+    Named { kind: FoundKind::Pricing, table: "pricings", reference: "pricing_ref", name: "name" },
+    Named { kind: FoundKind::UsageProduct, table: "usage_products", reference: "usage_product_ref", name: "name" },
+    Named { kind: FoundKind::Format, table: "usage_formats", reference: "format_ref", name: "name" },
+];
+
+impl Transaction<'_> {
+    /// What is exactly as it was searched for comes first.
+    pub(super) fn found(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>> {
+        let mut finds = Finds { found: BTreeMap::new() };
+        self.find_documents(organization, sought, limit, &mut finds)?;
+        self.find_contracts(organization, sought, limit, &mut finds)?;
+        for named in &NAMED {
+            self.find_named(organization, named, sought, limit, &mut finds)?;
+        }
+        self.find_events(organization, sought, limit, &mut finds)?;
+        self.find_payments(organization, sought, limit, &mut finds)?;
+        if sought.with_api_keys {
+            self.find_api_keys(organization, sought, limit, &mut finds)?;
+        }
+        let mut found: Vec<(bool, Found)> = finds.found.into_values().collect();
+        // The order of kinds and references stays among equals.
+        found.sort_by_key(|(is_exact, _)| !is_exact);
+        Ok(found.into_iter().map(|(_, found)| found).take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
+    }
+
+    fn find_documents(
+        &mut self,
+        organization: OrganizationId,
+        sought: &Sought,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
+        let mut conditions: Vec<Statement<()>> = Vec::new();
+        if let Some(id) = sought.id {
+            let mut s = Statement::new(" AND t.document_id = ");
+            s.id(id);
+            conditions.push(s);
+        }
+        if let Some(number) = &sought.document_number {
+            let mut s = Statement::new(" AND t.number_prefix = ");
+            s.text(number.prefix.as_str()).sql(" AND t.kind = ").text(number.kind.show()).sql(" AND t.sequence = ");
+            s.number(i64::try_from(number.sequence).unwrap_or(i64::MAX));
+            conditions.push(s);
+        }
+        let mut s = Statement::new(" AND t.po_number = ");
+        s.text(sought.text.as_str());
+        conditions.push(s);
+        for condition in conditions {
+            let mut s: Statement<DocumentColumns> = Statement::new("SELECT t.document_id, t.number_prefix, t.kind, t.sequence, ");
+            s.sql(CUSTOMER_REF).sql(" FROM documents t WHERE t.organization_id = ").id(organization.as_uuid());
+            s.append(condition).sql(" ORDER BY t.document_id LIMIT ").number(i64::from(limit));
+            let rows: Vec<DocumentFields> = with_conn!(self, "documents", |conn| s.load(conn))?;
+            for (id, prefix, kind, sequence, customer_ref) in rows {
+                let id = Row::new("documents", "").cell("document_id", id)?;
+                let row = Row::new("documents", id);
+                let kind: billing_domain::document::DocumentKind = row.leaf("kind", &kind)?;
+                let number = format!("{prefix}-{}-{sequence}", kind.abbreviation());
+                let customer_ref = customer(&row, customer_ref.as_deref())?;
+                finds.add(true, Found { number: Some(number), customer_ref, ..plain(FoundKind::Document, id) });
+            }
+        }
+        Ok(())
+    }
+
+    fn find_contracts(
+        &mut self,
+        organization: OrganizationId,
+        sought: &Sought,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
+        let mut conditions: Vec<Statement<()>> = Vec::new();
+        if let Some(id) = sought.id {
+            let mut s = Statement::new(" AND t.contract_id = ");
+            s.id(id);
+            conditions.push(s);
+        }
+        if let Some(number) = sought.contract_number {
+            let mut s = Statement::new(" AND t.number = ");
+            s.number(i64::try_from(number).unwrap_or(i64::MAX));
+            conditions.push(s);
+        }
+        let mut s = Statement::new(" AND t.po_number = ");
+        s.text(sought.text.as_str());
+        conditions.push(s);
+        for condition in conditions {
+            let mut s: Statement<ContractColumns> = Statement::new("SELECT t.contract_id, t.number, ");
+            s.sql(CUSTOMER_REF).sql(" FROM contracts t WHERE t.organization_id = ").id(organization.as_uuid());
+            s.append(condition).sql(" ORDER BY t.contract_id LIMIT ").number(i64::from(limit));
+            let rows: Vec<(Cell<Uuid>, i64, Option<String>)> = with_conn!(self, "contracts", |conn| s.load(conn))?;
+            for (id, number, customer_ref) in rows {
+                let id = Row::new("contracts", "").cell("contract_id", id)?;
+                let customer_ref = customer(&Row::new("contracts", id), customer_ref.as_deref())?;
+                finds.add(true, Found { number: Some(format!("C-{number}")), customer_ref, ..plain(FoundKind::Contract, id) });
+            }
+        }
+        Ok(())
+    }
+
+    fn find_named(
+        &mut self,
+        organization: OrganizationId,
+        named: &Named,
+        sought: &Sought,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
+        let Named { kind, table, reference, name } = named;
+        let text = sought.text.as_str();
+        let select = |organization: OrganizationId| {
+            let mut s: Statement<NamedColumns> = Statement::new(format!("SELECT {reference}, {name} FROM {table} WHERE "));
+            s.sql("organization_id = ").id(organization.as_uuid()).sql(" AND ");
+            s
+        };
+        let mut by_reference = select(organization);
+        by_reference.sql(*reference).sql(" = ").text(text);
+        let mut by_name = select(organization);
+        push_begins(&mut by_name, name, text);
+        // What has exactly that name is the shortest of all.
+        by_name.sql(" ORDER BY lower(").sql(*name).on_postgres(" COLLATE \"C\"").sql("), ").sql(*reference);
+        by_name.sql(" LIMIT ").number(i64::from(limit));
+        for (s, by_reference) in [(by_reference, true), (by_name, false)] {
+            let rows: Vec<(String, String)> = with_conn!(self, "lists", |conn| s.load(conn))?;
+            for (reference, name) in rows {
+                let is_exact = by_reference || name.eq_ignore_ascii_case(text);
+                let customer_ref = match kind {
+                    FoundKind::Customer => Some(Row::new("customers", &reference).leaf("customer_ref", &reference)?),
+                    _ => None,
+                };
+                finds.add(is_exact, Found { name: Some(name), customer_ref, ..plain(*kind, &reference) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Events have no index by key alone, which would cost each of them: every customer is asked for the key, by its own.
+    fn find_events(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+        let mut statements: Vec<Statement<KeyedColumns>> = Vec::new();
+        if let Some(id) = sought.id {
+            let mut s = Statement::new(
+                "SELECT t.event_id, (SELECT k.idempotency_key FROM usage_event_keys k WHERE k.customer_id = t.customer_id \
+                 AND k.event_id = t.event_id LIMIT 1), c.customer_ref FROM usage_events t JOIN customers c \
+                 ON c.customer_id = t.customer_id WHERE t.event_id = ",
+            );
+            s.id(id).sql(" AND c.organization_id = ").id(organization.as_uuid());
+            statements.push(s);
+        }
+        // A value for each customer, not a join: PostgreSQL would go through all keys for it.
+        let mut s = Statement::new(
+            "SELECT f.event_id, f.idempotency_key, f.customer_ref FROM (SELECT (SELECT k.event_id FROM usage_event_keys k \
+             WHERE k.customer_id = c.customer_id AND k.idempotency_key = ",
+        );
+        let text = sought.text.as_str();
+        s.text(text).sql(") AS event_id, ").on_postgres("CAST(").text(text).on_postgres(" AS TEXT)");
+        s.sql(" AS idempotency_key, c.customer_ref FROM customers c WHERE c.organization_id = ").id(organization.as_uuid());
+        s.sql(") f WHERE f.event_id IS NOT NULL");
+        statements.push(s);
+        for mut s in statements {
+            s.sql(" LIMIT ").number(i64::from(limit));
+            let rows: Vec<(Cell<Uuid>, Option<String>, Option<String>)> = with_conn!(self, "usage_events", |conn| s.load(conn))?;
+            for (id, number, customer_ref) in rows {
+                let id = Row::new("usage_events", "").cell("event_id", id)?;
+                let customer_ref = customer(&Row::new("usage_events", id), customer_ref.as_deref())?;
+                finds.add(true, Found { number, customer_ref, ..plain(FoundKind::UsageEvent, id) });
+            }
+        }
+        Ok(())
+    }
+
+    fn find_payments(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+        let mut conditions: Vec<Statement<()>> = Vec::new();
+        if let Some(id) = sought.id {
+            let mut s = Statement::new(" AND t.payment_id = ");
+            s.id(id);
+            conditions.push(s);
+        }
+        let mut s = Statement::new(" AND t.reference = ");
+        s.text(sought.text.as_str());
+        conditions.push(s);
+        for condition in conditions {
+            let mut s: Statement<PaymentColumns> = Statement::new("SELECT t.payment_id, t.reference, ");
+            s.sql(CUSTOMER_REF).sql(", t.document_id FROM payments t WHERE t.organization_id = ").id(organization.as_uuid());
+            s.append(condition).sql(" ORDER BY t.payment_id LIMIT ").number(i64::from(limit));
+            let rows: Vec<PaymentFields> = with_conn!(self, "payments", |conn| s.load(conn))?;
+            for (id, number, customer_ref, document_id) in rows {
+                let id = Row::new("payments", "").cell("payment_id", id)?;
+                let row = Row::new("payments", id);
+                let customer_ref = customer(&row, customer_ref.as_deref())?;
+                let document_ref = Some(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
+                finds.add(true, Found { number, customer_ref, document_ref, ..plain(FoundKind::Payment, id) });
+            }
+        }
+        Ok(())
+    }
+
+    fn find_api_keys(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+        let text = sought.text.as_str();
+        let mut s: Statement<ApiKeyColumns> =
+            Statement::new("SELECT api_key_id, api_key, name FROM api_keys WHERE organization_id = ");
+        s.id(organization.as_uuid()).sql(" AND (api_key = ").text(text).sql(" OR ");
+        push_begins(&mut s, "name", text);
+        if let Some(id) = sought.id {
+            s.sql(" OR api_key_id = ").id(id);
+        }
+        s.sql(") ORDER BY name, api_key_id LIMIT ").number(i64::from(limit));
+        let rows: Vec<(Cell<Uuid>, String, Option<String>)> = with_conn!(self, "api_keys", |conn| s.load(conn))?;
+        for (id, api_key, name) in rows {
+            let id = Row::new("api_keys", "").cell("api_key_id", id)?;
+            let has_name = name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(text));
+            let is_exact = has_name || api_key == text || sought.id == Some(id);
+            finds.add(is_exact, Found { number: Some(api_key), name, ..plain(FoundKind::ApiKey, id) });
+        }
+        Ok(())
+    }
+}
