@@ -127,7 +127,7 @@ fn verify_contract(
     let contract_ref = contract.contract_ref;
     let number = contract.number_text();
     let book = books::empty(tx, organization, contract_ref, None).and_then(|book| match book {
-        Some(book) => books::whole(tx, organization, book),
+        Some(book) => books::whole(tx, organization, book, now),
         None => Err(corrupt("a contract", &contract_ref, "is not there")),
     });
     let mut book = match book {

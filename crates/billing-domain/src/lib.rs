@@ -28,6 +28,7 @@ macro_rules! from_str {
 pub mod access;
 pub mod calendar;
 pub mod catalog;
+pub mod codes;
 pub mod contract;
 pub mod decimal;
 pub mod document;
@@ -48,6 +49,7 @@ pub mod report;
 pub mod reported;
 pub mod simulate;
 pub mod summary;
+pub mod tax;
 pub mod text;
 pub mod usage;
 pub mod violation;

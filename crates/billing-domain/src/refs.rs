@@ -30,6 +30,8 @@ pub enum Thing {
     Administrator,
     /// An API key.
     ApiKey,
+    /// A bank account.
+    BankAccount,
     /// A contract.
     Contract,
     /// A customer.
@@ -56,6 +58,7 @@ impl Thing {
         match self {
             Self::Administrator => "administrator",
             Self::ApiKey => "API key",
+            Self::BankAccount => "bank account",
             Self::Contract => "contract",
             Self::Customer => "customer",
             Self::Document => "document",
@@ -192,6 +195,8 @@ named_ref! {
     EntityRef;
     /// A usage format.
     FormatRef;
+    /// A bank account.
+    BankAccountRef;
     /// A line item; unique within its pricing.
     LineItemId;
 }

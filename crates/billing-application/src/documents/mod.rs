@@ -10,9 +10,11 @@ use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::{Paper, missing};
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Parties, Purpose, Settlement,
+    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, Parties, Purpose,
+    Settlement,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
@@ -66,6 +68,20 @@ pub struct DocumentView {
     pub po_number: Option<OneLine>,
     /// Its products' notes.
     pub note: Option<Prose>,
+    /// What it says as a legal paper; `None` of one frozen before that was.
+    pub paper: Option<Box<Paper>>,
+}
+
+impl DocumentView {
+    /// What the law asks for that it doesn't say (billing rules 10), as pointers.
+    pub fn missing(&self) -> Vec<String> {
+        missing(&self.parties, self.paper.as_deref(), &self.content)
+    }
+
+    /// The shape of what is frozen of it, or will be.
+    pub fn format(&self) -> u8 {
+        if self.paper.is_some() { 2 } else { 1 }
+    }
 }
 
 /// What a document gets when it is opened.
@@ -140,7 +156,7 @@ pub fn get_document(services: &Services, principal: &Principal, document_ref: Do
         let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let relatives = Relatives::read(tx, organization, [&document.head])?;
         let mut books = Vec::new();
-        let book = book_of(tx, organization, &mut books, &document)?;
+        let book = book_of(tx, organization, &mut books, &document, now)?;
         show_document(book, &relatives, document, now)
     })
 }
@@ -168,7 +184,7 @@ pub fn list_documents(
         let relatives = Relatives::read(tx, organization, documents.items.iter().map(|document| &document.head))?;
         let mut books = Vec::new();
         documents.try_map(|document| {
-            let book = book_of(tx, organization, &mut books, &document)?;
+            let book = book_of(tx, organization, &mut books, &document, now)?;
             show_document(book, &relatives, document, now)
         })
     })
@@ -181,6 +197,7 @@ fn book_of<'a>(
     organization: OrganizationId,
     books: &'a mut Vec<(bool, ContractBook)>,
     document: &Document,
+    now: Timestamp,
 ) -> UseCaseResult<&'a ContractBook> {
     let head = &document.head;
     let needs_whole = document.is_draft();
@@ -194,7 +211,7 @@ fn book_of<'a>(
         }
     };
     if needs_whole && !books[index].0 {
-        books[index] = (true, books::whole(tx, organization, books[index].1.clone())?);
+        books[index] = (true, books::whole(tx, organization, books[index].1.clone(), now)?);
     }
     Ok(&books[index].1)
 }
@@ -339,6 +356,7 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
                     po_number: None,
                     note: None,
                     content: total_up(head.currency, head.kind, Vec::new(), &FamilySums::default())?,
+                    paper: None,
                 },
             };
             return draft_view(book, head, settlement, opened, state, content);
@@ -349,7 +367,8 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
     // A credit is nobody's debt.
     let overdue = unpaid && head.kind != DocumentKind::Credit && today > issued.due_date;
     let dates = IssueDates { issue_date: issued.issue_date, due_date: issued.due_date, overdue };
-    let said = DraftContent { parties: issued.parties, po_number: issued.po_number, note: issued.note, content: issued.content };
+    let IssuedDocument { parties, po_number, note, content, paper, .. } = *issued;
+    let said = DraftContent { parties, po_number, note, content, paper };
     Ok(DocumentView { issued: Some(dates), ..draft_view(book, head, settlement, opened, state, said)? })
 }
 
@@ -380,5 +399,6 @@ fn draft_view(
         settlement,
         po_number: said.po_number,
         note: said.note,
+        paper: said.paper,
     })
 }

@@ -3,6 +3,7 @@
 pub mod lines;
 pub mod linking;
 pub mod numbering;
+pub mod paper;
 pub mod totals;
 
 use chrono::NaiveDate;
@@ -19,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::text::{OneLine, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
+use paper::Paper;
 use totals::DocumentContent;
 
 /// What a document does to what the customer owes.
@@ -117,6 +119,8 @@ pub struct BookDocument {
     pub family: DocumentRef,
     /// How far it has come.
     pub standing: Standing,
+    /// When it was issued; also of one that was put out of force since.
+    pub issue_date: Option<NaiveDate>,
     /// The total, of one that was issued.
     pub total: Option<Money>,
     /// What payments and credits say about it.
@@ -239,6 +243,8 @@ pub struct IssuedDocument {
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
+    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    pub paper: Option<Box<Paper>>,
 }
 
 /// What a draft says at a moment.
@@ -252,6 +258,8 @@ pub struct DraftContent {
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
+    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    pub paper: Option<Box<Paper>>,
 }
 
 /// Who bills whom, as a document shows it.

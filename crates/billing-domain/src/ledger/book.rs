@@ -1,6 +1,10 @@
 //! One contract with everything a decision about it needs: parties, terms, documents, lines, sums and usage.
 //! It decides nothing: it answers look-ups, says what drafts say, and takes entries up.
 
+mod paper;
+
+pub use paper::CurrencyPair;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,9 +21,11 @@ use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
 };
 use crate::money::{AmountOutOfRange, Money, Percentage};
+use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
-use crate::refs::{DocumentRef, EntityRef, ProductNo};
+use crate::refs::{BankAccountRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
+use crate::tax::ExchangeRate;
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -67,6 +73,10 @@ pub struct ContractBook {
     pub customer: Customer,
     /// Who bills it, in any version.
     pub entities: Vec<Entity>,
+    /// The bank accounts that payment details name; `None` of one that isn't there.
+    bank_accounts: BTreeMap<BankAccountRef, Option<BankAccountProfile>>,
+    /// What documents' currencies are worth in those that entities account for tax in; `None` where nobody said.
+    exchange_rates: Vec<(CurrencyPair, Option<ExchangeRate>)>,
     extent: Extent,
     /// When the billing run looks at the contract again, as stored; unknown of a contract that isn't.
     next_due: Option<Option<Timestamp>>,
@@ -92,6 +102,8 @@ impl ContractBook {
             contract: Arc::new(contract),
             customer,
             entities,
+            bank_accounts: BTreeMap::new(),
+            exchange_rates: Vec::new(),
             extent: Extent::Whole,
             next_due: None,
             documents: BTreeMap::new(),
@@ -266,6 +278,10 @@ impl ContractBook {
                         (head.number.sequence, head.number_in_contract) = *numbers;
                     }
                 }
+                Entry::Issued { document_ref, issued } => self.name_corrected(*document_ref, issued.paper.as_deref_mut(), &given),
+                Entry::Discarded { document_ref, content, .. } => {
+                    self.name_corrected(*document_ref, content.paper.as_deref_mut(), &given);
+                }
                 _ => {}
             }
         }
@@ -327,11 +343,14 @@ impl ContractBook {
     /// As [`content`](Self::content).
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.known(document_ref)?.head;
+        let content = self.content(document_ref)?;
+        let rate = self.tax_rate_of_exchange(head)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
             po_number: self.contract.po_number.clone(),
             note: self.note_of(head),
-            content: self.content(document_ref)?,
+            paper: Some(Box::new(self.paper_of(head, &content, rate)?)),
+            content,
         })
     }
 
@@ -386,7 +405,7 @@ impl ContractBook {
             let terms = period(lines[0]).map(|period| period.terms).or(product.newest_terms());
             let terms = terms.ok_or_else(|| Refusal::Broken(format!("product {} has no terms", product_no.0)))?;
             let lines = lines.into_iter().map(|line| line.shown(period(line).as_ref())).collect();
-            rated.push(RatedLines { product_no, terms, rates, lines });
+            rated.push(RatedLines { product_no, terms, rates, treatment: self.treatment(terms, rates)?, lines });
         }
         Ok(rated)
     }
@@ -399,9 +418,15 @@ impl ContractBook {
         };
         let own = terms_at(&part.own)?;
         let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
-        let mut put = |rates: Rates, terms, line: DocumentLine| match by_rates.iter_mut().find(|rated| rated.rates == rates) {
-            Some(rated) => rated.lines.push(line),
-            None => by_rates.push(RatedLines { product_no: product.no, terms, rates, lines: vec![line] }),
+        let mut put = |rates: Rates, terms, line: DocumentLine| {
+            match by_rates.iter_mut().find(|rated| rated.rates == rates) {
+                Some(rated) => rated.lines.push(line),
+                None => {
+                    let treatment = self.treatment(terms, rates)?;
+                    by_rates.push(RatedLines { product_no: product.no, terms, rates, treatment, lines: vec![line] });
+                }
+            }
+            Ok::<_, Refusal>(())
         };
         let same = part.fixed == part.usage;
         let accounts = if same {
@@ -415,16 +440,13 @@ impl ContractBook {
             // What an issued document bills is put right by adjustments of it.
             let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
             for (rates, line) in self.rest(&period, &open, self.rates(period.terms, family))? {
-                put(rates, if same { own.terms } else { period.terms }, line);
+                put(rates, if same { own.terms } else { period.terms }, line)?;
             }
         }
         if by_rates.is_empty() {
-            by_rates.push(RatedLines {
-                product_no: product.no,
-                terms: own.terms,
-                rates: self.rates(own.terms, family),
-                lines: Vec::new(),
-            });
+            let rates = self.rates(own.terms, family);
+            let treatment = self.treatment(own.terms, rates)?;
+            by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, treatment, lines: Vec::new() });
         }
         Ok(by_rates)
     }
@@ -602,6 +624,7 @@ impl ContractBook {
                     head: (**head).clone(),
                     family: *family,
                     standing: Standing::Draft,
+                    issue_date: None,
                     total: None,
                     settlement: Settlement::none(head.currency),
                     default_tax: None,
@@ -624,6 +647,7 @@ impl ContractBook {
                 let total = issued.content.total;
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.standing = Standing::Issued;
+                    document.issue_date = Some(issued.issue_date);
                     document.total = Some(total);
                     (document.family, document.head.kind)
                 })?;

@@ -13,7 +13,7 @@ pub mod post;
 pub mod terms;
 pub mod view;
 
-pub use book::{Agreement, BookRows, ContractBook, Extent};
+pub use book::{Agreement, BookRows, ContractBook, CurrencyPair, Extent};
 pub use entry::Entry;
 
 use uuid::Uuid;

@@ -15,6 +15,7 @@ mod due_contracts;
 mod environment;
 mod formats;
 mod inspection;
+mod paper;
 mod reading;
 mod replay_log;
 mod running_totals;
@@ -32,6 +33,7 @@ pub use environment::{
 };
 pub use formats::UsageFormats;
 pub use inspection::Inspection;
+pub use paper::{BankAccounts, ExchangeRates};
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
@@ -56,6 +58,8 @@ pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, Mo
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
 pub use inspection::MockInspection;
+#[cfg(feature = "mocks")]
+pub use paper::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]

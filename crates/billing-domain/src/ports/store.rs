@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities, EventChanges,
-    EventKeys, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
-    UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Administrators, ApiKeys, BankAccounts, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities,
+    EventChanges, EventKeys, ExchangeRates, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals,
+    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -155,6 +155,8 @@ pub trait Tx:
     + UsageProducts
     + UsageFormats
     + Pricings
+    + BankAccounts
+    + ExchangeRates
     + Contracts
     + DueContracts
     + UsageEvents
@@ -185,6 +187,8 @@ impl<T> Tx for T where
         + UsageProducts
         + UsageFormats
         + Pricings
+        + BankAccounts
+        + ExchangeRates
         + Contracts
         + DueContracts
         + UsageEvents

@@ -1,12 +1,14 @@
 //! Handlers: each extracts, calls one use case on a blocking thread, and presents.
 
 pub(crate) mod auth;
+pub(crate) mod bank_accounts;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
+pub(crate) mod exchange_rates;
 mod once;
 pub(crate) mod pricings;
 pub(crate) mod reports;

@@ -175,13 +175,14 @@ impl DocumentRow {
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
         };
+        let issue_date = row.optional("issue_date", self.issue_date.clone())?;
         let default_tax = match self.default_tax.as_deref() {
             None => None,
             Some(NO_DEFAULT_TAX) => Some(DefaultTax(None)),
             Some(rate) => Some(DefaultTax(Some(row.leaf("default_tax", rate)?))),
         };
         let (family, settlement) = (self.family()?, self.settlement()?);
-        Ok(BookDocument { head: self.head(parts)?, family, standing, total, settlement, default_tax })
+        Ok(BookDocument { head: self.head(parts)?, family, standing, issue_date, total, settlement, default_tax })
     }
 
     fn family(&self) -> StoreResult<DocumentRef> {

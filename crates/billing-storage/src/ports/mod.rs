@@ -17,6 +17,7 @@ mod issue;
 mod ledger;
 mod numbers;
 mod organizations;
+mod paper;
 mod parties;
 mod reading;
 mod recount;

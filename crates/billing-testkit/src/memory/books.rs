@@ -189,6 +189,7 @@ impl MemoryTx {
         let rows = sorted(self.state.documents.of(organization).filter(|row| is_asked(row)), order);
         let known = |row: Document| BookDocument {
             standing: row.lifecycle.standing(),
+            issue_date: row.lifecycle.issued().map(|issued| issued.issue_date),
             total: row.lifecycle.issued().map(|issued| issued.content.total),
             default_tax: self.state.default_taxes.get(&row.head.document_ref).copied(),
             head: row.head,

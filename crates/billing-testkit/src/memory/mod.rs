@@ -13,6 +13,7 @@ mod documents;
 mod formats;
 mod inspection;
 mod locks;
+mod paper;
 mod reading;
 mod replay_log;
 mod usage;
@@ -30,9 +31,11 @@ use billing_domain::document::{DefaultTax, Document, DocumentKind, Payment};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
@@ -135,6 +138,8 @@ struct State {
     customers: Rows<Customer>,
     usage_products: Rows<UsageProduct>,
     pricings: Rows<Pricing>,
+    bank_accounts: Rows<BankAccount>,
+    exchange_rates: Rows<(Timestamp, ExchangeRate)>,
     formats: Rows<FormatVersion>,
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,

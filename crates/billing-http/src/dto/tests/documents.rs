@@ -12,6 +12,7 @@ use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
 use billing_domain::refs::{DocumentRef, EventRef};
+use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -66,7 +67,8 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
     let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("19.00") };
     let lines = lines_of_period(contract.contract_ref, &period, &usage).expect("small amounts");
-    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
+    let treatment = TaxTreatment::effective(rates.tax, []);
+    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, treatment, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
     (contract, content)
 }
@@ -74,6 +76,7 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
 pub(super) fn preview(currency: Currency) -> DocumentView {
     let (contract, content) = january(currency);
     let customer = fixtures::customer(&CountingIds::new(), "acme");
+    let paper = fixtures::paper(&customer, &fixtures::entity("main"));
     DocumentView {
         opened: None,
         kind: DocumentKind::Invoice,
@@ -93,6 +96,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         content,
         po_number: None,
         note: None,
+        paper,
     }
 }
 
