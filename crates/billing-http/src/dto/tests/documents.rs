@@ -116,12 +116,25 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "customer": {
         "customer_ref": "acme",
         "customer_name": "acme",
-        "customer_legal_name": null
+        "customer_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null
       },
       "entity": {
         "entity_ref": "main",
         "entity_name": "main",
-        "entity_legal_name": null
+        "entity_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null,
+        "contact": null
       },
       "currency": "EUR",
       "net_terms": "DUE_UPON_RECEIPT",
@@ -150,6 +163,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": null,
               "quantity": null,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [],
               "amount": 20.00
@@ -162,6 +176,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": "calls",
               "quantity": 1500.5,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": 0.0025,
               "tiers": [],
               "amount": 3.75
@@ -174,6 +189,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": "storage",
               "quantity": 1500.5,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [
                 {
@@ -208,6 +224,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": null,
               "quantity": null,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [],
               "amount": 15.24
@@ -217,11 +234,17 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
           "discount_rate": 10,
           "discount": 10.00,
           "net": 90.00,
-          "tax_rate": 19.00
+          "tax_rate": 19.00,
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null
         }
       ],
       "taxes": [
         {
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null,
           "rate": 19.00,
           "base": 90.00,
           "amount": 17.10
@@ -250,7 +273,23 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
           "USDC",
           "DAI"
         ]
-      }
+      },
+      "bank_account": null,
+      "buyer_reference": null,
+      "corrects": null,
+      "tax_in_currency": null,
+      "tax_label": "VAT",
+      "legal_notes": [],
+      "language": "en",
+      "paper_size": "A4",
+      "format": 2,
+      "missing": [
+        "/customer/legal_name",
+        "/customer/address",
+        "/entity/legal_name",
+        "/entity/address",
+        "/entity/vat_id"
+      ]
     }
     "#);
 }
@@ -304,12 +343,25 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "customer": {
         "customer_ref": "acme",
         "customer_name": "acme",
-        "customer_legal_name": null
+        "customer_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null
       },
       "entity": {
         "entity_ref": "main",
         "entity_name": "main",
-        "entity_legal_name": null
+        "entity_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null,
+        "contact": null
       },
       "currency": "EUR",
       "net_terms": 14,
@@ -335,6 +387,9 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "products": [],
       "taxes": [
         {
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null,
           "rate": 19.00,
           "base": 90.00,
           "amount": 17.10
@@ -351,7 +406,23 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "note": "Thank\nyou",
       "billing_bank_transfer_details": null,
       "billing_online_payment_details": null,
-      "billing_crypto_details": null
+      "billing_crypto_details": null,
+      "bank_account": null,
+      "buyer_reference": null,
+      "corrects": null,
+      "tax_in_currency": null,
+      "tax_label": "VAT",
+      "legal_notes": [],
+      "language": "en",
+      "paper_size": "A4",
+      "format": 2,
+      "missing": [
+        "/customer/legal_name",
+        "/customer/address",
+        "/entity/legal_name",
+        "/entity/address",
+        "/entity/vat_id"
+      ]
     }
     "#);
 }
