@@ -257,7 +257,7 @@ fn what_is_not_subject_to_tax_stands_alone(database: &Database) {
     catalog::make(&client);
     catalog::make_pricing(&client, "untaxed", &json!([catalog::fixed("fee", "10")]));
     let untaxed = json!({"tax": 0, "tax_category": "O", "exemption_code": "VATEX-EU-O"});
-    let products = [catalog::ended(catalog::API_PLAN), catalog::with(catalog::ended("untaxed"), &untaxed)];
+    let products = [catalog::months(catalog::API_PLAN, 0, 1), catalog::with(catalog::months("untaxed", 0, 1), &untaxed)];
     let contract = |products: &[Value]| client.post("/api/contracts/", &json!({"customer_ref": "acme", "products": products}));
 
     refused(&contract(&products), 422, "o_stands_alone");
