@@ -11,6 +11,7 @@ on_both_databases!(
     a_strict_entity_issues_complete_papers_alone,
     tax_in_the_sellers_own_currency_waits_for_its_rate,
     what_is_not_subject_to_tax_stands_alone,
+    documents_opened_in_one_run_name_each_other_by_their_numbers,
 );
 
 const IBAN: &str = "DE89370400440532013000";
@@ -274,4 +275,18 @@ fn what_is_not_subject_to_tax_stands_alone(database: &Database) {
     refused(&books::edit(&client, &contract_ref, &mixed), 422, "o_stands_alone");
     let reason = json!({"products": [{"product_pricing_ref": "untaxed", "exemption_code": null}]});
     refused(&books::edit(&client, &contract_ref, &reason), 422, "exemption_reason_required");
+}
+
+fn documents_opened_in_one_run_name_each_other_by_their_numbers(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let in_advance = json!({"payment_time": "BEFORE_USE", "minimum_fee": "100"});
+    catalog::sell(&client, &[catalog::with(catalog::ended(catalog::API_PLAN), &in_advance)]);
+    let issued = books::run(&client);
+    let numbers: Vec<&Value> = issued.iter().map(|issued| &issued["document_number"]).collect();
+    assert_eq!(numbers, ["UB-INV-1", "UB-DBT-1"]);
+    let corrects = json!({"document_number": "UB-INV-1", "issue_date": Day::today().to_string()});
+    assert_eq!(books::numbered(&client, "UB-DBT-1")["corrects"], corrects);
+    assert_eq!(books::numbered(&client, "UB-INV-1")["corrects"], Value::Null);
 }

@@ -179,7 +179,9 @@ mod tests {
     fn category_rate_and_reason_have_to_fit() {
         use TaxCategory::{Ae, E, G, O, S, Z};
         let code = Some("VATEX-EU-AE");
-        let rows: &[(Option<TaxCategory>, Option<&str>, Option<&str>, Option<&str>, &[&str])] = &[
+        // Category, code, reason and tax, and what is refused.
+        type Row<'a> = (Option<TaxCategory>, Option<&'a str>, Option<&'a str>, Option<&'a str>, &'a [&'a str]);
+        let rows: &[Row<'_>] = &[
             (None, None, None, None, &[]),
             (None, None, None, Some("19"), &[]),
             (Some(S), None, None, Some("19"), &[]),
