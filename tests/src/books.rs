@@ -5,7 +5,18 @@ use serde_json::{Value, json};
 use crate::{Answer, Client};
 
 /// What later documents and payments may change of an issued document.
-const DERIVED: [&str; 7] = ["state", "paid_date", "paid_amount", "credits_amount", "amount_due", "overdue", "related_documents"];
+const DERIVED: [&str; 10] = [
+    "state",
+    "paid_date",
+    "paid_amount",
+    "credits_amount",
+    "written_off_amount",
+    "amount_due",
+    "unapplied_amount",
+    "applications",
+    "overdue",
+    "related_documents",
+];
 
 /// The path of an operation on what a reference names.
 #[track_caller]
@@ -160,4 +171,62 @@ pub fn frozen(document: &Value) -> String {
     let fields = document.as_object_mut().expect("an object");
     fields.retain(|name, _| !DERIVED.contains(&name.as_str()));
     document.to_string()
+}
+
+/// The payments and refunds of a document.
+///
+/// # Panics
+/// When it isn't there.
+#[track_caller]
+pub fn payments(client: &Client, document_ref: &Value) -> Vec<Value> {
+    let payments = client.get(&path("/api/documents/payments", document_ref)).ok();
+    payments.as_array().expect("a list").clone()
+}
+
+/// Takes a payment or a refund back.
+pub fn reverse(client: &Client, payment_ref: &Value, body: &Value) -> Answer {
+    client.post(&path("/api/documents/payments/reverse", payment_ref), body)
+}
+
+/// Pays a credit or a payment out.
+pub fn refund(client: &Client, source_ref: &Value, body: &Value) -> Answer {
+    client.post(&path("/api/documents/refund", source_ref), body)
+}
+
+/// Applies an amount of a credit or a payment to a document.
+pub fn apply(client: &Client, source_ref: &Value, document_ref: &Value, amount: &str) -> Answer {
+    let body = json!({"document_ref": document_ref, "amount": amount});
+    client.post(&path("/api/documents/apply", source_ref), &body)
+}
+
+/// Takes an application back.
+pub fn unapply(client: &Client, application_ref: &Value) -> Answer {
+    client.post_nothing(&path("/api/documents/unapply", application_ref))
+}
+
+/// Writes a document off, or takes that back.
+pub fn write_off(client: &Client, document_ref: &Value, body: &Value) -> Answer {
+    client.post(&path("/api/documents/write-off", document_ref), body)
+}
+
+/// What a customer owes: due, overdue, unapplied and written off, of each entity and currency.
+///
+/// # Panics
+/// When there is no such customer.
+#[track_caller]
+pub fn balance(client: &Client, customer: &str) -> Vec<[String; 4]> {
+    let balances = client.get(&format!("/api/customers/balance/{customer}")).ok();
+    let balances = balances.as_array().expect("a list");
+    balances.iter().map(|balance| fields(balance, ["due", "overdue", "unapplied", "written_off"])).collect()
+}
+
+/// A customer's statement of one account: each entry's day, kind, document, amount and balance.
+///
+/// # Panics
+/// When there is more than one account.
+#[track_caller]
+pub fn statement(client: &Client, customer: &str) -> Vec<String> {
+    let statement = crate::catalog::only(client.get(&format!("/api/customers/statement/{customer}")).ok());
+    let entries = statement["entries"].as_array().expect("entries");
+    entries.iter().map(|entry| fields(entry, ["date", "kind", "document_number", "amount", "balance"]).join(" ")).collect()
 }

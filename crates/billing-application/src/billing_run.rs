@@ -17,6 +17,7 @@ use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
 
+use crate::accounts::Deciding;
 use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -171,7 +172,8 @@ fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timest
     let open: BTreeSet<DocumentRef> = book.documents().map(|document| document.head.document_ref).collect();
     let most = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
     let run = issue::run(&mut book, now, most, &mut supplies(services))?;
-    books::write(tx, due.key.organization, &mut book, Actor::Service, now)?;
+    let deciding = Deciding { services, organization: due.key.organization, by: Actor::Service, at: now };
+    books::write(tx, deciding, &mut book)?;
     billed.is_cut_short = run.is_cut_short;
     for outcome in run.outcomes {
         let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {

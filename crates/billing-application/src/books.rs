@@ -10,6 +10,7 @@ use billing_domain::document::lines::{FamilySums, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
+use billing_domain::ledger::receive::Account;
 use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, Supplies};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
@@ -19,6 +20,7 @@ use billing_domain::refs::{
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
+use crate::accounts::{self, Deciding};
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// What decisions can't make up themselves, from the services.
@@ -204,42 +206,38 @@ pub(crate) fn recount(
 
 /// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts
 /// that are there.
-pub(crate) fn write(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &mut ContractBook,
-    by: Actor,
-    at: Timestamp,
-) -> UseCaseResult<Vec<Entry>> {
-    Ok(write_all(tx, organization, [book], by, at)?.pop().unwrap_or_default())
+pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
+    Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
 }
 
-/// Writes what was decided of contracts in one transaction, and answers it, contract by contract. Numbers are given here, for all of them
-/// at once: series by series in one order, each in the order in which its documents were opened.
+/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by contract.
+/// Numbers are given here, for all of them at once: series by series in one order, each in the order in which its documents were opened.
 pub(crate) fn write_all<'b>(
     tx: &mut dyn Tx,
-    organization: OrganizationId,
+    deciding: Deciding<'_>,
     books: impl IntoIterator<Item = &'b mut ContractBook>,
-    by: Actor,
-    at: Timestamp,
 ) -> UseCaseResult<Vec<Vec<Entry>>> {
+    let organization = deciding.organization;
     let mut decided: Vec<(&mut ContractBook, Vec<Entry>)> = Vec::new();
     for book in books {
         let entries = book.take_entries();
         decided.push((book, entries));
     }
+    let mut accounts = accounts::settle(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(tx, organization, decided.iter().flat_map(|(_, entries)| entries))?;
     let mut written = Vec::with_capacity(decided.len());
     let mut totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)> = BTreeMap::new();
     for (book, mut entries) in decided {
-        write_book(tx, organization, book, &mut entries, &mut numbers, (by, at))?;
+        write_book(tx, organization, book, &mut entries, &mut numbers, (deciding.by, deciding.at))?;
         for entry in &entries {
             if let Entry::UsageMoved { key, total, onto: _ } = entry {
                 totals.insert(key.clone(), (book.contract.customer_id, *total));
             }
         }
+        book.note_settled(accounts.iter().flat_map(Account::documents));
         written.push(entries);
     }
+    accounts::write(tx, organization, &mut accounts)?;
     if !totals.is_empty() {
         let totals = totals.into_iter().map(|(key, (customer_id, total))| (customer_id, key, total));
         tx.put_usage(organization, &Vec::from_iter(totals))?;
@@ -302,9 +300,6 @@ fn write_book(
             }
             // Written for all contracts at once.
             Entry::UsageMoved { .. } => {}
-            Entry::Settled { document_ref, settlement } => {
-                tx.settle_document(key_of(document_ref), settlement)?;
-            }
             Entry::Due(at) => due = Some(*at),
         }
     }

@@ -5,6 +5,7 @@
 //! blocking thread.
 
 pub mod access;
+pub mod balances;
 pub mod billing_run;
 pub mod catalog;
 pub mod contracts;
@@ -16,6 +17,7 @@ pub mod organizations;
 pub mod usage;
 pub mod verify;
 
+mod accounts;
 mod books;
 mod joined;
 mod permissions;

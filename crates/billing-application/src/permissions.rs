@@ -31,11 +31,13 @@ use_cases! {
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
-    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RunBilling;
+    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
+        WriteOff, RunBilling;
     Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
-        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments;
+        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
+        GetStatement;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::account::AccountRows;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
-use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose, Standing};
+use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
+use billing_domain::ledger::receive::{Account, check_account};
 use billing_domain::ledger::{ContractBook, check};
+use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
+use billing_domain::ports::{Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
@@ -95,8 +98,37 @@ pub fn verify(services: &Services) -> UseCaseResult<Verification> {
                 }
             }
         }
+        verify_accounts(services, organization, &mut verification)?;
     }
     Ok(verification)
+}
+
+/// What is owed: every account adds up (billing rules 9).
+fn verify_accounts(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
+    let keys = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.accounts(organization, None)?))?;
+    for (key, _) in keys {
+        let looked_at = transact(&*services.store, Access::Read, |tx| {
+            let unapplied = tx.accounts(organization, Some(key.customer_id))?.into_iter().find(|(other, _)| *other == key);
+            let mut account =
+                Account::new(key.clone(), true, unapplied.map_or(Money::zero(key.currency), |(_, unapplied)| unapplied));
+            account.add(AccountRows {
+                documents: tx.account_documents(organization, &key, DocumentsOf::All)?,
+                payments: tx.account_payments(organization, &key, PaymentsOf::All)?,
+                applications: tx.account_applications(organization, &key, ApplicationsOf::All)?,
+            });
+            let written_off = tx.written_off(organization, key.customer_id)?.into_iter().find(|(other, _)| *other == key);
+            let written_off = written_off.map_or(Money::zero(key.currency), |(_, written_off)| written_off);
+            Ok::<_, UseCaseError>(check_account(&account, written_off).map_err(UseCaseError::from)?)
+        });
+        let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);
+        match looked_at {
+            Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(&subject, detail)),
+            Err(UseCaseError::Store(StoreError::Corrupt(detail))) => found.find(&subject, detail),
+            Err(UseCaseError::Store(error)) => return Err(error.into()),
+            Err(error) => found.find(&subject, error.to_string()),
+        }
+    }
+    Ok(())
 }
 
 /// The contracts that the next billing run looks at.
@@ -246,19 +278,6 @@ fn verify_document(
     }
     if head.kind != DocumentKind::Invoice && content.total.minor() < 0 && !matches!(document.lifecycle, Lifecycle::Void(_)) {
         found.find(number, format!("its total has the wrong sign for {}", sign(head.kind)));
-    }
-    let mut credits = 0;
-    for child in tx.documents_of_parents(organization, head.customer_id, &[head.document_ref])? {
-        if let (DocumentKind::Credit, Standing::Issued, Some(total)) = (child.head.kind, child.standing, child.total) {
-            credits += total.minor();
-        }
-    }
-    if document.settlement.credits.minor() != credits {
-        found.find(number, format!("credits of {} are noted, {credits} are issued", document.settlement.credits.minor()));
-    }
-    let paid = tx.sum_of_payments(head.key(organization))?;
-    if document.settlement.paid.minor() != paid {
-        found.find(number, format!("payments of {} are noted, {paid} are recorded", document.settlement.paid.minor()));
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ mod corrections;
 mod families;
 #[path = "documented_examples/landing.rs"]
 mod landing;
+#[path = "documented_examples/money.rs"]
+mod money;
 #[path = "documented_examples/page.rs"]
 mod page;
 #[path = "documented_examples/periods.rs"]
@@ -122,6 +124,11 @@ examples! {
 
     landing::example_8_1_numbers_have_no_gaps;
     landing::example_8_2_a_prefix_changes_before_its_first_number;
+
+    money::example_9_1_a_credit_settles_the_debit_it_takes_back;
+    money::example_9_2_what_is_given_back_pays_what_comes_next;
+    money::example_9_3_a_payment_that_bounces_is_owed_again;
+    money::example_9_4_what_was_given_up_on_is_paid_in_part;
 }
 
 /// `1.2` of `example_1_2_…`.
@@ -139,7 +146,7 @@ fn every_example_of_the_page_has_a_test_and_every_test_an_example() {
 
 #[test]
 fn every_section_has_an_example() {
-    for section in 1..=8 {
+    for section in 1..=9 {
         let prefix = format!("{section}.");
         assert!(page::numbers().iter().any(|number| number.starts_with(&prefix)), "section {section}");
     }

@@ -9,6 +9,7 @@
 //! | which document bills what, when is it issued, what does it say? | [`document`] |
 //! | what happens to documents when usage, terms or time change? | [`ledger`] |
 //! | where does an event land? | [`matching`] |
+//! | who owes what, by which document? | [`account`], [`ledger::receive`] |
 //!
 //! The `mocks` feature gives a `mockall` mock of every port.
 
@@ -26,6 +27,7 @@ macro_rules! from_str {
 }
 
 pub mod access;
+pub mod account;
 pub mod calendar;
 pub mod catalog;
 pub mod codes;

@@ -21,6 +21,19 @@ pub struct Currency {
 #[error("must be an ISO 4217 currency code such as EUR")]
 pub struct UnknownCurrency;
 
+/// By code.
+impl Ord for Currency {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.code().cmp(other.code())
+    }
+}
+
+impl PartialOrd for Currency {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl std::str::FromStr for Currency {
     type Err = UnknownCurrency;
 

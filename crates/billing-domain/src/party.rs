@@ -180,6 +180,8 @@ pub struct CustomerProfile {
     pub net_terms: Option<NetTerms>,
     /// Default payment details.
     pub payment: PaymentDetails,
+    /// Whether balance goes to documents of other families by itself (billing rules 9).
+    pub apply_balance: bool,
     /// How authorities and networks know it.
     pub legal: LegalProfile,
     /// What it wants to find on documents of products that don't say it themselves.
@@ -252,6 +254,7 @@ impl CustomerProfile {
             entity_ref: None,
             net_terms: None,
             payment: PaymentDetails::default(),
+            apply_balance: true,
             legal: LegalProfile::default(),
             buyer_reference: None,
         }

@@ -32,6 +32,8 @@ pub enum Thing {
     ApiKey,
     /// A bank account.
     BankAccount,
+    /// A credit or a payment that was applied to a document.
+    Application,
     /// A contract.
     Contract,
     /// A customer.
@@ -46,6 +48,8 @@ pub enum Thing {
     Format,
     /// An organization.
     Organization,
+    /// A payment or a refund.
+    Payment,
     /// A pricing.
     Pricing,
     /// A usage product.
@@ -59,6 +63,7 @@ impl Thing {
             Self::Administrator => "administrator",
             Self::ApiKey => "API key",
             Self::BankAccount => "bank account",
+            Self::Application => "application",
             Self::Contract => "contract",
             Self::Customer => "customer",
             Self::Document => "document",
@@ -66,6 +71,7 @@ impl Thing {
             Self::Event => "usage event",
             Self::Format => "usage format",
             Self::Organization => "organization",
+            Self::Payment => "payment",
             Self::Pricing => "pricing",
             Self::UsageProduct => "usage product",
         }
@@ -180,8 +186,12 @@ assigned_ref! {
     EventRef;
     /// An invoice, credit or debit.
     DocumentRef;
-    /// A payment recorded on a document.
+    /// A payment recorded on a document, or a refund.
     PaymentRef;
+    /// A credit or a payment that was applied to a document.
+    ApplicationRef;
+    /// An amount that was written off, or lessened.
+    WriteOffRef;
 }
 
 named_ref! {

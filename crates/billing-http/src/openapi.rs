@@ -110,7 +110,16 @@ pub fn openapi_json() -> String {
         routes::documents::get_document,
         routes::documents::issue_document,
         routes::documents::void_document,
-        routes::documents::record_payment,
+        routes::money::record_payment,
+        routes::money::list_payments_of_document,
+        routes::money::list_payments,
+        routes::money::reverse_payment,
+        routes::money::refund,
+        routes::money::apply,
+        routes::money::unapply,
+        routes::money::write_off,
+        routes::money::get_balance,
+        routes::money::get_statement,
         routes::billing::run_billing,
         routes::service::live,
         routes::service::ready,
@@ -196,6 +205,44 @@ pub(crate) struct DocumentParams {
     /// Whose period starts on this day or earlier.
     #[param(required = false, format = Date)]
     to: String,
+}
+
+/// Which payments.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PaymentParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// Recorded on this document.
+    #[param(required = false)]
+    document_ref: String,
+    /// With this reference of the payer's or the bank's.
+    #[param(required = false)]
+    reference: String,
+    /// Paid on this day or later.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// Paid on this day or earlier.
+    #[param(required = false, format = Date)]
+    to: String,
+}
+
+/// Which days a statement tells of, and how.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StatementParams {
+    /// The first day; from the beginning when left out.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// The last day; to the end when left out.
+    #[param(required = false, format = Date)]
+    to: String,
+    /// `json` (when left out) or `csv`.
+    #[param(required = false)]
+    format: String,
 }
 
 /// Which events.

@@ -10,8 +10,8 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, bank_accounts, batches, billing, contracts, customers, documents, entities, exchange_rates, pricings, reports, service,
-    usage, usage_formats, usage_products,
+    auth, bank_accounts, batches, billing, contracts, customers, documents, entities, exchange_rates, money, pricings, reports,
+    service, usage, usage_formats, usage_products,
 };
 
 /// The one version of the interface.
@@ -136,6 +136,8 @@ operations! {
 
     POST "/api/customers/" Permission(CreateCustomer) => customers::create_customer;
     POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => customers::edit_customer;
+    GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) => money::get_balance;
+    GET "/api/customers/statement/{customer_ref}" Permission(GetStatement) => money::get_statement;
     GET "/api/customers/filter" Permission(ListCustomers) => customers::list_customers;
     GET "/api/customers/names" Permission(ListCustomers) => customers::list_customer_names;
     GET "/api/customers/{customer_ref}" Permission(GetCustomer) => customers::get_customer;
@@ -164,7 +166,14 @@ operations! {
     GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage;
     POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document;
     POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document;
-    POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => documents::record_payment;
+    POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment;
+    GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments;
+    POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => money::record_payment;
+    GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document;
+    POST "/api/documents/refund/{source_ref}" Permission(Refund) => money::refund;
+    POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply;
+    POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply;
+    POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off;
 
     POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
 

@@ -10,12 +10,14 @@ use std::ops::RangeInclusive;
 use actix_web::dev::Payload;
 use actix_web::http::header::LINK;
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
-use billing_application::documents::DocumentQuery;
+use billing_application::documents::{DocumentQuery, PaymentQuery};
 use billing_domain::calendar::{Date, parse_date};
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::ports::DocumentFilter;
-use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
+use billing_domain::ports::{DocumentFilter, PaymentFilter};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
+use billing_report::ReportFormat;
 use serde::Serialize;
 
 use crate::dto::words::{DocumentKindWord, DocumentStateWord, Words};
@@ -116,6 +118,43 @@ impl Query {
         let query = can_exist.then(|| DocumentQuery { customer_ref: customer_ref.flatten(), filter });
         let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
         complete(found, page.map(|page| (query, page)))
+    }
+
+    /// Which payments, and which page of them. No query for a reference that can't exist.
+    pub(crate) fn payments(&self) -> Result<(Option<PaymentQuery>, PageRequest), Problem> {
+        let mut found = Violations::none();
+        let customer_ref = self.text("customer_ref", &mut found).map(|text| CustomerRef::parse(text).ok());
+        let document_ref = self.text("document_ref", &mut found).map(|text| DocumentRef::parse(text).ok());
+        let reference = self.text("reference", &mut found).map(|text| OneLine::parse(text).ok());
+        let can_exist = customer_ref != Some(None) && document_ref != Some(None) && reference != Some(None);
+        let filter = PaymentFilter {
+            customer_id: None,
+            document_ref: document_ref.flatten(),
+            reference: reference.flatten(),
+            from: self.date("from", &mut found),
+            to: self.date("to", &mut found),
+        };
+        let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
+        let wanted = can_exist.then(|| PaymentQuery { customer_ref: customer_ref.flatten(), filter });
+        Ok((wanted, complete(found, page)?))
+    }
+
+    /// From which day to which a statement tells, and how.
+    pub(crate) fn statement(&self) -> Result<(Option<Date>, Option<Date>, ReportFormat), Problem> {
+        let mut found = Violations::none();
+        let (from, to) = (self.date("from", &mut found), self.date("to", &mut found));
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            found.add(&["to"], "out_of_range", "must not be before `from`");
+        }
+        let format = match self.text("format", &mut found) {
+            None | Some("json") => ReportFormat::Json,
+            Some("csv") => ReportFormat::Csv,
+            Some(_) => {
+                found.add(&["format"], "invalid_value", "must be json or csv");
+                ReportFormat::Json
+            }
+        };
+        complete(found, Some((from, to, format)))
     }
 
     /// The answer with a page of the list that was asked for: a bare array, its totals and neighbours in headers.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use billing_domain::account::{AccountStatement, StatementKind};
+use billing_domain::money::Money;
 use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
 use csv::{Terminator, Writer, WriterBuilder};
@@ -50,6 +52,67 @@ impl<W: Write> CsvTable<W> {
 
     pub(crate) fn finish(self) -> io::Result<W> {
         self.out.into_inner().map_err(csv::IntoInnerError::into_error)
+    }
+}
+
+/// A customer's statement as one table: the opening balance of each account, its entries, its closing balance.
+///
+/// # Errors
+/// None in memory but a defect of the writer's.
+pub(crate) fn statement(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
+    let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+    out.write_record([
+        "entity_ref",
+        "currency",
+        "date",
+        "kind",
+        "document_number",
+        "document_ref",
+        "payment_ref",
+        "amount",
+        "balance",
+    ])?;
+    for account in accounts {
+        let (entity_ref, currency) = (guarded(account.entity_ref.as_str()), account.opening_balance.currency().code());
+        let mut row =
+            |date: String, kind: &str, number: String, document: String, payment: String, amount: String, balance: Money| {
+                let balance = amount_text(balance);
+                out.write_record([&*entity_ref, currency, &date, kind, &number, &document, &payment, &amount, &balance])
+            };
+        let none = String::new;
+        row(none(), "OPENING_BALANCE", none(), none(), none(), none(), account.opening_balance)?;
+        for line in &account.lines {
+            let entry = &line.entry;
+            row(
+                entry.date.to_string(),
+                word(entry.kind),
+                guarded(&entry.document_number.to_string()).into_owned(),
+                entry.document_ref.to_string(),
+                entry.payment_ref.map(|payment| payment.to_string()).unwrap_or_default(),
+                amount_text(entry.amount),
+                line.balance,
+            )?;
+        }
+        row(none(), "CLOSING_BALANCE", none(), none(), none(), none(), account.closing_balance)?;
+    }
+    out.into_inner().map_err(csv::IntoInnerError::into_error)
+}
+
+/// With exactly the digits that the currency has.
+fn amount_text(amount: Money) -> String {
+    let text = amount.to_string();
+    text.split_once(' ').map_or(text.clone(), |(digits, _)| digits.to_owned())
+}
+
+const fn word(kind: StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Invoice => "INVOICE",
+        StatementKind::Debit => "DEBIT",
+        StatementKind::Credit => "CREDIT",
+        StatementKind::Payment => "PAYMENT",
+        StatementKind::Refund => "REFUND",
+        StatementKind::Reversal => "REVERSAL",
+        StatementKind::WriteOff => "WRITE_OFF",
     }
 }
 

@@ -8,6 +8,7 @@ mod xlsx;
 
 use std::io::{self, Write};
 
+use billing_domain::account::AccountStatement;
 use billing_domain::report::{ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
 
@@ -25,6 +26,14 @@ pub enum ReportFormat {
     Json,
     /// An Office Open XML workbook.
     Xlsx,
+}
+
+/// A customer's statement as comma-separated values: for each account its opening balance, its entries and its closing balance.
+///
+/// # Errors
+/// What can't be written, which doesn't happen in memory.
+pub fn statement_csv(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
+    csv::statement(accounts)
 }
 
 impl ReportFormat {

@@ -86,6 +86,7 @@ tables! {
         entity_ref -> Nullable<Text>,
         net_terms -> Nullable<Text>,
         payment -> Json,
+        apply_balance -> Bool,
         legal -> Nullable<Json>,
         buyer_reference -> Nullable<Text>,
         created_at -> Ts,
@@ -210,6 +211,9 @@ tables! {
         family_document_id -> Id,
         default_tax -> Nullable<Text>,
         discarded_content -> Nullable<Json>,
+        used_minor -> BigInt,
+        amount_due_minor -> Nullable<BigInt>,
+        unapplied_minor -> Nullable<BigInt>,
     }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,
@@ -267,6 +271,55 @@ tables! {
         amount_minor -> BigInt,
         paid_date -> Day,
         reference -> Nullable<Text>,
+        recorded_at -> Ts,
+        recorded_by -> Text,
+        organization_id -> Id,
+        entity_ref -> Text,
+        currency -> Text,
+        kind -> Text,
+        of_document_id -> Nullable<Id>,
+        of_payment_id -> Nullable<Id>,
+        method -> Nullable<Text>,
+        used_minor -> BigInt,
+        unapplied_minor -> BigInt,
+        reversed_on -> Nullable<Day>,
+        reversal_reason -> Nullable<Text>,
+        reversed_at -> Nullable<Ts>,
+        reversed_by -> Nullable<Text>,
+    }
+    accounts (customer_id, entity_ref, currency) {
+        customer_id -> Id,
+        entity_ref -> Text,
+        currency -> Text,
+        organization_id -> Id,
+        unapplied_minor -> BigInt,
+    }
+    applications (application_id, customer_id) {
+        application_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        entity_ref -> Text,
+        currency -> Text,
+        from_document_id -> Nullable<Id>,
+        from_payment_id -> Nullable<Id>,
+        to_document_id -> Id,
+        amount_minor -> BigInt,
+        applied_on -> Day,
+        recorded_at -> Ts,
+        recorded_by -> Text,
+        undone_at -> Nullable<Ts>,
+        undone_by -> Nullable<Text>,
+    }
+    write_offs (write_off_id, customer_id) {
+        write_off_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        entity_ref -> Text,
+        currency -> Text,
+        document_id -> Id,
+        amount_minor -> BigInt,
+        written_off_on -> Day,
+        reason -> Nullable<Text>,
         recorded_at -> Ts,
         recorded_by -> Text,
     }
@@ -358,7 +411,7 @@ tables! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
-diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments);
+diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments, write_offs);
 diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);

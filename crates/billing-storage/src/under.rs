@@ -11,7 +11,7 @@ use diesel::sqlite::Sqlite;
 use crate::sql_types::Json;
 
 /// A column in the array, as both databases can tell it exactly and alike: a number or a text as it is, an identifier in
-/// hexadecimal, a day or microsecond counted from 1970, a decimal or a JSON column as a text.
+/// hexadecimal, a day or microsecond counted from 1970, a decimal or a JSON column as a text, a flag as 1 or 0.
 macro_rules! told {
     (Pg, plain, $column:literal) => {
         $column
@@ -30,6 +30,9 @@ macro_rules! told {
     };
     (Pg, json, $column:literal) => {
         concat!($column, "::text")
+    };
+    (Pg, flag, $column:literal) => {
+        concat!($column, "::integer")
     };
     (Sqlite, id, $column:literal) => {
         concat!("hex(", $column, ")")
@@ -100,7 +103,7 @@ under! {
     CustomerOfContract: [
         id "c.customer_id", plain "c.customer_ref", plain "c.name", plain "c.legal_name", plain "c.email", plain "c.tax_id",
         json "c.billing_address", plain "c.currency", dec "c.tax", plain "c.entity_ref", plain "c.net_terms", json "c.payment",
-        json "c.legal", plain "c.buyer_reference", ts "c.created_at"
+        flag "c.apply_balance", json "c.legal", plain "c.buyer_reference", ts "c.created_at"
     ]
         "customers c WHERE c.customer_id = contracts.customer_id"
         by "c.customer_id";

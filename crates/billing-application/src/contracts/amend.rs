@@ -16,6 +16,7 @@ use billing_domain::violation::Violations;
 
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
+use crate::accounts::Deciding;
 use crate::books::{self, supplies};
 use crate::documents::{DocumentView, show_refs};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -170,7 +171,8 @@ fn amend(
         books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;
         let before = if options.dry_run { drafts(&book)? } else { Drafts::new() };
         decide(tx, &mut book, backdated, now)?;
-        let entries = books::write(tx, organization, &mut book, principal.actor(), now)?;
+        let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+        let entries = books::write(tx, deciding, &mut book)?;
         let effects = if options.dry_run { Some(effects(tx, organization, &book, (&before, &entries), now)?) } else { None };
         Ok((view((*book.contract).clone(), &book.entities, now)?, effects))
     };

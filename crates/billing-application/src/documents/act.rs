@@ -1,28 +1,17 @@
-//! Acting on one document: issue a draft now, void an issued one, record a payment.
+//! Acting on one document: issue a draft now, void an issued one.
 
 use billing_domain::access::Principal;
-use billing_domain::calendar::{Date, Timestamp};
-use billing_domain::document::{Document, DocumentKind, DocumentState, Lifecycle, Payment};
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::{Document, Lifecycle};
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{DocumentRef, PaymentRef};
-use billing_domain::text::OneLine;
+use billing_domain::refs::DocumentRef;
 
 use super::{DocumentView, show_refs};
+use crate::accounts::Deciding;
 use crate::books::{self, corrupt, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
-
-/// A payment as reported.
-#[derive(Clone, Debug)]
-pub struct PaymentRequest {
-    /// The amount's digits, in the document's currency.
-    pub amount: String,
-    /// When it was paid; the entity's service date when left out.
-    pub paid_date: Option<Date>,
-    /// The payer's or the bank's reference.
-    pub reference: Option<OneLine>,
-}
 
 /// Issues a draft now, whatever its day.
 ///
@@ -32,7 +21,7 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
     act(services, principal, UseCase::IssueDocument, document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
         issue::remind(book, now)?;
-        books::write(tx, principal.organization(), book, principal.actor(), now)?;
+        books::write(tx, deciding(services, principal, now), book)?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
@@ -40,7 +29,7 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 /// Puts an unpaid issued document out of force: its period is unbilled, and a replacement bills everything again.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, adjustments or
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, applied credits, adjustments or
 /// children, one that is itself an adjustment or a child, and one whose usage another issued document bills now.
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, UseCase::VoidDocument, document_ref, |tx, book, document, now| {
@@ -53,46 +42,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
                 return Err(conflict("not_issued", "only an issued document can be voided"));
             }
         }
-        books::write(tx, principal.organization(), book, principal.actor(), now)?;
-        Ok(document_ref)
-    })
-}
-
-/// Records a payment.
-///
-/// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] unless it is issued; [`UseCaseError::Invalid`] for an amount
-/// that isn't above zero, or above what is due.
-pub fn record_payment(
-    services: &Services,
-    principal: &Principal,
-    document_ref: DocumentRef,
-    request: &PaymentRequest,
-) -> UseCaseResult<DocumentView> {
-    act(services, principal, UseCase::RecordPayment, document_ref, |tx, book, document, now| {
-        let state = document.state()?;
-        let is_owed =
-            matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid) && document.head.kind != DocumentKind::Credit;
-        let Some(issued) = document.lifecycle.issued().filter(|_| is_owed) else {
-            let detail = "only an issued invoice or debit with something left to pay takes payments";
-            return Err(conflict("nothing_to_pay", detail));
-        };
-        let total = issued.content.total;
-        let amount = document.settlement.payable(&request.amount, total)?;
-        let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
-        let payment = Payment {
-            payment_ref: PaymentRef::from_uuid(services.ids.new_id()),
-            amount,
-            paid_date: request.paid_date.unwrap_or(today),
-            reference: request.reference.clone(),
-            recorded_at: now,
-            recorded_by: principal.actor(),
-        };
-        let mut settlement = document.settlement;
-        settlement.paid = settlement.paid.checked_add(amount)?;
-        let settlement = settlement.dated(total, payment.paid_date)?;
-        tx.insert_payment(document.head.key(principal.organization()), &payment)?;
-        tx.settle_document(document.head.key(principal.organization()), &settlement)?;
+        books::write(tx, deciding(services, principal, now), book)?;
         Ok(document_ref)
     })
 }
@@ -119,6 +69,10 @@ fn act(
         let shown = show_refs(tx, organization, &book, &[answered], now)?;
         shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))
     })
+}
+
+fn deciding<'s>(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Deciding<'s> {
+    Deciding { services, organization: principal.organization(), by: principal.actor(), at }
 }
 
 fn conflict(code: &'static str, detail: &str) -> UseCaseError {

@@ -1,24 +1,30 @@
 //! Documents as they are shown: stored or planned, drafts rated as of now, issued ones as issued.
 
 mod act;
+mod money;
 
-pub use act::{PaymentRequest, issue_document, record_payment, void_document};
+pub use act::{issue_document, void_document};
+pub use money::{
+    PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
+    unapply, write_off,
+};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::access::Principal;
+use billing_domain::account::{Application, Source};
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Paper, missing};
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, Parties, Purpose,
-    Settlement,
+    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, Owed, Parties,
+    Purpose, Settlement, Standing,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::Currency;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
@@ -62,8 +68,10 @@ pub struct DocumentView {
     pub content: DocumentContent,
     /// What payments and credits say about it.
     pub settlement: Settlement,
-    /// What is left to pay.
-    pub amount_due: Money,
+    /// What is owed by it, or left of it.
+    pub owed: Owed,
+    /// What settles it, and what it settles.
+    pub applications: Vec<ApplicationView>,
     /// Purchase order number.
     pub po_number: Option<OneLine>,
     /// Its products' notes.
@@ -125,13 +133,24 @@ impl Related {
     }
 }
 
+/// An application with the numbers of its documents.
+#[derive(Clone, Debug)]
+pub struct ApplicationView {
+    /// The application.
+    pub application: Application,
+    /// The number of the credit it is from; `None` of a payment.
+    pub from_number: Option<DocumentNumber>,
+    /// The number of the document it settles.
+    pub to_number: DocumentNumber,
+}
+
 /// The dates of an issued document.
 #[derive(Clone, Copy, Debug)]
 pub struct IssueDates {
     /// When it was issued, in the entity's zone.
     pub issue_date: Date,
-    /// When it has to be paid.
-    pub due_date: Date,
+    /// When it has to be paid; `None` of a credit, and of what is out of force.
+    pub due_date: Option<Date>,
     /// Whether that day has passed with something left to pay.
     pub overdue: bool,
 }
@@ -152,13 +171,21 @@ pub struct DocumentQuery {
 pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let relatives = Relatives::read(tx, organization, [&document.head])?;
-        let mut books = Vec::new();
-        let book = book_of(tx, organization, &mut books, &document, now)?;
-        show_document(book, &relatives, document, now)
-    })
+    transact(&*services.store, Access::Read, |tx| document_view(tx, organization, document_ref, now))
+}
+
+/// A document as it is shown.
+fn document_view(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    document_ref: DocumentRef,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
+    let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+    let relatives = Relatives::read(tx, organization, [&document])?;
+    let mut books = Vec::new();
+    let book = book_of(tx, organization, &mut books, &document, now)?;
+    show_document(book, &relatives, document, now)
 }
 
 /// A page of documents, by creation; a reference that names nothing finds nothing.
@@ -181,7 +208,7 @@ pub fn list_documents(
             filter.customer_id = Some(customer.id);
         }
         let documents = tx.documents(organization, &filter, page)?;
-        let relatives = Relatives::read(tx, organization, documents.items.iter().map(|document| &document.head))?;
+        let relatives = Relatives::read(tx, organization, &documents.items)?;
         let mut books = Vec::new();
         documents.try_map(|document| {
             let book = book_of(tx, organization, &mut books, &document, now)?;
@@ -216,30 +243,101 @@ fn book_of<'a>(
     Ok(&books[index].1)
 }
 
-/// The documents around some: those that they name as parents, and those that name them.
-pub(crate) struct Relatives(HashMap<DocumentRef, BookDocument>);
+/// The documents around some: those that they name as parents, those that name them, and those that settle them or are settled by them.
+#[derive(Default)]
+pub(crate) struct Relatives {
+    documents: HashMap<DocumentRef, BookDocument>,
+    applications: Vec<ApplicationView>,
+}
+
+/// Whether anything was applied to a document or of it.
+fn is_applied(settlement: &Settlement) -> bool {
+    [settlement.paid, settlement.credits, settlement.used].iter().any(|amount| amount.minor() != 0)
+}
+
+/// Applications with the numbers of their documents.
+fn applications_shown(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    applications: Vec<Application>,
+) -> UseCaseResult<Vec<ApplicationView>> {
+    if applications.is_empty() {
+        return Ok(Vec::new());
+    }
+    let named = applications.iter().flat_map(|application| {
+        let credit = match application.from {
+            Source::Credit(credit) => Some(credit),
+            Source::Payment(_) => None,
+        };
+        [Some(application.to), credit].into_iter().flatten()
+    });
+    let documents = tx.book_documents_by_refs(organization, &books::distinct(named))?;
+    let numbers: HashMap<DocumentRef, DocumentNumber> =
+        documents.into_iter().map(|document| (document.head.document_ref, document.head.number)).collect();
+    let number = |document_ref: DocumentRef| {
+        numbers.get(&document_ref).cloned().ok_or_else(|| corrupt("a document", &document_ref, "is not there"))
+    };
+    let show = |application: Application| {
+        let from_number = match application.from {
+            Source::Credit(credit) => Some(number(credit)?),
+            Source::Payment(_) => None,
+        };
+        Ok(ApplicationView { from_number, to_number: number(application.to)?, application })
+    };
+    applications.into_iter().map(show).collect()
+}
 
 impl Relatives {
     /// Reads them, customer by customer.
     fn read<'d>(
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        heads: impl IntoIterator<Item = &'d DocumentHead>,
+        documents: impl IntoIterator<Item = &'d Document>,
     ) -> UseCaseResult<Self> {
-        let mut of_customer: BTreeMap<CustomerId, (BTreeSet<DocumentRef>, Vec<DocumentRef>)> = BTreeMap::new();
-        for head in heads {
-            let (parents, own) = of_customer.entry(head.customer_id).or_default();
-            parents.extend(head.parent);
-            own.push(head.document_ref);
+        #[derive(Default)]
+        struct Around {
+            parents: BTreeSet<DocumentRef>,
+            own: Vec<DocumentRef>,
+            applied: Vec<DocumentRef>,
         }
-        let mut relatives = Self(HashMap::new());
-        for (customer_id, (parents, own)) in of_customer {
+        let mut of_customer: BTreeMap<CustomerId, Around> = BTreeMap::new();
+        for Document { head, settlement, .. } in documents {
+            let around = of_customer.entry(head.customer_id).or_default();
+            around.parents.extend(head.parent);
+            around.own.push(head.document_ref);
+            around.applied.extend(is_applied(settlement).then_some(head.document_ref));
+        }
+        let mut relatives = Self::default();
+        for (customer_id, Around { parents, own, applied }) in of_customer {
             if !parents.is_empty() {
                 relatives.add(tx.book_documents_by_refs(organization, &Vec::from_iter(parents))?);
             }
             relatives.add(tx.documents_of_parents(organization, customer_id, &own)?);
+            relatives.add_applications(tx, organization, customer_id, &applied)?;
         }
         Ok(relatives)
+    }
+
+    fn add_applications(
+        &mut self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        documents: &[DocumentRef],
+    ) -> UseCaseResult<()> {
+        if !documents.is_empty() {
+            let around = tx.applications_around(organization, customer_id, documents, &[])?;
+            self.applications.extend(applications_shown(tx, organization, around)?);
+        }
+        Ok(())
+    }
+
+    /// What settles a document, and what it settles.
+    fn applications(&self, document_ref: DocumentRef) -> Vec<ApplicationView> {
+        let is_of_it = |shown: &&ApplicationView| {
+            shown.application.to == document_ref || shown.application.from == Source::Credit(document_ref)
+        };
+        self.applications.iter().filter(is_of_it).cloned().collect()
     }
 
     /// The documents of a whole book, and the children that some of them have.
@@ -249,30 +347,33 @@ impl Relatives {
         book: &ContractBook,
         parents: &[DocumentRef],
     ) -> UseCaseResult<Self> {
-        let mut relatives = Self(HashMap::new());
+        let mut relatives = Self::default();
         relatives.add(book.documents().cloned());
         if book.has_children() {
             relatives.add(tx.documents_of_parents(organization, book.contract.customer_id, parents)?);
         }
+        let is_applied = |document: &&DocumentRef| book.document(**document).is_some_and(|of| is_applied(&of.settlement));
+        let applied: Vec<DocumentRef> = parents.iter().filter(is_applied).copied().collect();
+        relatives.add_applications(tx, organization, book.contract.customer_id, &applied)?;
         Ok(relatives)
     }
 
     /// Those that name a document as their parent, by creation.
     pub(crate) fn below(&self, parent: DocumentRef) -> Vec<&BookDocument> {
-        let mut below: Vec<&BookDocument> = self.0.values().filter(|other| other.head.parent == Some(parent)).collect();
+        let mut below: Vec<&BookDocument> = self.documents.values().filter(|other| other.head.parent == Some(parent)).collect();
         below.sort_by_key(|other| (other.head.created_at, other.head.document_ref));
         below
     }
 
     fn add(&mut self, documents: impl IntoIterator<Item = BookDocument>) {
-        self.0.extend(documents.into_iter().map(|document| (document.head.document_ref, document)));
+        self.documents.extend(documents.into_iter().map(|document| (document.head.document_ref, document)));
     }
 
     fn opened(&self, head: &DocumentHead) -> UseCaseResult<Opened> {
         let parent = match head.parent {
             None => None,
             Some(parent) => {
-                let found = self.0.get(&parent);
+                let found = self.documents.get(&parent);
                 Some(Related::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
             }
         };
@@ -323,7 +424,8 @@ pub(crate) fn show_all(
         match content {
             Some(content) => {
                 let opened = is_opened.then(|| relatives.opened(&document.head)).transpose()?;
-                draft_view(book, document.head, document.settlement, opened, DocumentState::Draft, content)
+                let state = DocumentState::Draft;
+                said_view(book, document.head, (Standing::Draft, state), document.settlement, opened, content)
             }
             None => {
                 let document_ref = document.head.document_ref;
@@ -340,12 +442,13 @@ pub(crate) fn show_all(
 fn show_document(book: &ContractBook, relatives: &Relatives, document: Document, now: Timestamp) -> UseCaseResult<DocumentView> {
     let state = document.state()?;
     let Document { head, lifecycle, settlement, .. } = document;
+    let stands = (lifecycle.standing(), state);
     let opened = Some(relatives.opened(&head)?);
     let issued = match lifecycle {
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
         Lifecycle::Draft => {
             let content = book.draft_content(head.document_ref)?;
-            return draft_view(book, head, settlement, opened, state, content);
+            return said_view(book, head, stands, settlement, opened, content);
         }
         Lifecycle::Discarded(content) => {
             let content = match content {
@@ -359,25 +462,25 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
                     paper: None,
                 },
             };
-            return draft_view(book, head, settlement, opened, state, content);
+            return said_view(book, head, stands, settlement, opened, content);
         }
     };
     let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
-    let unpaid = matches!(state, DocumentState::Issued | DocumentState::PartiallyPaid);
-    // A credit is nobody's debt.
-    let overdue = unpaid && head.kind != DocumentKind::Credit && today > issued.due_date;
-    let dates = IssueDates { issue_date: issued.issue_date, due_date: issued.due_date, overdue };
-    let IssuedDocument { parties, po_number, note, content, paper, .. } = *issued;
+    let applications = relatives.applications(head.document_ref);
+    let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } = *issued;
     let said = DraftContent { parties, po_number, note, content, paper };
-    Ok(DocumentView { issued: Some(dates), ..draft_view(book, head, settlement, opened, state, said)? })
+    let view = said_view(book, head, stands, settlement, opened, said)?;
+    let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
+    let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
+    Ok(DocumentView { issued: Some(dates), applications, ..view })
 }
 
-fn draft_view(
+fn said_view(
     book: &ContractBook,
     head: DocumentHead,
+    (standing, state): (Standing, DocumentState),
     settlement: Settlement,
     opened: Option<Opened>,
-    state: DocumentState,
     said: DraftContent,
 ) -> UseCaseResult<DocumentView> {
     Ok(DocumentView {
@@ -394,7 +497,8 @@ fn draft_view(
         period: head.period,
         is_partial_period: head.is_partial_period,
         issued: None,
-        amount_due: settlement.amount_due(said.content.total)?,
+        owed: settlement.owed(head.kind, standing, said.content.total)?,
+        applications: Vec::new(),
         content: said.content,
         settlement,
         po_number: said.po_number,

@@ -18,6 +18,7 @@ use billing_domain::violation::Violations;
 
 use super::read::{EventView, only, view_events};
 use super::slice::MAX_HOLD_ATTEMPTS;
+use crate::accounts::Deciding;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -277,7 +278,8 @@ fn revise(
     for book in &mut decided {
         issue::remind(book, now)?;
     }
-    books::write_all(tx, organization, decided, principal.actor(), now)?;
+    let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+    books::write_all(tx, deciding, decided)?;
     let next = UsageEvent {
         placement,
         service_date,

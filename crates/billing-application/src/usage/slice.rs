@@ -23,6 +23,7 @@ use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, Usag
 use super::names::Names;
 use super::read::{Around, EventView};
 use crate::Services;
+use crate::accounts::Deciding;
 use crate::books::{self, corrupt, entities_of, supplies, total_of};
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -155,7 +156,8 @@ impl Slice<'_> {
         for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
             billing_domain::ledger::issue::remind(book, self.now)?;
         }
-        books::write_all(tx, self.principal.organization(), decided, self.principal.actor(), self.now)?;
+        let (organization, by) = (self.principal.organization(), self.principal.actor());
+        books::write_all(tx, Deciding { services: self.services, organization, by, at: self.now }, decided)?;
         self.store(tx, &books, progress).map(Some)
     }
 

@@ -8,7 +8,7 @@ use billing_application::contracts::{
     Amended, AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, get_contract,
     resume_contract,
 };
-use billing_application::documents::{DocumentView, PaymentRequest, record_payment, void_document};
+use billing_application::documents::{DocumentView, record_payment, void_document};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
     EventUpdate, EventView, NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, delete_event,
@@ -19,6 +19,7 @@ use billing_domain::catalog::{LineItem, Pricing, PricingContent};
 use billing_domain::contract::amendment::{ContractEdit, LastDay, ProductPatch, QuantityChange, Since};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
@@ -210,8 +211,8 @@ impl Books {
     }
 
     pub(crate) fn pay(&self, number: &str, amount: &str) -> UseCaseResult<()> {
-        let request = PaymentRequest { amount: amount.to_owned(), paid_date: None, reference: None };
-        record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &request).map(|_| ())
+        let facts = PaymentFacts { amount: amount.to_owned(), paid_date: None, reference: None, method: None };
+        record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &facts, false).map(|_| ())
     }
 
     /// All documents, oldest first, as the page shows them. Every invariant holds at that moment.
@@ -257,6 +258,7 @@ fn one(document: &DocumentView) -> String {
         DocumentState::Paid => "PAID",
         DocumentState::Void => "VOID",
         DocumentState::Uncollectible => "UNCOLLECTIBLE",
+        DocumentState::Settled => "SETTLED",
     };
     let number = document.opened.as_ref().map_or_else(
         || match document.kind {
@@ -274,7 +276,10 @@ fn one(document: &DocumentView) -> String {
         head = format!("{head}, a replacement");
     }
     if let Some(issued) = document.issued {
-        head = format!("{head}, issued {}, due {}", issued.issue_date, issued.due_date);
+        head = format!("{head}, issued {}", issued.issue_date);
+        if let Some(due_date) = issued.due_date {
+            head = format!("{head}, due {due_date}");
+        }
         if issued.overdue {
             head.push_str(", overdue");
         }
@@ -308,8 +313,14 @@ fn one(document: &DocumentView) -> String {
     if document.settlement.paid.minor() != 0 {
         total = format!("{total}, paid {}", document.settlement.paid.to_decimal());
     }
-    if document.amount_due != content.total {
-        total = format!("{total}, left to pay {}", document.amount_due.to_decimal());
+    if let Some(due) = document.owed.amount_due.filter(|due| *due != content.total) {
+        total = format!("{total}, left to pay {}", due.to_decimal());
+    }
+    if document.owed.written_off.minor() != 0 {
+        total = format!("{total}, written off {}", document.owed.written_off.to_decimal());
+    }
+    if let Some(unapplied) = document.owed.unapplied.filter(|unapplied| unapplied.minor() != 0) {
+        total = format!("{total}, unapplied {}", unapplied.to_decimal());
     }
     lines.push(total);
     lines.join("\n")

@@ -16,6 +16,8 @@ mod follow;
 mod generate;
 #[path = "../../../billing-domain/tests/histories/model/mod.rs"]
 mod model;
+#[path = "../../../billing-domain/tests/histories/money.rs"]
+mod money;
 #[path = "../../../billing-domain/tests/histories/plans.rs"]
 mod plans;
 #[path = "../../../billing-domain/tests/histories/shrink.rs"]
@@ -37,7 +39,10 @@ use billing_application::catalog::{
 use billing_application::contracts::{
     AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
-use billing_application::documents::{issue_document, void_document};
+use billing_application::documents::{
+    PaymentQuery, SourceRef, apply, issue_document, list_payments, record_payment, refund, reverse_payment, unapply,
+    void_document, write_off,
+};
 use billing_application::error::UseCaseResult;
 use billing_application::usage::{
     EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
@@ -49,11 +54,11 @@ use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{Document, Settlement, Standing};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::DocumentFilter;
-use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
+use billing_domain::ports::{ApplicationsOf, DocumentFilter};
+use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 
-use follow::{Deed, Follower};
+use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
 use support::Bench;
 use world::{Checked, World};
@@ -63,6 +68,8 @@ struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
     events: Vec<EventRef>,
+    /// In the order they were recorded.
+    payments: Vec<PaymentRef>,
     /// Set when the history goes where the use cases don't: usage from the future.
     is_over: bool,
 }
@@ -86,7 +93,7 @@ fn same<T: PartialEq + Debug>(what: &str, decided: &T, stored: &T) -> Checked {
 
 impl UseCases {
     fn new() -> Self {
-        Self { bench: Bench::at(plans::START), contract: None, events: Vec::new(), is_over: false }
+        Self { bench: Bench::at(plans::START), contract: None, events: Vec::new(), payments: Vec::new(), is_over: false }
     }
 
     fn contract(&self) -> ContractRef {
@@ -165,8 +172,49 @@ impl UseCases {
             Deed::Delete(event) => delete_event(services, principal, self.events[*event]).map(drop),
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
+            Deed::Money(deed) => self.move_money(deed),
             Deed::Run => run_billing(services, principal, false).map(|report| assert!(report.failed.is_empty(), "{report:?}")),
         }
+    }
+
+    fn source(&self, source: SourceDeed) -> SourceRef {
+        let id = match source {
+            SourceDeed::Document(place) => self.document(place).as_uuid(),
+            SourceDeed::Payment(index) => self.payments[index].as_uuid(),
+        };
+        SourceRef { document_ref: DocumentRef::from_uuid(id), payment_ref: PaymentRef::from_uuid(id) }
+    }
+
+    /// All applications that hold, account by account.
+    fn applications(&self) -> Vec<ApplicationRef> {
+        let organization = self.bench.principal.organization();
+        let mut all = Vec::new();
+        for (key, _) in self.bench.read(|tx| tx.accounts(organization, None)) {
+            all.extend(self.bench.read(|tx| tx.account_applications(organization, &key, ApplicationsOf::All)));
+        }
+        all.sort_by_key(|application| application.application_ref);
+        all.into_iter().map(|application| application.application_ref).collect()
+    }
+
+    fn move_money(&mut self, deed: &MoneyDeed) -> UseCaseResult<()> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let done = match deed {
+            MoneyDeed::Pay { place, facts, takes_more } => {
+                record_payment(services, principal, self.document(*place), facts, *takes_more)
+            }
+            MoneyDeed::Reverse { payment, date } => reverse_payment(services, principal, self.payments[*payment], *date, None),
+            MoneyDeed::Refund { source, facts } => refund(services, principal, self.source(*source), facts),
+            MoneyDeed::Apply { source, place, amount } => {
+                apply(services, principal, self.source(*source), self.document(*place), amount)
+            }
+            MoneyDeed::Unapply(index) => unapply(services, principal, self.applications()[*index]),
+            MoneyDeed::WriteOff { place, undo } => write_off(services, principal, self.document(*place), None, *undo),
+        };
+        done.map(drop)?;
+        let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
+        let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
+        self.payments.extend(new);
+        Ok(())
     }
 
     /// What is stored is what was decided.

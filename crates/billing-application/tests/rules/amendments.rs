@@ -51,9 +51,9 @@ fn a_tax_from_the_past_is_a_credit_and_a_debit_of_every_family() {
             "UB-INV-1 PAID, issued 2026-01-01, due 2026-03-02 | 2026-01-01…2026-01-31 fee: 28.00 | tax 19 % of 28.00: 5.32 | total 33.32 EUR, credits 33.32, left to pay 0.00",
             "UB-INV-2 PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | 2026-01-01…2026-01-31 calls × 100: 10.00 | tax 19 % of 38.00: 7.22 | total 45.22 EUR, credits 45.22, left to pay 0.00",
             "UB-INV-3 DRAFT | 2026-03-01…2026-03-31 fee: 28.00 | 2026-02-01…2026-02-28 calls × 50: 5.00 | tax 7 % of 33.00: 2.31 | total 35.31 EUR",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-01-01…2026-01-31 fee: 28.00 | tax 19 % of 28.00: 5.32 | total 33.32 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-01-01…2026-01-31 fee: 28.00 | tax 19 % of 28.00: 5.32 | total 33.32 EUR",
             "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-01-01…2026-01-31 fee: 28.00 | tax 7 % of 28.00: 1.96 | total 29.96 EUR",
-            "UB-CRD-2 ISSUED, of UB-INV-2, issued 2026-02-10, due 2026-04-11 | 2026-01-01…2026-01-31 calls: 10.00 | 2026-02-01…2026-02-28 fee: 28.00 | tax 19 % of 38.00: 7.22 | total 45.22 EUR",
+            "UB-CRD-2 SETTLED, of UB-INV-2, issued 2026-02-10 | 2026-01-01…2026-01-31 calls: 10.00 | 2026-02-01…2026-02-28 fee: 28.00 | tax 19 % of 38.00: 7.22 | total 45.22 EUR",
             "UB-DBT-2 ISSUED, of UB-INV-2, issued 2026-02-10, due 2026-04-11 | 2026-01-01…2026-01-31 calls: 10.00 | 2026-02-01…2026-02-28 fee: 28.00 | tax 7 % of 38.00: 2.66 | total 40.66 EUR",
         ],
     );
@@ -92,7 +92,7 @@ fn a_product_left_out_from_a_past_day_gives_back_the_days_after_it_and_can_go_on
         &[
             "UB-INV-1 ISSUED, issued 2026-03-01, due 2026-04-30 | 2026-01-01…2026-01-31 fee: 28.00 | 2026-01-01…2026-01-31 support: 5.00 | total 33.00 EUR",
             "UB-INV-2 PARTIALLY_PAID, issued 2026-03-01, due 2026-04-30 | 2026-02-01…2026-02-28 fee: 28.00 | 2026-02-01…2026-02-28 support: 5.00 | total 33.00 EUR, credits 2.50, left to pay 30.50",
-            "UB-CRD-1 ISSUED, of UB-INV-2, issued 2026-03-10, due 2026-05-09 | 2026-02-15…2026-02-28 support: 2.50 | total 2.50 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-2, issued 2026-03-10 | 2026-02-15…2026-02-28 support: 2.50 | total 2.50 EUR",
         ],
     );
     books
@@ -115,7 +115,7 @@ fn a_product_left_out_from_a_past_day_gives_back_the_days_after_it_and_can_go_on
         &[
             "UB-INV-1 ISSUED, issued 2026-03-01, due 2026-04-30 | 2026-01-01…2026-01-31 fee: 28.00 | 2026-01-01…2026-01-31 support: 5.00 | total 33.00 EUR",
             "UB-INV-2 PARTIALLY_PAID, issued 2026-03-01, due 2026-04-30 | 2026-02-01…2026-02-28 fee: 28.00 | 2026-02-01…2026-02-28 support: 5.00 | total 33.00 EUR, credits 2.50, left to pay 30.50",
-            "UB-CRD-1 ISSUED, of UB-INV-2, issued 2026-03-10, due 2026-05-09 | 2026-02-15…2026-02-28 support: 2.50 | total 2.50 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-2, issued 2026-03-10 | 2026-02-15…2026-02-28 support: 2.50 | total 2.50 EUR",
             "UB-INV-3 ISSUED, issued 2026-04-01, due 2026-05-31 | 2026-03-01…2026-03-31 fee: 28.00 | 2026-03-01…2026-03-31 support: 5.00 | total 33.00 EUR",
         ],
     );
@@ -246,7 +246,7 @@ fn a_cancel_from_a_past_day_gives_back_the_days_after_it_but_no_usage() {
         &books,
         &[
             "UB-INV-1 PARTIALLY_PAID, issued 2026-02-01, due 2026-04-02 | 2026-01-01…2026-01-31 fee: 28.00 | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 38.00 EUR, credits 6.32, left to pay 31.68",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-01-25…2026-01-31 fee: 6.32 | total 6.32 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-01-25…2026-01-31 fee: 6.32 | total 6.32 EUR",
         ],
     );
     assert_eq!(code(books.resume(contract)), "contract_over");
@@ -270,7 +270,7 @@ fn a_product_put_back_is_billed_what_was_given_back() {
         &books,
         &[
             "UB-INV-1 PARTIALLY_PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | 2026-02-01…2026-02-28 support: 14.00 | total 42.00 EUR, credits 9.00, left to pay 33.00",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
         ],
     );
     books.edit(contract, vec![same(&support), same(&api)], Since::NextPeriod).expect("an edit");
@@ -278,7 +278,7 @@ fn a_product_put_back_is_billed_what_was_given_back() {
         &books,
         &[
             "UB-INV-1 PARTIALLY_PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | 2026-02-01…2026-02-28 support: 14.00 | total 42.00 EUR, credits 9.00, left to pay 33.00",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
             "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
         ],
     );

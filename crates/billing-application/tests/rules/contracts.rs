@@ -65,8 +65,10 @@ fn an_edit_of_an_issued_invoice_is_a_debit_or_a_credit_issued_at_once() {
         books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
         let shown = books.documents();
         let difference = if price == "30.00" { "2.00" } else { "3.00" };
+        // A credit settles the invoice at once.
+        let (state, due) = if price == "30.00" { ("ISSUED", ", due 2026-04-11") } else { ("SETTLED", "") };
         let expected = format!(
-            "UB-{correction} ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11\n  2026-02-01…2026-02-28 fee: {difference}\n  total {difference} EUR"
+            "UB-{correction} {state}, of UB-INV-1, issued 2026-02-10{due}\n  2026-02-01…2026-02-28 fee: {difference}\n  total {difference} EUR"
         );
         assert!(shown.contains(&expected), "{shown}");
     }
@@ -82,7 +84,7 @@ fn a_changed_tax_is_a_credit_at_the_old_rate_and_a_debit_at_the_new() {
         &books,
         &[
             "UB-INV-1 PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | total 28.00 EUR, credits 28.00, left to pay 0.00",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-28 fee: 28.00 | total 28.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-01…2026-02-28 fee: 28.00 | total 28.00 EUR",
             "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-28 fee: 28.00 | tax 25 % of 28.00: 7.00 | total 35.00 EUR",
         ],
     );
@@ -98,7 +100,7 @@ fn an_invoice_issued_before_its_period_is_corrected_by_a_cancel() {
     // March's fee is given back; February's usage stays where it is billed.
     assert_eq!(
         books.only(&["UB-CRD-1"]),
-        "UB-CRD-1 ISSUED, of UB-INV-2, issued 2026-02-10, due 2026-04-11\n  2026-03-01…2026-03-31 fee: 28.00\n  total 28.00 EUR"
+        "UB-CRD-1 SETTLED, of UB-INV-2, issued 2026-02-10\n  2026-03-01…2026-03-31 fee: 28.00\n  total 28.00 EUR"
     );
     books.bill("2026-03-01T02:00:00Z");
     assert!(!books.documents().contains("UB-INV-3"));
@@ -191,7 +193,7 @@ fn a_cancel_gives_back_what_was_billed_in_advance_and_bills_usage_on_a_closing_i
             "UB-INV-1 PARTIALLY_PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | total 28.00 EUR, credits 18.00, left to pay 10.00",
             // The draft of March, which had February's usage, is the closing invoice now.
             "UB-INV-2 ISSUED, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-10 calls × 10: 1.00 | total 1.00 EUR",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-02-10, due 2026-04-11 | 2026-02-11…2026-02-28 fee: 18.00 | total 18.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-11…2026-02-28 fee: 18.00 | total 18.00 EUR",
         ],
     );
 }

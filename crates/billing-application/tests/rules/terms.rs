@@ -138,7 +138,7 @@ fn a_cancelling_contract_may_end_earlier_and_not_later() {
             "UB-INV-1 ISSUED, issued 2026-01-01, due 2026-03-02, overdue | 2026-01-01…2026-01-31 fee: 31.00 | total 31.00 EUR",
             "UB-INV-2 ISSUED, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 31.00 | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 41.00 EUR",
             "UB-INV-3 PARTIALLY_PAID, issued 2026-03-01, due 2026-04-30 | 2026-03-01…2026-03-15 fee: 15.00 | 2026-02-01…2026-02-28 calls × 0: 0.00 | total 15.00 EUR, credits 5.00, left to pay 10.00",
-            "UB-CRD-1 ISSUED, of UB-INV-3, issued 2026-03-05, due 2026-05-04 | 2026-03-11…2026-03-15 fee: 5.00 | total 5.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-3, issued 2026-03-05 | 2026-03-11…2026-03-15 fee: 5.00 | total 5.00 EUR",
         ],
     );
     let (services, principal) = (&books.bench.services, &books.bench.principal);
@@ -161,7 +161,7 @@ fn a_void_invoice_is_billed_again_under_the_terms_in_force_then() {
     assert_documents(
         &books,
         &[
-            "UB-INV-1 VOID, issued 2026-02-01, due 2026-04-02",
+            "UB-INV-1 VOID, issued 2026-02-01",
             "UB-INV-2 ISSUED, a replacement, issued 2026-02-02, due 2026-04-03 | 2026-01-01…2026-01-31 fee: 31.00 | 2026-01-01…2026-01-31 calls × 100: 10.00 | tax 19 % of 41.00: 7.79 | total 48.79 EUR",
         ],
     );
@@ -218,7 +218,7 @@ fn a_product_that_leaves_now_has_its_usage_on_a_closing_invoice() {
             "UB-INV-1 PARTIALLY_PAID, issued 2026-01-01, due 2026-03-02 | 2026-01-01…2026-01-31 fee: 31.00 | 2026-01-01…2026-01-31 support: 62.00 | total 93.00 EUR, credits 21.00, left to pay 72.00",
             "UB-INV-2 ISSUED, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 support: 62.00 | total 62.00 EUR",
             "UB-INV-3 ISSUED, issued 2026-01-11, due 2026-03-12 | 2026-01-01…2026-01-10 calls × 100: 10.00 | total 10.00 EUR",
-            "UB-CRD-1 ISSUED, of UB-INV-1, issued 2026-01-10, due 2026-03-11 | 2026-01-11…2026-01-31 fee: 21.00 | total 21.00 EUR",
+            "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-01-10 | 2026-01-11…2026-01-31 fee: 21.00 | total 21.00 EUR",
         ],
     );
 }

@@ -8,15 +8,12 @@ pub mod totals;
 
 use chrono::NaiveDate;
 
-use crate::access::Actor;
 use crate::calendar::{Period, Timestamp, plus_days};
-use crate::decimal::Digits;
 use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{
-    ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, PaymentRef, ProductNo,
+    ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
 };
-use crate::refusal::Refusal;
 use crate::text::{OneLine, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
@@ -119,10 +116,12 @@ pub struct BookDocument {
     pub family: DocumentRef,
     /// How far it has come.
     pub standing: Standing,
-    /// When it was issued; also of one that was put out of force since.
-    pub issue_date: Option<NaiveDate>,
     /// The total, of one that was issued.
     pub total: Option<Money>,
+    /// When it was issued, in the entity's zone, of one that was.
+    pub issue_date: Option<NaiveDate>,
+    /// When it has to be paid, of one that was issued.
+    pub due_date: Option<NaiveDate>,
     /// What payments and credits say about it.
     pub settlement: Settlement,
     /// The default tax of the family, of an invoice without a parent; `None` until the first of its family is issued.
@@ -135,7 +134,16 @@ impl BookDocument {
     /// # Errors
     /// [`AmountOutOfRange`] when the amounts can't be held.
     pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
-        self.standing.state(self.total, &self.settlement)
+        self.standing.state(self.head.kind, self.total, &self.settlement)
+    }
+
+    /// What is owed by it, or left of it; nothing of one that isn't issued.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when the amounts can't be held.
+    pub fn owed(&self) -> Result<Owed, AmountOutOfRange> {
+        let total = self.total.unwrap_or(Money::zero(self.head.currency));
+        self.settlement.owed(self.head.kind, self.standing, total)
     }
 }
 
@@ -165,26 +173,36 @@ impl Standing {
         matches!(self, Self::Void | Self::Discarded)
     }
 
-    /// The state, with the total of one that was issued and what payments and credits say (billing rules 6).
+    /// The state of a document of a kind, with the total of one that was issued and what payments and credits say (billing
+    /// rules 8, 9).
     ///
     /// # Errors
     /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn state(self, total: Option<Money>, settlement: &Settlement) -> Result<DocumentState, AmountOutOfRange> {
-        Ok(match (self, total) {
-            (Self::Draft, _) => DocumentState::Draft,
-            (Self::Void | Self::Discarded, _) => DocumentState::Void,
-            (Self::Uncollectible, _) => DocumentState::Uncollectible,
-            (Self::Issued, None) => DocumentState::Issued,
-            (Self::Issued, Some(total)) => {
-                let due = settlement.amount_due(total)?;
-                if due.minor() <= 0 {
-                    DocumentState::Paid
-                } else if due == total {
-                    DocumentState::Issued
-                } else {
-                    DocumentState::PartiallyPaid
-                }
-            }
+    pub fn state(
+        self,
+        kind: DocumentKind,
+        total: Option<Money>,
+        settlement: &Settlement,
+    ) -> Result<DocumentState, AmountOutOfRange> {
+        let total = match (self, total) {
+            (Self::Draft, _) => return Ok(DocumentState::Draft),
+            (Self::Void | Self::Discarded, _) => return Ok(DocumentState::Void),
+            (Self::Issued | Self::Uncollectible, None) => return Ok(DocumentState::Issued),
+            (Self::Issued | Self::Uncollectible, Some(total)) => total,
+        };
+        if kind == DocumentKind::Credit {
+            let left = total.checked_sub(settlement.used)?;
+            return Ok(if left.minor() == 0 { DocumentState::Settled } else { DocumentState::Issued });
+        }
+        let rest = settlement.rest(total)?;
+        Ok(if rest.minor() <= 0 {
+            DocumentState::Paid
+        } else if self == Self::Uncollectible {
+            DocumentState::Uncollectible
+        } else if rest == total {
+            DocumentState::Issued
+        } else {
+            DocumentState::PartiallyPaid
         })
     }
 }
@@ -193,23 +211,6 @@ impl Standing {
 /// (billing rules 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultTax(pub Option<Percentage>);
-
-/// A payment recorded on a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payment {
-    /// Reference.
-    pub payment_ref: PaymentRef,
-    /// What was paid; above zero.
-    pub amount: Money,
-    /// When.
-    pub paid_date: NaiveDate,
-    /// The payer's or the bank's reference.
-    pub reference: Option<OneLine>,
-    /// When it was recorded.
-    pub recorded_at: Timestamp,
-    /// Who recorded it.
-    pub recorded_by: Actor,
-}
 
 /// How far a document has come; each state owns what it brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -306,62 +307,75 @@ pub enum DocumentState {
     Paid,
     /// Out of force.
     Void,
-    /// Given up on.
+    /// Given up on, with something left to pay.
     Uncollectible,
+    /// A credit that is applied or refunded as a whole.
+    Settled,
 }
 
-/// What payments and credits say about a document.
+/// What payments and credits say about a document (billing rules 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
-    /// Payments recorded.
+    /// Payments applied to it.
     pub paid: Money,
-    /// Issued credits.
+    /// Credits applied to it.
     pub credits: Money,
-    /// The date of the payment that left nothing to pay.
+    /// Of a credit: what of it is applied to documents or refunded.
+    pub used: Money,
+    /// The day on which nothing was left to pay.
     pub paid_date: Option<NaiveDate>,
+}
+
+/// What is owed by a document, or left of it. No amount is below zero (billing rules 9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// What is left to pay; `None` of a credit and of what is out of force.
+    pub amount_due: Option<Money>,
+    /// What was given up on.
+    pub written_off: Money,
+    /// What of an issued credit is neither applied nor refunded; `None` of any other document.
+    pub unapplied: Option<Money>,
 }
 
 impl Settlement {
     /// Neither payment nor credit.
     pub const fn none(currency: Currency) -> Self {
-        Self { paid: Money::zero(currency), credits: Money::zero(currency), paid_date: None }
+        let zero = Money::zero(currency);
+        Self { paid: zero, credits: zero, used: zero, paid_date: None }
     }
 
-    /// With the day noted on which nothing was left to pay of a total, where that is so (billing rules 6).
+    /// With the day noted on which nothing was left of a total, where that is so (billing rules 9).
     ///
     /// # Errors
     /// [`AmountOutOfRange`] on overflow.
     pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, AmountOutOfRange> {
-        let paid = self.amount_due(total)?.minor() <= 0;
+        let paid = self.rest(total)?.minor() <= 0;
         Ok(Self { paid_date: if paid { self.paid_date.or(Some(on)) } else { None }, ..self })
     }
 
-    /// The amount of a payment of a total: at most what is left to pay.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`] for `amount` when it is no amount of the currency, not above zero, or more than is left.
-    pub fn payable(&self, amount: &str, total: Money) -> Result<Money, Refusal> {
-        let (due, currency) = (self.amount_due(total)?, total.currency());
-        let invalid = |code, detail: String| Err(Refusal::field(&["amount"], code, detail));
-        let amount = match (Digits { integer: 15, fraction: currency.exponent() }).parse(amount) {
-            Ok(amount) => Money::round(amount, currency)?,
-            Err(reason) => return invalid("invalid_format", reason.to_string()),
-        };
-        if amount.minor() <= 0 {
-            return invalid("out_of_range", "must be greater than zero".to_owned());
-        }
-        if amount.minor() > due.minor() {
-            return invalid("above_amount_due", format!("must be at most the amount due, {due}"));
-        }
-        Ok(amount)
-    }
-
-    /// What is left to pay of a total.
+    /// What neither payments nor credits cover of a total.
     ///
     /// # Errors
     /// [`AmountOutOfRange`] on overflow.
-    pub fn amount_due(&self, total: Money) -> Result<Money, AmountOutOfRange> {
+    pub fn rest(&self, total: Money) -> Result<Money, AmountOutOfRange> {
         total.checked_sub(self.credits)?.checked_sub(self.paid)
+    }
+
+    /// What is owed by a document of a kind and total, or left of it. A draft's is what it would owe now.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] on overflow.
+    pub fn owed(&self, kind: DocumentKind, standing: Standing, total: Money) -> Result<Owed, AmountOutOfRange> {
+        let zero = Money::zero(total.currency());
+        let nothing = Owed { amount_due: None, written_off: zero, unapplied: None };
+        Ok(match (kind, standing) {
+            (_, Standing::Void | Standing::Discarded) | (DocumentKind::Credit, Standing::Draft) => nothing,
+            (DocumentKind::Credit, Standing::Issued | Standing::Uncollectible) => {
+                Owed { unapplied: Some(total.checked_sub(self.used)?), ..nothing }
+            }
+            (_, Standing::Draft | Standing::Issued) => Owed { amount_due: Some(self.rest(total)?), ..nothing },
+            (_, Standing::Uncollectible) => Owed { amount_due: Some(zero), written_off: self.rest(total)?, ..nothing },
+        })
     }
 }
 
@@ -371,7 +385,8 @@ impl Document {
     /// # Errors
     /// [`AmountOutOfRange`] when the amounts can't be held.
     pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
-        self.lifecycle.standing().state(self.lifecycle.issued().map(|issued| issued.content.total), &self.settlement)
+        let total = self.lifecycle.issued().map(|issued| issued.content.total);
+        self.lifecycle.standing().state(self.head.kind, total, &self.settlement)
     }
 
     /// Whether it is open.

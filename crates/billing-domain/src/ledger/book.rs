@@ -172,6 +172,26 @@ impl ContractBook {
         self.order = order;
     }
 
+    /// Notes what an account says of documents, of those that it holds.
+    pub fn note_settled<'a>(&mut self, settled: impl IntoIterator<Item = &'a BookDocument>) {
+        for document in settled {
+            if let Some(known) = self.documents.get_mut(&document.head.document_ref) {
+                (known.standing, known.settlement) = (document.standing, document.settlement);
+            }
+        }
+    }
+
+    /// The documents that bill what a credit takes back of, at the rates at which it does.
+    pub fn takes_back(&self, credit: DocumentRef) -> BTreeSet<DocumentRef> {
+        fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, Rates)> {
+            lines.iter().filter(|line| line.amount.minor() != 0).map(|line| (&line.key, line.rates))
+        }
+        let taken: BTreeSet<(&LineKey, Rates)> =
+            self.lines.get(&credit).map_or_else(BTreeSet::new, |lines| billed(lines).collect());
+        let bills = |lines: &[LedgerLine]| billed(lines).any(|line| taken.contains(&line));
+        self.lines().filter(|(document_ref, lines)| *document_ref != credit && bills(lines)).map(|(other, _)| other).collect()
+    }
+
     /// Puts a running total that was counted again in the place of one that doesn't tell all.
     pub fn put_usage(&mut self, key: UsageKey, total: UsageTotal) {
         self.usage.put(key, total);
@@ -624,8 +644,9 @@ impl ContractBook {
                     head: (**head).clone(),
                     family: *family,
                     standing: Standing::Draft,
-                    issue_date: None,
                     total: None,
+                    issue_date: None,
+                    due_date: None,
                     settlement: Settlement::none(head.currency),
                     default_tax: None,
                 };
@@ -644,11 +665,11 @@ impl ContractBook {
             }
             Entry::Issued { document_ref, issued } => {
                 self.replace_lines(*document_ref, issued.content.ledger_lines())?;
-                let total = issued.content.total;
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.standing = Standing::Issued;
+                    document.total = Some(issued.content.total);
                     document.issue_date = Some(issued.issue_date);
-                    document.total = Some(total);
+                    document.due_date = Some(issued.due_date);
                     (document.family, document.head.kind)
                 })?;
                 issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
@@ -680,9 +701,6 @@ impl ContractBook {
             Entry::UsageMoved { key, total, onto } => {
                 self.usage.put(key.clone(), *total);
                 self.with_events.extend(*onto);
-            }
-            Entry::Settled { document_ref, settlement } => {
-                self.change(*document_ref, |document| document.settlement = *settlement)?;
             }
             Entry::Due(at) => self.next_due = Some(*at),
         }

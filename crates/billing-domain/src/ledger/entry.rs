@@ -6,7 +6,7 @@ use crate::calendar::Timestamp;
 use crate::contract::Contract;
 use crate::document::lines::LedgerLine;
 use crate::document::totals::DocumentContent;
-use crate::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument, Settlement};
+use crate::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::refs::{DocumentRef, ProductNo};
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -80,13 +80,6 @@ pub enum Entry {
         total: UsageTotal,
         /// The document that the event stands on which moved it; `None` when the event stays where it was.
         onto: Option<DocumentRef>,
-    },
-    /// Payments and credits say this of a document.
-    Settled {
-        /// The document.
-        document_ref: DocumentRef,
-        /// What they say.
-        settlement: Settlement,
     },
     /// When the billing run has to look at the contract again; `None`: never.
     Due(Option<Timestamp>),

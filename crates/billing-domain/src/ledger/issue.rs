@@ -12,7 +12,7 @@ use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts
 use crate::document::paper::missing;
 use crate::document::totals::DocumentContent;
 use crate::document::{
-    BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Settlement, Standing, due_date,
+    BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date,
 };
 use crate::money::Money;
 use crate::party::Entity;
@@ -416,12 +416,6 @@ fn freeze_as(
         paper: Some(Box::new(paper)),
     };
     book.put(Entry::Issued { document_ref, issued: Box::new(issued) })?;
-    // Nothing may be left to pay from the first moment: a total of zero, or credits issued before.
-    credit_on(book, document_ref, Money::zero(total.currency()), issue_date)?;
-    match (head.kind, head.parent) {
-        (DocumentKind::Credit, Some(parent)) => credit_on(book, parent, total, issue_date)?,
-        (DocumentKind::Credit | DocumentKind::Debit | DocumentKind::Invoice, _) => {}
-    }
     Ok(total)
 }
 
@@ -448,26 +442,12 @@ fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: chrono::Naive
     Refusal::conflict("exchange_rate_missing", detail)
 }
 
-/// Counts a credit that is issued on a day against a document, and notes whether anything is left to pay.
-fn credit_on(book: &mut ContractBook, document_ref: DocumentRef, credit: Money, on: chrono::NaiveDate) -> Result<(), Refusal> {
-    let document = book.known(document_ref)?;
-    let mut settlement: Settlement = document.settlement;
-    settlement.credits = settlement.credits.checked_add(credit)?;
-    if let Some(total) = document.total {
-        settlement = settlement.dated(total, on)?;
-    }
-    if settlement == document.settlement {
-        return Ok(());
-    }
-    book.put(Entry::Settled { document_ref, settlement })
-}
-
 /// Puts an issued document out of force: its period is unbilled, and a replacement bills everything again (billing
 /// rules 5). `content` is what it says; `has_children` whether an event's own document names it.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] for a draft, a document with payments, adjustments or children, one that is itself an adjustment
-/// or a child, and one whose usage another issued document bills now.
+/// [`Refusal::Conflict`] for a draft, a document with adjustments or children, one that is itself an adjustment or a child, and
+/// one whose usage another issued document bills now. Whether it is paid its account says.
 pub fn void(
     book: &mut ContractBook,
     document_ref: DocumentRef,
@@ -480,9 +460,6 @@ pub fn void(
     require_voidable(document.head.purpose)?;
     if document.standing != Standing::Issued {
         return Err(Refusal::conflict("not_issued", "only an issued document can be voided"));
-    }
-    if document.settlement.paid.minor() != 0 {
-        return Err(Refusal::conflict("document_paid", "a document with payments can't be voided"));
     }
     if has_children || book.has_dependents(&document) || is_corrected(book, document_ref, content) {
         return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
@@ -507,11 +484,6 @@ pub fn void(
         }
     }
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now })?;
-    if let (DocumentKind::Credit, Some(parent)) = (document.head.kind, document.head.parent) {
-        let on = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
-        let taken_back = Money::zero(content.total.currency()).checked_sub(content.total)?;
-        credit_on(book, parent, taken_back, on)?;
-    }
     for (place, part) in carriers {
         if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
             book.gather(&part, carrier)?;

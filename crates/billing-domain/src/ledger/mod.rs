@@ -10,6 +10,7 @@ mod entry;
 pub mod issue;
 mod open;
 pub mod post;
+pub mod receive;
 pub mod terms;
 pub mod view;
 

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::StoreResult;
 use crate::document::lines::LedgerLine;
-use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Payment, Settlement};
+use crate::document::{BookDocument, Document, DocumentKind, DocumentState};
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
 
@@ -50,8 +50,4 @@ pub trait Documents {
     ) -> StoreResult<Vec<BookDocument>>;
     /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
-    /// Stores a payment of a document.
-    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()>;
-    /// Replaces what payments and credits say about a document.
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()>;
 }

@@ -2,7 +2,7 @@
 
 use super::StoreResult;
 use crate::contract::Contract;
-use crate::refs::{ContractKey, ContractRef, DocumentKey, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 
 /// What `verify` looks at: everything there is, told as it is.
@@ -19,8 +19,6 @@ pub trait Inspection {
     ) -> StoreResult<Vec<Contract>>;
     /// The same totals counted again from the events that aren't deleted; only those with an event.
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// The sum of a document's payments, in minor units.
-    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64>;
     /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
     /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,

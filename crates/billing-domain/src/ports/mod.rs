@@ -7,6 +7,7 @@
 //! Ports are synchronous. They know no SQL, no HTTP, no file.
 
 mod access;
+mod accounts;
 mod books;
 mod catalog;
 mod contracts;
@@ -23,6 +24,7 @@ mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
+pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use contracts::{Contracts, NumberSeries};
@@ -42,6 +44,8 @@ pub use usage::{EventChanges, EventKeys, UsageEvents};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
+#[cfg(feature = "mocks")]
+pub use accounts::{MockAccounts, MockBalances, MockPayments};
 #[cfg(feature = "mocks")]
 pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]

@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Administrators, ApiKeys, BankAccounts, BookEntries, Books, Contracts, Customers, Documents, DueContracts, Entities,
-    EventChanges, EventKeys, ExchangeRates, Inspection, NumberSeries, Organizations, Pricings, ReplayLog, RunningTotals,
-    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Contracts, Customers, Documents, DueContracts,
+    Entities, EventChanges, EventKeys, ExchangeRates, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog,
+    RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -165,6 +165,9 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + Accounts
+    + Payments
+    + Balances
     + Books
     + BookEntries
     + NumberSeries
@@ -197,6 +200,9 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + Accounts
+        + Payments
+        + Balances
         + Books
         + BookEntries
         + NumberSeries

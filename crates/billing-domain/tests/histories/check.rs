@@ -52,7 +52,8 @@ impl World {
                 return Err(format!("tax of family {family} at {rate:?}: {amount}, not {expected} of {base}"));
             }
         }
-        self.check_events()
+        self.check_events()?;
+        self.check_money()
     }
 
     /// Whether a document of a family is void and nothing issued replaces it: until then the family's sums, each rounded

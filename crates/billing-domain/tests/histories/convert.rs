@@ -92,6 +92,7 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
             tax: spec.tax.map(rate),
             entity_ref: spec.entity.map(entity_ref),
             net_terms: spec.net_terms,
+            apply_balance: spec.applies_balance,
             ..CustomerProfile::plain(line("Acme"))
         },
         created_at: at("2025-01-01T00:00:00Z"),

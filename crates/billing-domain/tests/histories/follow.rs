@@ -4,9 +4,11 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::UsageProductRef;
 
+use crate::model::calendar::Date;
 use crate::spec::{Catalog, EntitySpec};
 use crate::world::{Checked, World};
 
@@ -36,7 +38,27 @@ pub(crate) enum Deed {
     /// Of a document by its place among those that were opened.
     Issue(usize),
     Void(usize),
+    Money(MoneyDeed),
     Run,
+}
+
+/// What money is asked to do. Documents are told by their places, payments by theirs among those that were recorded, applications by
+/// theirs among those that hold.
+#[derive(Clone, Debug)]
+pub(crate) enum MoneyDeed {
+    Pay { place: usize, facts: PaymentFacts, takes_more: bool },
+    Reverse { payment: usize, date: Option<Date> },
+    Refund { source: SourceDeed, facts: PaymentFacts },
+    Apply { source: SourceDeed, place: usize, amount: String },
+    Unapply(usize),
+    WriteOff { place: usize, undo: bool },
+}
+
+/// Where money comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SourceDeed {
+    Document(usize),
+    Payment(usize),
 }
 
 /// Whoever does the same elsewhere, and compares.

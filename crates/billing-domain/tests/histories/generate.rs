@@ -48,6 +48,7 @@ fn catalog(r: &mut Random) -> Catalog {
         entity: r.maybe(30, |r| index(r, entities.len())),
         tax: r.maybe(50, |r| *r.pick(&[700, 1900])),
         net_terms: r.maybe(15, |r| *r.pick(&[NetTerms::Days(30), NetTerms::DueUponUsage])),
+        applies_balance: r.percent(90),
     };
     let usage = (0..2)
         .map(|_| *r.pick(&[Aggregation::Sum, Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]))
@@ -368,6 +369,7 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         68..72 => Step::Void { document: index(r, 64) },
         72..84 => Step::Run,
         84..87 => Step::Foreseen { next: r.percent(50) },
+        87..93 => money(r),
         _ => clock(r),
     }
 }
@@ -377,7 +379,29 @@ fn edit_customer(r: &mut Random, catalog: &Catalog) -> Step {
         entity: r.maybe(30, |r| index(r, catalog.entities.len())),
         tax: r.maybe(60, |r| *r.pick(&[700, 1_900])),
         net_terms: r.maybe(20, net_terms),
+        applies_balance: r.percent(85),
     }
+}
+
+fn part(r: &mut Random) -> PartSpec {
+    match r.below(10) {
+        0..5 => PartSpec::All,
+        5..9 => PartSpec::Some(r.between(0, 1_000)),
+        _ => PartSpec::More(r.between(1, 5_000)),
+    }
+}
+
+fn money(r: &mut Random) -> Step {
+    let days = |r: &mut Random| r.maybe(40, |r| r.between(-40, 3));
+    let many = 64;
+    Step::Money(match r.below(20) {
+        0..8 => MoneySpec::Pay { document: index(r, many), part: part(r), takes_more: r.percent(60), days: days(r) },
+        8..11 => MoneySpec::Reverse { payment: index(r, many), days: days(r) },
+        11..13 => MoneySpec::Refund { source: index(r, many), part: part(r) },
+        13..15 => MoneySpec::Apply { source: index(r, many), document: index(r, many), part: part(r) },
+        15..17 => MoneySpec::Unapply { application: index(r, many) },
+        _ => MoneySpec::WriteOff { document: index(r, many), undo: r.percent(30) },
+    })
 }
 
 fn quantity_step(r: &mut Random) -> Step {

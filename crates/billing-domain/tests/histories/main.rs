@@ -12,6 +12,7 @@ mod convert;
 mod follow;
 mod generate;
 mod model;
+mod money;
 mod plans;
 mod shrink;
 mod spec;

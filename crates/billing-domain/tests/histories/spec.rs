@@ -39,6 +39,7 @@ pub(crate) struct CustomerSpec {
     pub(crate) entity: Option<usize>,
     pub(crate) tax: Option<Rate>,
     pub(crate) net_terms: Option<NetTerms>,
+    pub(crate) applies_balance: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -201,6 +202,27 @@ pub(crate) enum When {
     Inside { product: usize, period: usize, thousandths: i64 },
 }
 
+/// How much of what there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PartSpec {
+    All,
+    /// In thousandths.
+    Some(i64),
+    /// All, and so much more.
+    More(i64),
+}
+
+/// What money does. Days count from today.
+#[derive(Clone, Debug)]
+pub(crate) enum MoneySpec {
+    Pay { document: usize, part: PartSpec, takes_more: bool, days: Option<i64> },
+    Reverse { payment: usize, days: Option<i64> },
+    Refund { source: usize, part: PartSpec },
+    Apply { source: usize, document: usize, part: PartSpec },
+    Unapply { application: usize },
+    WriteOff { document: usize, undo: bool },
+}
+
 /// One thing that happens. Numbers that name products, events and documents are taken modulo how many there are, so that
 /// any step can be left out.
 #[derive(Clone, Debug)]
@@ -220,7 +242,9 @@ pub(crate) enum Step {
         entity: Option<usize>,
         tax: Option<Rate>,
         net_terms: Option<NetTerms>,
+        applies_balance: bool,
     },
+    Money(MoneySpec),
     Edit {
         since: SinceSpec,
         version: bool,

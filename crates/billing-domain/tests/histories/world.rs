@@ -21,6 +21,7 @@ use crate::follow::{Deed, Follower};
 use crate::model::calendar::{Date, service_date};
 use crate::model::terms::Product;
 use crate::model::{Event, Facts, LastDay, Model, Slot, Verdict};
+use crate::money::Accounts;
 use crate::plans::{Reached, START};
 use crate::spec::*;
 
@@ -46,7 +47,8 @@ pub(crate) struct World {
     pub(crate) defaults: BTreeMap<DocumentRef, Option<Rate>>,
     /// Set right after a billing run.
     pub(crate) has_run: bool,
-    ids: u128,
+    pub(crate) ids: u128,
+    pub(crate) money: Accounts,
     pub(crate) reached: Reached,
     follower: Option<Box<dyn Follower>>,
 }
@@ -76,6 +78,7 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
         defaults: BTreeMap::new(),
         has_run: false,
         ids: 1_000,
+        money: Accounts::default(),
         reached: Reached::from([("create taken".to_owned(), 1)]),
         follower: None,
     };
@@ -95,11 +98,11 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
 }
 
 impl World {
-    fn note(&mut self, what: &str) {
+    pub(crate) fn note(&mut self, what: &str) {
         *self.reached.entry(what.to_owned()).or_insert(0) += 1;
     }
 
-    fn tell(&mut self, deed: Deed, taken: bool) -> Checked {
+    pub(crate) fn tell(&mut self, deed: Deed, taken: bool) -> Checked {
         let Some(mut follower) = self.follower.take() else { return Ok(()) };
         let followed = follower.follow(deed, taken, self);
         self.follower = Some(follower);
@@ -181,7 +184,7 @@ impl World {
                 _ => {}
             }
         }
-        Ok(())
+        self.settle(entries)?.map_err(|refusal| format!("an account refused: {refusal:?}"))
     }
 
     fn step(&mut self, step: &Step) -> Checked {
@@ -207,7 +210,8 @@ impl World {
                 self.book.entities = convert::entities(&self.model.catalog);
                 self.tell(deed, true)
             }
-            Step::EditCustomer { entity, tax, net_terms } => {
+            Step::EditCustomer { entity, tax, net_terms, applies_balance } => {
+                self.model.catalog.customer.applies_balance = *applies_balance;
                 self.model.catalog.customer.entity = *entity;
                 self.model.catalog.customer.tax = *tax;
                 self.model.catalog.customer.net_terms = *net_terms;
@@ -277,6 +281,7 @@ impl World {
             Step::Issue { document } => self.issue(*document),
             Step::Void { document } => self.void(*document),
             Step::Run => self.run(),
+            Step::Money(spec) => self.money(spec),
             Step::Foreseen { next } => self.foreseen(*next),
         }
     }
@@ -520,14 +525,26 @@ impl World {
         let is_regular = matches!(issued.head.purpose, Purpose::Regular(_));
         let is_child = |other: &BookDocument| named(other) && other.head.purpose == Purpose::Usage;
         let (has_children, is_named) = (self.book.documents().any(is_child), self.book.documents().any(named));
+        let before = self.book.clone();
         let made = self.decide(|book, now, _| issue::void(book, document_ref, &content, has_children, now))?;
         match made {
             Ok(((), entries)) => {
                 if !is_regular || is_named {
                     return Err(format!("a document was voided that can't be: {}", self.told(&issued)));
                 }
+                let may_be = self.may_be_voided(&issued);
+                match (self.settle(&entries)?, may_be) {
+                    (Ok(()), true) => {}
+                    (Err(_), false) => {
+                        self.book = before;
+                        self.note("void refused: paid");
+                        let place = self.place_of(document_ref).ok_or("an unknown document")?;
+                        return self.tell(Deed::Void(place), false);
+                    }
+                    (Ok(()), false) => return Err(format!("a paid document was voided: {}", self.told(&issued))),
+                    (Err(refusal), true) => return Err(format!("an account refused a void: {refusal:?}")),
+                }
                 self.note("void taken");
-                self.write(&entries)?;
                 let place = self.place_of(document_ref).ok_or("an unknown document")?;
                 self.tell(Deed::Void(place), true)
             }
@@ -581,7 +598,7 @@ impl World {
         Ok(())
     }
 
-    fn zone_of(&self, document: &BookDocument) -> &'static str {
+    pub(crate) fn zone_of(&self, document: &BookDocument) -> &'static str {
         let index: usize = document.head.entity_ref.as_str()[1..].parse().expect("an entity's number");
         self.model.zone(index)
     }

@@ -62,6 +62,8 @@ pub(crate) struct CustomerBody {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Whether what is unapplied of credits and payments settles other documents by itself; true when left out.
+    apply_balance: Option<bool>,
     /// Number for value added tax.
     vat_id: Option<VatIdText>,
     /// Number in a register.
@@ -126,6 +128,7 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
     let entity_ref = fields.optional_or("entity_ref", entity, |node| node.parsed(EntityRef::parse));
     let net_terms = fields.optional_or("net_terms", present.and_then(|p| p.net_terms.as_ref()), party::net_terms);
     let payment = party::payment(fields, present.map(|p| &p.payment));
+    let apply_balance = fields.defaulted("apply_balance", present.map(|p| &p.apply_balance), true, Node::boolean);
     let legal = legal::profile(fields, present.map(|p| &p.legal), tax);
     let wanted = present.and_then(|p| p.buyer_reference.as_ref());
     let buyer_reference = fields.optional_or("buyer_reference", wanted, legal::buyer_reference);
@@ -140,6 +143,7 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
         entity_ref,
         net_terms,
         payment,
+        apply_balance,
         legal,
         buyer_reference,
     })
@@ -174,6 +178,8 @@ pub(crate) struct CustomerJson {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Whether what is unapplied of credits and payments settles other documents by itself.
+    apply_balance: bool,
     /// Number for value added tax.
     vat_id: Option<VatIdText>,
     /// Number in a register.
@@ -209,6 +215,7 @@ impl From<&Customer> for CustomerJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+            apply_balance: profile.apply_balance,
             vat_id: profile.legal.vat_id.as_ref().map(|vat_id| VatIdText::from(vat_id.as_str())),
             registration: profile.legal.registration.as_ref().map(RegistrationJson::from),
             electronic_address: profile.legal.electronic_address.as_ref().map(ElectronicAddressJson::from),

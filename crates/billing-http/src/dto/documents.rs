@@ -1,29 +1,26 @@
 //! Documents: invoices, credits and debits, stored or previewed.
 
-use billing_application::documents::{DocumentView, PaymentRequest, Related};
+use billing_application::documents::{DocumentView, Related};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::Parties;
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, Tax};
 use billing_domain::party::BankTransferDetails;
-use billing_domain::quantity::Quantity;
 use billing_domain::rating::RatedTier;
-use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::bank_accounts::BankAccountJson;
 use super::contract_lines::QuantityStepJson;
-use super::input::{self, Node};
 use super::legal::{
     ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
 };
+use super::money::ApplicationJson;
 use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
     AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineText, NamedRef,
-    NetTermsValue, QuantityInput, TimestampText, UnitCodeText, VatIdText,
+    NetTermsValue, TimestampText, UnitCodeText, VatIdText,
 };
 use super::words::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 
@@ -69,7 +66,7 @@ pub(crate) struct DocumentJson {
     created_at: Option<TimestampText>,
     /// When it was issued.
     issue_date: Option<DateText>,
-    /// When it has to be paid.
+    /// When it has to be paid; null of a credit and of a void document.
     due_date: Option<DateText>,
     /// When nothing was left to pay.
     paid_date: Option<DateText>,
@@ -91,14 +88,21 @@ pub(crate) struct DocumentJson {
     total_discount: ExactNumber,
     /// Sum of the taxes.
     total_tax: ExactNumber,
-    /// Issued credits that belong to it.
+    /// Credits applied to it.
     credits_amount: ExactNumber,
     /// `sub_total − total_discount + total_tax`.
     total: ExactNumber,
-    /// Payments recorded on it.
+    /// Payments applied to it.
     paid_amount: ExactNumber,
-    /// `total − credits_amount − paid_amount`.
-    amount_due: ExactNumber,
+    /// What was given up on.
+    written_off_amount: ExactNumber,
+    /// What is left to pay: `total − credits_amount − paid_amount − written_off_amount`, never below zero; null of a credit and of a
+    /// void document.
+    amount_due: Option<ExactNumber>,
+    /// What of a credit is neither applied nor refunded; null of what is no issued credit.
+    unapplied_amount: Option<ExactNumber>,
+    /// What settles it, and what it settles.
+    applications: Vec<ApplicationJson>,
     /// Purchase order number.
     po_number: Option<LineText>,
     /// The products' notes, joined by line breaks.
@@ -205,35 +209,6 @@ impl From<&Related> for RelatedDocumentJson {
             purpose: PurposeWord::from(related.purpose),
             state: DocumentStateWord::from(related.state),
         }
-    }
-}
-
-/// A payment of a document.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"amount": 129.71, "paid_date": "2026-12-02", "reference": "bank 4711"}))]
-pub(crate) struct PaymentBody {
-    /// Amount in the document's currency; above zero, at most the amount due.
-    amount: QuantityInput,
-    /// When it was paid; today when left out.
-    paid_date: Option<DateText>,
-    /// The payer's or the bank's reference.
-    reference: Option<LineText>,
-}
-
-impl PaymentBody {
-    /// Reads a payment.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<PaymentRequest, Violations> {
-        input::read(body, |fields| {
-            // How many digits it may have is the document's currency's business.
-            let amount = fields.required("amount", |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned())));
-            let paid_date = fields.optional("paid_date", Node::date);
-            let reference = fields.optional("reference", Node::line);
-            Some(PaymentRequest { amount: amount?, paid_date, reference })
-        })
     }
 }
 
@@ -355,7 +330,7 @@ impl From<&DocumentView> for DocumentJson {
             is_partial_period: view.is_partial_period,
             created_at: opened.map(|opened| TimestampText::from(opened.created_at)),
             issue_date: view.issued.map(|issued| DateText::from(issued.issue_date)),
-            due_date: view.issued.map(|issued| DateText::from(issued.due_date)),
+            due_date: view.issued.and_then(|issued| issued.due_date).map(DateText::from),
             paid_date: view.settlement.paid_date.map(DateText::from),
             overdue: view.issued.is_some_and(|issued| issued.overdue),
             parent_document_ref: parent.map(|parent| AssignedRef::from(parent.document_ref)),
@@ -371,7 +346,10 @@ impl From<&DocumentView> for DocumentJson {
             credits_amount: ExactNumber::from(view.settlement.credits),
             total: ExactNumber::from(content.total),
             paid_amount: ExactNumber::from(view.settlement.paid),
-            amount_due: ExactNumber::from(view.amount_due),
+            written_off_amount: ExactNumber::from(view.owed.written_off),
+            amount_due: view.owed.amount_due.map(ExactNumber::from),
+            unapplied_amount: view.owed.unapplied.map(ExactNumber::from),
+            applications: view.applications.iter().map(ApplicationJson::from).collect(),
             po_number: view.po_number.as_ref().map(LineText::from),
             note: view.note.as_ref().map(ToString::to_string),
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),

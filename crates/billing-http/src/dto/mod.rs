@@ -19,6 +19,7 @@ pub(crate) mod formats;
 pub(crate) mod formatted;
 pub(crate) mod keys;
 pub(crate) mod log_in;
+pub(crate) mod money;
 pub(crate) mod pricings;
 pub(crate) mod summary;
 pub(crate) mod usage_products;

@@ -2,6 +2,7 @@
 
 use billing_application::usage::EventAction;
 use billing_domain::access::Scope;
+use billing_domain::account::{PaymentKind, StatementKind};
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
@@ -218,6 +219,28 @@ readable_words! {
         "PAID" = DocumentState::Paid,
         "VOID" = DocumentState::Void,
         "UNCOLLECTIBLE" = DocumentState::Uncollectible,
+        "SETTLED" = DocumentState::Settled,
+    }
+}
+
+words! {
+    /// Which way money went: from the customer, or to the customer.
+    PaymentKindWord is PaymentKind {
+        "PAYMENT" = PaymentKind::Payment,
+        "REFUND" = PaymentKind::Refund(_),
+    }
+}
+
+words! {
+    /// What changed what is owed.
+    StatementKindWord is StatementKind {
+        "INVOICE" = StatementKind::Invoice,
+        "DEBIT" = StatementKind::Debit,
+        "CREDIT" = StatementKind::Credit,
+        "PAYMENT" = StatementKind::Payment,
+        "REFUND" = StatementKind::Refund,
+        "REVERSAL" = StatementKind::Reversal,
+        "WRITE_OFF" = StatementKind::WriteOff,
     }
 }
 

@@ -214,6 +214,8 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
         Thing::Administrator => "administrator_not_found",
         Thing::ApiKey => "api_key_not_found",
         Thing::BankAccount => "bank_account_not_found",
+        Thing::Application => "application_not_found",
+        Thing::Payment => "payment_not_found",
         Thing::Contract => "contract_not_found",
         Thing::Customer => "customer_not_found",
         Thing::Document => "document_not_found",

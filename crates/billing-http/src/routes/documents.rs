@@ -8,8 +8,7 @@ use billing_domain::page::Page;
 use billing_domain::refs::DocumentRef;
 
 use super::{Answer, Caller, OnceAnswer, in_path};
-use crate::body::Body;
-use crate::dto::documents::{DocumentJson, PaymentBody};
+use crate::dto::documents::DocumentJson;
 use crate::problem::Problem;
 use crate::query::Query;
 
@@ -58,17 +57,4 @@ pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> OnceAns
         .once(None)
         .answer::<DocumentJson, _>(move |services, principal| documents::void_document(services, principal, document_ref));
     voided.await
-}
-
-/// Records a payment of an issued document.
-#[utoipa::path(post, path = "/api/documents/payments/{document_ref}", tag = "documents", request_body = PaymentBody,
-    params(("document_ref" = String, Path, description = "The document's reference")),
-    responses((status = 200, description = "The document with the payment", body = DocumentJson)))]
-pub(crate) async fn record_payment(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
-    let payment = PaymentBody::read(&body)?;
-    let paid = caller.once(Some(&body)).answer::<DocumentJson, _>(move |services, principal| {
-        documents::record_payment(services, principal, document_ref, &payment)
-    });
-    paid.await
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle};
+use billing_domain::document::{DefaultTax, Document, DocumentHead, DocumentKind, DraftContent, IssuedDocument, Lifecycle};
 use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, Documents as _, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
@@ -41,7 +41,13 @@ impl Transaction<'_> {
         let voided = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
             .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::lifecycle.eq(from))
-            .set((documents::lifecycle.eq(VOID), documents::voided_at.eq(Bound(at)), documents::discarded_content.eq(discarded),))
+            .set((
+                documents::lifecycle.eq(VOID),
+                documents::voided_at.eq(Bound(at)),
+                documents::discarded_content.eq(discarded),
+                documents::amount_due_minor.eq(None::<i64>),
+                documents::unapplied_minor.eq(None::<i64>),
+            ))
             .execute(conn))?;
         if voided == 0 {
             return Ok(false);
@@ -125,7 +131,11 @@ impl BookEntries for Transaction<'_> {
         };
         with_conn!(self, "documents", |conn| {
             diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
-                .set(documents::lifecycle.eq(ISSUED))
+                .set((
+                    documents::lifecycle.eq(ISSUED),
+                    documents::amount_due_minor.eq((head.kind != DocumentKind::Credit).then_some(total)),
+                    documents::unapplied_minor.eq((head.kind == DocumentKind::Credit).then_some(total)),
+                ))
                 .execute(conn)
         })?;
         self.write_lines(key, head.contract_ref, &issued.content.ledger_lines())?;

@@ -60,9 +60,11 @@ pub(super) struct DocumentRow {
     created_at: Cell<Timestamp>,
     lifecycle: String,
     issue_date: Option<Cell<NaiveDate>>,
+    due_date: Option<Cell<NaiveDate>>,
     total_minor: Option<i64>,
     paid_minor: i64,
     credits_minor: i64,
+    used_minor: i64,
     paid_date: Option<Cell<NaiveDate>>,
     default_tax: Option<String>,
 }
@@ -175,14 +177,18 @@ impl DocumentRow {
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
         };
-        let issue_date = row.optional("issue_date", self.issue_date.clone())?;
         let default_tax = match self.default_tax.as_deref() {
             None => None,
             Some(NO_DEFAULT_TAX) => Some(DefaultTax(None)),
             Some(rate) => Some(DefaultTax(Some(row.leaf("default_tax", rate)?))),
         };
         let (family, settlement) = (self.family()?, self.settlement()?);
-        Ok(BookDocument { head: self.head(parts)?, family, standing, issue_date, total, settlement, default_tax })
+        let (issue_date, due_date) = match total {
+            None => (None, None),
+            Some(_) => (row.optional("issue_date", self.issue_date.clone())?, row.optional("due_date", self.due_date.clone())?),
+        };
+        let head = self.head(parts)?;
+        Ok(BookDocument { head, family, standing, total, issue_date, due_date, settlement, default_tax })
     }
 
     fn family(&self) -> StoreResult<DocumentRef> {
@@ -195,7 +201,8 @@ impl DocumentRow {
         let currency = row.leaf("currency", &self.currency)?;
         let paid_date = row.optional("paid_date", self.paid_date.clone())?;
         let money = |minor| Money::from_minor(minor, currency);
-        Ok(Settlement { paid: money(self.paid_minor), credits: money(self.credits_minor), paid_date })
+        let (paid, credits, used) = (money(self.paid_minor), money(self.credits_minor), money(self.used_minor));
+        Ok(Settlement { paid, credits, used, paid_date })
     }
 
     /// What is known of a document since it was opened.
@@ -405,6 +412,7 @@ impl Transaction<'_> {
                 documents::lifecycle.eq(DRAFT),
                 documents::paid_minor.eq(0),
                 documents::credits_minor.eq(0),
+                documents::used_minor.eq(0),
             ))
             .execute(conn))?;
         Ok(())

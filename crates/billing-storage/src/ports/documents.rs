@@ -2,11 +2,10 @@
 //! [`book_entries`](super::book_entries)'.
 
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, DocumentState, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document, DocumentKind, DocumentState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
-use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use super::{counted, limits};
 use crate::leaf::Leaf as _;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
-use crate::schema::{document_lines, documents, payments};
+use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -65,25 +64,26 @@ impl Documents for Transaction<'_> {
                 if let Some(to) = filter.to {
                     query = query.filter(documents::period_start.le(Bound(to)));
                 }
-                // Paid, partly paid and issued differ by what is left: total − payments − credits.
+                // Paid, partly paid and issued differ by what is left to pay, issued and settled credits by what is unapplied.
+                let is = |lifecycle: &'static str| documents::lifecycle.eq(lifecycle);
+                let open = || documents::amount_due_minor.gt(0).or(documents::unapplied_minor.gt(0));
                 let settled = documents::paid_minor + documents::credits_minor;
-                let lifecycle = |is: &'static str| documents::lifecycle.eq(is);
                 match filter.state {
                     None => query,
-                    Some(DocumentState::Draft) => query.filter(lifecycle(DRAFT)),
-                    Some(DocumentState::Void) => query.filter(lifecycle(VOID)),
-                    Some(DocumentState::Uncollectible) => query.filter(lifecycle(UNCOLLECTIBLE)),
-                    Some(DocumentState::Paid) => {
-                        query.filter(lifecycle(ISSUED)).filter(documents::total_minor.le(settled.nullable()))
+                    Some(DocumentState::Draft) => query.filter(is(DRAFT)),
+                    Some(DocumentState::Void) => query.filter(is(VOID)),
+                    Some(DocumentState::Uncollectible) => {
+                        query.filter(is(UNCOLLECTIBLE)).filter(documents::total_minor.gt(settled.nullable()))
                     }
-                    Some(DocumentState::Issued) => query
-                        .filter(lifecycle(ISSUED))
-                        .filter(documents::total_minor.gt(settled.nullable()))
-                        .filter(settled.eq(0)),
-                    Some(DocumentState::PartiallyPaid) => query
-                        .filter(lifecycle(ISSUED))
-                        .filter(documents::total_minor.gt(settled.nullable()))
-                        .filter(settled.ne(0)),
+                    Some(DocumentState::Paid) => query
+                        .filter(is(ISSUED).or(is(UNCOLLECTIBLE)))
+                        .filter(documents::kind.ne(DocumentKind::Credit.show()))
+                        .filter(documents::total_minor.eq(settled.nullable())),
+                    Some(DocumentState::Settled) => query.filter(is(ISSUED)).filter(documents::unapplied_minor.eq(0)),
+                    Some(DocumentState::Issued) => query.filter(is(ISSUED)).filter(open()).filter(settled.eq(0)),
+                    Some(DocumentState::PartiallyPaid) => {
+                        query.filter(is(ISSUED)).filter(documents::amount_due_minor.gt(0)).filter(settled.ne(0))
+                    }
                 }
             };
             let total = narrowed().count().get_result(conn)?;
@@ -122,47 +122,6 @@ impl Documents for Transaction<'_> {
             .select((LineRow::as_select(), documents::currency))
             .load(conn))?;
         rows.into_iter().map(|(row, currency)| Ok(row.read(currency_of(&currency)?)?.1)).collect()
-    }
-
-    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
-        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
-        let there: i64 = with_conn!(self, "documents", |conn| documents::table
-            .find(id)
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .count()
-            .get_result(conn))?;
-        if there == 0 {
-            return self.refuse(format!("payments {}: its document {} is not there", payment.payment_ref, key.document));
-        }
-        with_conn!(self, "payments", |conn| diesel::insert_into(payments::table)
-            .values((
-                payments::payment_id.eq(Bound(payment.payment_ref.as_uuid())),
-                payments::customer_id.eq(id.1),
-                payments::document_id.eq(id.0),
-                payments::amount_minor.eq(payment.amount.minor()),
-                payments::paid_date.eq(Bound(payment.paid_date)),
-                payments::reference.eq(payment.reference.as_ref().map(OneLine::as_str)),
-                payments::recorded_at.eq(Bound(payment.recorded_at)),
-                payments::recorded_by.eq(payment.recorded_by.to_string()),
-            ))
-            .execute(conn))?;
-        Ok(())
-    }
-
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
-        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
-        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .set((
-                documents::paid_minor.eq(settlement.paid.minor()),
-                documents::credits_minor.eq(settlement.credits.minor()),
-                documents::paid_date.eq(settlement.paid_date.map(Bound)),
-            ))
-            .execute(conn))?;
-        if changed == 0 {
-            return self.refuse(format!("documents {}: not there to be settled", key.document));
-        }
-        Ok(())
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Inspection, StoreError, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, OrganizationId};
+use billing_domain::ports::{Inspection, StoreResult};
+use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 use diesel::dsl::{count, count_star, max, min};
 use diesel::prelude::*;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::contracts::{Found, read_contracts};
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, documents, number_series, organizations, payments};
+use crate::schema::{contracts, documents, number_series, organizations};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -52,22 +52,6 @@ impl Inspection for Transaction<'_> {
 
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
         Ok(self.count_again(key, None, None)?.into_iter().collect())
-    }
-
-    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64> {
-        // Added up here: PostgreSQL's sum of a BIGINT is a NUMERIC, and a document has few payments.
-        let amounts: Vec<i64> = with_conn!(self, "payments", |conn| payments::table
-            .inner_join(
-                documents::table
-                    .on(documents::document_id.eq(payments::document_id).and(documents::customer_id.eq(payments::customer_id)))
-            )
-            .filter(payments::document_id.eq(Bound(key.document.as_uuid())))
-            .filter(payments::customer_id.eq(Bound(key.customer.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .select(payments::amount_minor)
-            .load(conn))?;
-        let sum = amounts.into_iter().try_fold(0_i64, i64::checked_add);
-        sum.ok_or_else(|| StoreError::Corrupt(format!("payments of document {}: their sum is out of range", key.document)))
     }
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

@@ -1,6 +1,8 @@
 //! The ports, one file per group.
 
 mod access;
+mod accounts;
+mod balances;
 mod book_entries;
 mod books;
 mod catalog;
@@ -19,6 +21,7 @@ mod numbers;
 mod organizations;
 mod paper;
 mod parties;
+mod payments;
 mod reading;
 mod recount;
 mod replay_log;

@@ -240,9 +240,16 @@ pub(super) struct CustomerRow {
     entity_ref: Option<String>,
     net_terms: Option<String>,
     payment: JsonText,
+    #[serde(deserialize_with = "flag")]
+    apply_balance: bool,
     legal: Option<JsonText>,
     buyer_reference: Option<String>,
     created_at: Cell<Timestamp>,
+}
+
+/// A flag as it stands [under](crate::under) a row.
+fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(u8::deserialize(deserializer)? != 0)
 }
 
 #[derive(Insertable, AsChangeset)]
@@ -258,6 +265,7 @@ struct CustomerColumns<'a> {
     entity_ref: Option<&'a str>,
     net_terms: Option<String>,
     payment: JsonText,
+    apply_balance: bool,
     legal: Option<JsonText>,
     buyer_reference: Option<&'a str>,
 }
@@ -275,6 +283,7 @@ impl<'a> CustomerColumns<'a> {
             entity_ref: profile.entity_ref.as_ref().map(EntityRef::as_str),
             net_terms: shown(profile.net_terms.as_ref()),
             payment: to_json(&StoredPaymentRef(&profile.payment))?,
+            apply_balance: profile.apply_balance,
             legal: legal_json(&profile.legal)?,
             buyer_reference: profile.buyer_reference.as_ref().map(BuyerReference::as_str),
         })
@@ -302,6 +311,7 @@ impl CustomerRow {
                 entity_ref: row.optional_leaf("entity_ref", self.entity_ref.as_deref())?,
                 net_terms: row.optional_leaf("net_terms", self.net_terms.as_deref())?,
                 payment: payment.0,
+                apply_balance: self.apply_balance,
                 legal: legal(&row, self.legal.as_ref())?,
                 buyer_reference: row.optional_leaf("buyer_reference", self.buyer_reference.as_deref())?,
             },

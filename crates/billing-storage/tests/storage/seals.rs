@@ -1,11 +1,7 @@
 //! What `verify` finds when somebody was at the tables, and only then.
 
-use billing_domain::access::Actor;
-use billing_domain::document::{DocumentHead, Payment};
-use billing_domain::ports::{Access, Lock, StoreError, transact};
-use billing_domain::refs::{DocumentKey, PaymentRef};
-use billing_testkit::fixtures;
-use uuid::Uuid;
+use billing_domain::document::DocumentHead;
+use billing_domain::ports::Lock;
 
 use crate::rows::{World, world};
 use crate::support::{TestDatabase, on_both, read, write};
@@ -15,7 +11,6 @@ on_both!(
     an_issued_document_removed_behind_our_back_is_missed,
     a_series_that_was_not_counted_is_broken,
     more_documents_than_a_page_have_their_seals,
-    payments_of_another_customer_or_organization_are_not_there,
 );
 
 fn issue(test: &TestDatabase, w: &World, month: u32, minor: i64) -> DocumentHead {
@@ -187,39 +182,4 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
     let found = broken_seals(test, &w);
     let places = found.iter().filter(|sentence| sentence.contains("in its chain, after number")).count();
     assert_eq!(places, 4, "{found:?}");
-}
-
-fn payments_of_another_customer_or_organization_are_not_there(test: &TestDatabase) {
-    let (w, other) = (world(test), world(test));
-    let head = issue(test, &w, 1, 100);
-    let payment = Payment {
-        payment_ref: PaymentRef::from_uuid(Uuid::now_v7()),
-        amount: fixtures::cents(40),
-        paid_date: fixtures::date("2026-02-01"),
-        reference: None,
-        recorded_at: fixtures::at("2026-02-01T00:00:00Z"),
-        recorded_by: Actor::Service,
-    };
-    let pay = |organization, customer, document| {
-        transact::<(), StoreError>(test, Access::Write, |tx| {
-            tx.insert_payment(DocumentKey { organization, customer, document }, &payment)
-        })
-    };
-    let unknown = w.head(1).document_ref;
-    let wrong = [
-        (other.organization, w.customer.id, head.document_ref),
-        (w.organization, other.customer.id, head.document_ref),
-        (w.organization, w.customer.id, unknown),
-    ];
-    for (organization, customer, document) in wrong {
-        assert!(matches!(pay(organization, customer, document), Err(StoreError::Corrupt(_))));
-    }
-    pay(w.organization, w.customer.id, head.document_ref).expect("a payment");
-    assert!(pay(w.organization, w.customer.id, head.document_ref).is_err(), "the same payment twice");
-    let sum = |organization, customer| {
-        read(test, |tx| tx.sum_of_payments(DocumentKey { organization, customer, document: head.document_ref })).expect("a sum")
-    };
-    assert_eq!(sum(w.organization, w.customer.id), 40);
-    assert_eq!(sum(other.organization, w.customer.id), 0);
-    assert_eq!(sum(w.organization, other.customer.id), 0);
 }

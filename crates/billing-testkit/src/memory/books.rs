@@ -189,8 +189,9 @@ impl MemoryTx {
         let rows = sorted(self.state.documents.of(organization).filter(|row| is_asked(row)), order);
         let known = |row: Document| BookDocument {
             standing: row.lifecycle.standing(),
-            issue_date: row.lifecycle.issued().map(|issued| issued.issue_date),
             total: row.lifecycle.issued().map(|issued| issued.content.total),
+            issue_date: row.lifecycle.issued().map(|issued| issued.issue_date),
+            due_date: row.lifecycle.issued().map(|issued| issued.due_date),
             default_tax: self.state.default_taxes.get(&row.head.document_ref).copied(),
             head: row.head,
             family: row.family,

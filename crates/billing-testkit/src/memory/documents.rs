@@ -1,15 +1,13 @@
 //! Documents, as they are shown.
 
-use std::sync::Arc;
-
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{BookDocument, Document, DocumentHead, Payment, Settlement};
+use billing_domain::document::{BookDocument, Document, DocumentHead};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{DocumentFilter, Documents, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
-use super::{MemoryTx, corrupt, page};
+use super::{MemoryTx, page};
 
 impl Documents for MemoryTx {
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
@@ -48,18 +46,6 @@ impl Documents for MemoryTx {
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
         let found = self.document(key.organization, key.document)?.filter(|row| row.head.customer_id == key.customer);
         Ok(found.and_then(|_| self.state.ledger.get(&key.document).cloned()).unwrap_or_default())
-    }
-
-    fn insert_payment(&mut self, key: DocumentKey, payment: &Payment) -> StoreResult<()> {
-        Arc::make_mut(&mut self.state.payments).entry(key.document).or_default().push(payment.clone());
-        Ok(())
-    }
-
-    fn settle_document(&mut self, key: DocumentKey, settlement: &Settlement) -> StoreResult<()> {
-        let mut rows = self.state.documents.of_mut(key.organization).filter(|row| row.head.customer_id == key.customer);
-        let row = rows.find(|row| row.head.document_ref == key.document);
-        row.ok_or_else(|| corrupt(format!("{:?} is not there", key.document)))?.settlement = *settlement;
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, EntityRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, EntityRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use super::{MemoryTx, corrupt, sorted};
@@ -36,10 +36,6 @@ impl Inspection for MemoryTx {
             }
         }
         Ok(totals.into_iter().collect())
-    }
-
-    fn sum_of_payments(&mut self, key: DocumentKey) -> StoreResult<i64> {
-        Ok(self.state.payments.get(&key.document).into_iter().flatten().map(|payment| payment.amount.minor()).sum())
     }
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::account::AccountKey;
 use billing_domain::idempotency::RequestKey;
 use billing_domain::ports::{Access, Lock, StoreResult};
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
@@ -10,7 +11,7 @@ use billing_domain::usage::UsageKey;
 
 use super::corrupt;
 
-/// Keys of requests are held before contracts, contracts before totals and number series. Documents are held with their
+/// Keys of requests are held before contracts, contracts before totals, accounts and number series. Documents are held with their
 /// contract.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -26,6 +27,7 @@ pub(super) struct Held {
     contracts: BTreeMap<(OrganizationId, ContractRef), bool>,
     totals: BTreeSet<(OrganizationId, CustomerId, UsageKey)>,
     request_keys: BTreeSet<(OrganizationId, RequestKey)>,
+    accounts: BTreeSet<(OrganizationId, AccountKey)>,
 }
 
 impl Held {
@@ -37,6 +39,7 @@ impl Held {
             contracts: BTreeMap::new(),
             totals: BTreeSet::new(),
             request_keys: BTreeSet::new(),
+            accounts: BTreeSet::new(),
         }
     }
 
@@ -57,6 +60,20 @@ impl Held {
         self.reach(Stage::TotalsAndNumbers, false)?;
         self.totals.insert((organization, customer_id, key.clone()));
         Ok(())
+    }
+
+    pub(super) fn account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<()> {
+        self.reach(Stage::TotalsAndNumbers, false)?;
+        self.accounts.insert((organization, key.clone()));
+        Ok(())
+    }
+
+    /// Refuses what needs an account that isn't held.
+    pub(super) fn need_account(&self, organization: OrganizationId, key: &AccountKey) -> StoreResult<()> {
+        if self.forgiving || self.accounts.contains(&(organization, key.clone())) {
+            return Ok(());
+        }
+        Err(corrupt(format!("put_account without holding {key:?}")))
     }
 
     pub(super) fn number_series(&mut self) -> StoreResult<()> {

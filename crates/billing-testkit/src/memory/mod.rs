@@ -6,6 +6,7 @@
 //! for without holding it, is [`StoreError::Corrupt`] with the reason.
 
 mod access;
+mod accounts;
 mod books;
 mod catalog;
 mod contracts;
@@ -23,13 +24,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
+use billing_domain::account::{AccountKey, Payment, WriteOff};
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, Document, DocumentKind, Payment};
+use billing_domain::document::{DefaultTax, Document, DocumentKind};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
+use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
@@ -39,6 +42,7 @@ use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
+use accounts::{KeptApplication, OfAccount};
 use locks::Held;
 
 /// A store in memory.
@@ -150,7 +154,10 @@ struct State {
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
     default_taxes: BTreeMap<DocumentRef, DefaultTax>,
-    payments: Arc<BTreeMap<DocumentRef, Vec<Payment>>>,
+    accounts: BTreeMap<(OrganizationId, AccountKey), Money>,
+    payments: Rows<OfAccount<Payment>>,
+    applications: Rows<OfAccount<KeptApplication>>,
+    write_offs: Rows<OfAccount<WriteOff>>,
     document_numbers: BTreeMap<(OrganizationId, EntityRef, DocumentKind), u64>,
     contract_numbers: BTreeMap<OrganizationId, u64>,
     numbers_in_contract: BTreeMap<ContractKey, u32>,

@@ -9,7 +9,7 @@ use billing_domain::usage::UsageEvent;
 
 use super::corrections::{adjustment, void_issued};
 use super::documents::{full_content, two_products};
-use super::{World, later, month, read, transact_answer, undo, world, write};
+use super::{World, later, month, read, settle, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents, date, percent};
 
@@ -48,9 +48,9 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
     assert!(void_issued(store, &w, &void));
     let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(3) });
     w.void(store, &discarded);
-    let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")) };
-    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
     let none = Settlement::none(fixtures::eur());
+    let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")), ..none };
+    write(store, |tx| settle(tx, w.org, &invoice, cents(100), Standing::Issued, settlement));
     let shown: Vec<_> = book(store, &w)
         .into_iter()
         .map(|known| (known.head.document_ref, known.family, known.standing, known.total, known.settlement, known.default_tax))

@@ -43,6 +43,7 @@ fn full_customer() -> Customer {
         entity_ref: Some(fixtures::entity_ref("main")),
         net_terms: Some(NetTerms::DueUponUsage),
         payment: fixtures::full_payment(),
+        apply_balance: false,
         legal: fixtures::full_legal("FR40303265045"),
         buyer_reference: Some(fixtures::buyer_reference("Kostenstelle 47/11 – ä")),
     };

@@ -1,18 +1,16 @@
 //! What happens to documents after they were opened: amended, voided, adjusted, paid.
 
-use billing_domain::access::Actor;
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{
-    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Payment, Purpose, Settlement, Standing,
+    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
 };
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError};
-use billing_domain::refs::{AdminRef, DocumentRef, PaymentRef, ProductNo};
-use uuid::Uuid;
+use billing_domain::refs::{DocumentRef, ProductNo};
 
 use super::documents::two_products;
-use super::{World, all, later, read, refs_of, transact_answer, undo, world, write};
+use super::{World, all, later, read, refs_of, settle, transact_answer, undo, world, write};
 use crate::fixtures::{self, cents, date};
 
 /// What stands in a place of the months' own invoices.
@@ -181,16 +179,19 @@ pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store
     let rows = [
         (Settlement { paid: amount(1), ..none }, DocumentState::PartiallyPaid),
         (Settlement { credits: amount(999), ..none }, DocumentState::PartiallyPaid),
-        (Settlement { paid: amount(400), credits: amount(600), paid_date: Some(date("2026-02-03")) }, DocumentState::Paid),
-        (Settlement { paid: amount(i64::MAX), paid_date: Some(date("9999-12-31")), ..none }, DocumentState::Paid),
+        (
+            Settlement { paid: amount(400), credits: amount(600), paid_date: Some(date("2026-02-03")), ..none },
+            DocumentState::Paid,
+        ),
+        (Settlement { paid: amount(1000), paid_date: Some(date("9999-12-31")), ..none }, DocumentState::Paid),
         (none, DocumentState::Issued),
     ];
     for (settlement, state) in rows {
-        write(store, |tx| tx.settle_document(head.key(w.org), &settlement));
+        write(store, |tx| settle(tx, w.org, &head, amount(1000), Standing::Issued, settlement));
         assert_eq!((stored(&head).settlement, stored(&head).state()), (settlement, Ok(state)));
     }
     assert_eq!(stored(&untouched).settlement, Settlement::none(fixtures::eur()));
-    undo(store, |tx| tx.settle_document(head.key(w.org), &rows[2].0));
+    undo(store, |tx| settle(tx, w.org, &head, amount(1000), Standing::Issued, rows[2].0));
     assert_eq!(stored(&head).settlement, none);
 }
 
@@ -198,35 +199,8 @@ pub fn a_document_that_is_not_there_cannot_be_settled(store: &dyn Store) {
     let w = world(store);
     let unknown = w.head(1);
     let settlement = Settlement::none(fixtures::eur());
-    let answer = transact_answer(store, |tx| tx.settle_document(unknown.key(w.org), &settlement));
+    let answer = transact_answer(store, |tx| settle(tx, w.org, &unknown, cents(1), Standing::Issued, settlement));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
-}
-
-fn payment(minor: i64) -> Payment {
-    Payment {
-        payment_ref: PaymentRef::from_uuid(Uuid::now_v7()),
-        amount: cents(minor),
-        paid_date: date("2026-02-01"),
-        reference: (minor % 2 == 0).then(|| fixtures::line("Wire ✓")),
-        recorded_at: later(minor),
-        recorded_by: Actor::Admin(AdminRef::from_uuid(Uuid::now_v7())),
-    }
-}
-
-pub fn payments_are_stored_and_add_up(store: &dyn Store) {
-    let w = world(store);
-    let (head, other) = (w.issue(store, w.head(1), cents(1000)), w.issue(store, w.head(2), cents(1000)));
-    let sum = |head: &DocumentHead| read(store, |tx| tx.sum_of_payments(head.key(w.org)));
-    assert_eq!(sum(&head), 0);
-    for minor in [400, 1, 99] {
-        write(store, |tx| tx.insert_payment(head.key(w.org), &payment(minor)));
-    }
-    write(store, |tx| tx.insert_payment(other.key(w.org), &payment(7)));
-    undo(store, |tx| tx.insert_payment(head.key(w.org), &payment(1000)));
-    assert_eq!((sum(&head), sum(&other)), (500, 7));
-    // A payment alone says nothing about the document: settling it does.
-    let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-    assert_eq!(stored.settlement, Settlement::none(fixtures::eur()));
 }
 
 pub fn a_void_document_is_never_issued_again(store: &dyn Store) {

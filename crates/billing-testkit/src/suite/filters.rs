@@ -1,13 +1,13 @@
 //! Lists of documents.
 
 use billing_domain::document::linking::Slot;
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, Settlement};
+use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, Settlement, Standing};
 use billing_domain::ports::{DocumentFilter, Store};
 use billing_domain::refs::DocumentRef;
 
 use super::corrections::void_issued;
 use super::documents::two_products;
-use super::{World, all, done, later, month, page, read, refs_of, world, write};
+use super::{World, all, done, later, month, page, read, refs_of, settle, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents, date};
 
@@ -116,12 +116,12 @@ pub fn what_is_settled_counts_towards_the_state(store: &dyn Store) {
         (Settlement { credits: cents(400), ..none }, DocumentState::PartiallyPaid),
         (Settlement { credits: cents(400), paid: cents(599), ..none }, DocumentState::PartiallyPaid),
         (Settlement { credits: cents(400), paid: cents(600), ..none }, DocumentState::Paid),
-        (Settlement { credits: cents(1001), ..none }, DocumentState::Paid),
+        (Settlement { credits: cents(1000), ..none }, DocumentState::Paid),
         (Settlement { paid: cents(1000), paid_date: Some(date("2026-02-01")), ..none }, DocumentState::Paid),
         (none, DocumentState::Issued),
     ];
     for (settlement, expected) in rows {
-        write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
+        write(store, |tx| settle(tx, w.org, &invoice, cents(1000), Standing::Issued, settlement));
         for state in [DocumentState::PartiallyPaid, DocumentState::Paid] {
             let found = if state == expected { vec![invoice.document_ref] } else { vec![] };
             assert_eq!(in_state(store, &w, state), found, "{settlement:?}");

@@ -10,7 +10,7 @@ use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 
 use super::corrections::{adjustment, void_issued};
 use super::documents::two_products;
-use super::{World, done, later, lock_usage, month, put_usage, read, world, write};
+use super::{World, done, later, lock_usage, month, put_usage, read, settle, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -143,6 +143,6 @@ pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
     assert!(void_issued(store, &w, &second));
     let settlement =
         billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
-    write(store, |tx| tx.settle_document(invoice.key(w.org), &settlement));
+    write(store, |tx| settle(tx, w.org, &invoice, cents(100), billing_domain::document::Standing::Issued, settlement));
     assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
 }

@@ -5,7 +5,7 @@ use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Settlement};
+use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Settlement, Standing};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
@@ -14,7 +14,7 @@ use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
-use super::{World, all, done, later, lock_usage, month, put_usage, read, transact_answer, updated, usage, world, write};
+use super::{World, all, done, later, lock_usage, month, put_usage, read, settle, transact_answer, updated, usage, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -230,7 +230,7 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     let refused = [
         transact_answer(store, |tx| tx.put_ledger_lines(debit.key(stranger), &[])),
         transact_answer(store, |tx| tx.keep_default_tax(invoice.key(stranger), DefaultTax(None))),
-        transact_answer(store, |tx| tx.settle_document(invoice.key(stranger), &settlement)),
+        transact_answer(store, |tx| settle(tx, stranger, &invoice, cents(100), Standing::Issued, settlement)),
         transact_answer(store, |tx| {
             tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
             tx.append_contract_version(stranger, &next, later(1), Actor::Service)
@@ -295,7 +295,10 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
         tx.move_events_of_period(document(&from), to.document_ref, ProductNo(0), january)?;
         tx.move_events(document(&from), to.document_ref)
     });
-    let answer = transact_answer(store, |tx| tx.settle_document(document(&from), &Settlement::none(fixtures::eur())));
+    let answer = transact_answer(store, |tx| {
+        let from = DocumentHead { customer_id: other.id, ..from.clone() };
+        settle(tx, w.org, &from, cents(100), Standing::Issued, Settlement::none(fixtures::eur()))
+    });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));
 }

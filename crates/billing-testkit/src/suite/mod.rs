@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "a test's name is its sentence")]
 
 pub mod access;
+pub mod accounts;
 pub mod books;
 pub mod catalog;
 pub mod contracts;
@@ -28,11 +29,13 @@ pub mod revisions;
 pub mod transactions;
 pub mod usage;
 
+use billing_domain::account::AccountKey;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument};
+use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument, Settlement, Standing};
 use billing_domain::ledger::BookRows;
+use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
@@ -68,6 +71,19 @@ macro_rules! store_contract {
                 purged_sessions_are_those_that_began_before
                 a_token_can_be_ended_twice_and_forgotten_once_expired
                 signing_secrets_come_newest_first_by_purpose
+            }
+            accounts {
+                an_account_begins_with_nothing_and_keeps_what_is_unapplied
+                documents_of_an_account_are_found_by_what_is_left_of_them
+                open_documents_come_earliest_due_date_first_until_they_are_enough
+                payments_and_refunds_come_back_with_every_field
+                payments_are_found_by_what_is_left_of_them
+                applications_come_and_go
+                what_is_written_off_adds_up
+                what_is_due_is_summed_up_by_day
+                a_statement_has_everything_that_changed_what_is_owed
+                payments_are_listed_as_they_were_recorded
+                another_organization_or_account_has_none_of_it
             }
             books {
                 a_contracts_documents_come_by_creation_void_ones_too_but_no_children
@@ -121,7 +137,6 @@ macro_rules! store_contract {
                 documents_that_name_a_parent_come_by_creation_void_ones_too
                 what_payments_and_credits_say_is_replaced_and_read_back
                 a_document_that_is_not_there_cannot_be_settled
-                payments_are_stored_and_add_up
                 a_void_document_is_never_issued_again
             }
             documents {
@@ -433,6 +448,22 @@ fn world(store: &dyn Store) -> World {
         tx.insert_contract(world.org, &world.contract, None)
     });
     world
+}
+
+/// Replaces what payments and credits say about a document, as a decision about its account does; what is left of a total follows.
+fn settle(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    head: &DocumentHead,
+    total: Money,
+    standing: Standing,
+    settlement: Settlement,
+) -> StoreResult<()> {
+    let key = AccountKey { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency };
+    let unapplied = tx.hold_account(organization, &key)?;
+    let owed = settlement.owed(head.kind, standing, total).expect("small amounts");
+    let settled = AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed };
+    tx.put_account(organization, &key, &[settled], unapplied)
 }
 
 /// Holds running totals of one customer.

@@ -7,7 +7,7 @@ use billing_domain::contract::Contract;
 use billing_domain::document::lines::{FamilySums, Rates};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_key};
-use billing_domain::document::{DocumentKind, DocumentState, Parties, Purpose, Settlement};
+use billing_domain::document::{DocumentKind, DocumentState, Owed, Parties, Purpose, Settlement, Standing};
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
@@ -92,7 +92,8 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         is_partial_period: false,
         issued: None,
         settlement: Settlement::none(currency),
-        amount_due: content.total,
+        owed: Owed { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
+        applications: Vec::new(),
         content,
         po_number: None,
         note: None,
@@ -256,7 +257,10 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "credits_amount": 0.00,
       "total": 107.10,
       "paid_amount": 0.00,
+      "written_off_amount": 0.00,
       "amount_due": 107.10,
+      "unapplied_amount": null,
+      "applications": [],
       "po_number": null,
       "note": null,
       "billing_bank_transfer_details": {
@@ -321,10 +325,13 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     view.state = DocumentState::PartiallyPaid;
     view.purpose = Purpose::Adjustment;
     view.net_terms = NetTerms::Days(14);
-    view.issued =
-        Some(IssueDates { issue_date: fixtures::date("2026-02-01"), due_date: fixtures::date("2026-02-15"), overdue: true });
-    view.settlement = Settlement { paid: fixtures::cents(3080), credits: fixtures::cents(10), paid_date: None };
-    view.amount_due = view.settlement.amount_due(view.content.total).expect("a small amount");
+    view.issued = Some(IssueDates {
+        issue_date: fixtures::date("2026-02-01"),
+        due_date: Some(fixtures::date("2026-02-15")),
+        overdue: true,
+    });
+    view.settlement = Settlement { paid: fixtures::cents(3080), credits: fixtures::cents(10), ..view.settlement };
+    view.owed = view.settlement.owed(view.kind, Standing::Issued, view.content.total).expect("a small amount");
     view.po_number = Some(fixtures::line("PO 17"));
     view.note = Some(fixtures::prose("Thank\nyou"));
     view.payment = Default::default();
@@ -401,7 +408,10 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "credits_amount": 0.10,
       "total": 107.10,
       "paid_amount": 30.80,
+      "written_off_amount": 0.00,
       "amount_due": 76.20,
+      "unapplied_amount": null,
+      "applications": [],
       "po_number": "PO 17",
       "note": "Thank\nyou",
       "billing_bank_transfer_details": null,

@@ -1,0 +1,175 @@
+//! Accounts, read, decided and written: which rows a decision about money is made of, and in which order they are held.
+
+use std::collections::BTreeMap;
+
+use billing_domain::access::Actor;
+use billing_domain::account::{AccountKey, AccountRows, Source};
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::DocumentKind;
+use billing_domain::ledger::receive::{Account, Issue, Moment};
+use billing_domain::ledger::{ContractBook, Entry};
+use billing_domain::money::Money;
+use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
+use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
+
+use crate::Services;
+use crate::books::{corrupt, distinct, supplies};
+use crate::error::UseCaseResult;
+
+/// Who decides something, when, of whose.
+#[derive(Clone, Copy)]
+pub(crate) struct Deciding<'s> {
+    pub(crate) services: &'s Services<'s>,
+    pub(crate) organization: OrganizationId,
+    pub(crate) by: Actor,
+    pub(crate) at: Timestamp,
+}
+
+/// What a decision about an account asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// These documents.
+    pub(crate) documents: Vec<DocumentRef>,
+    /// These payments.
+    pub(crate) payments: Vec<PaymentRef>,
+    /// Credits and payments, with what they settle.
+    pub(crate) sources: Vec<Source>,
+    /// An application, with what it is from and to.
+    pub(crate) application: Option<ApplicationRef>,
+    /// The documents of these families.
+    pub(crate) families: Vec<DocumentRef>,
+    /// Everything that is unapplied.
+    pub(crate) unapplied: bool,
+    /// Open documents, until they come to an amount.
+    pub(crate) open_up_to: Option<Money>,
+}
+
+/// Adds to an account what is asked for.
+pub(crate) fn read(tx: &mut dyn Tx, organization: OrganizationId, account: &mut Account, wanted: Wanted) -> UseCaseResult<()> {
+    let key = account.key().clone();
+    let Wanted { mut documents, mut payments, sources, application, families, unapplied, open_up_to } = wanted;
+    let mut rows = AccountRows::default();
+    if let Some(application) = application {
+        rows.applications.extend(tx.account_applications(organization, &key, ApplicationsOf::These(&[application]))?);
+    }
+    for source in &sources {
+        rows.applications.extend(tx.account_applications(organization, &key, ApplicationsOf::From(*source))?);
+    }
+    for application in &rows.applications {
+        documents.push(application.to);
+    }
+    for source in rows.applications.iter().map(|application| application.from).chain(sources) {
+        match source {
+            Source::Credit(credit) => documents.push(credit),
+            Source::Payment(payment) => payments.push(payment),
+        }
+    }
+    if !documents.is_empty() {
+        rows.documents.extend(tx.account_documents(organization, &key, DocumentsOf::These(&distinct(documents)))?);
+    }
+    if !families.is_empty() {
+        rows.documents.extend(tx.account_documents(organization, &key, DocumentsOf::Families(&distinct(families)))?);
+    }
+    if let Some(amount) = open_up_to.filter(|_| account.applies_balance()) {
+        rows.documents.extend(tx.account_documents(organization, &key, DocumentsOf::OpenUpTo(amount))?);
+    }
+    if !payments.is_empty() {
+        rows.payments.extend(tx.account_payments(organization, &key, PaymentsOf::These(&distinct(payments)))?);
+    }
+    if unapplied && account.applies_balance() && account.unapplied().minor() != 0 {
+        rows.documents.extend(tx.account_documents(organization, &key, DocumentsOf::Unapplied)?);
+        rows.payments.extend(tx.account_payments(organization, &key, PaymentsOf::Unapplied)?);
+    }
+    account.add(rows);
+    Ok(())
+}
+
+/// What a transaction does to the documents of an account.
+struct Touched {
+    moment: Moment,
+    applies_balance: bool,
+    issued: Vec<Issue>,
+    voided: Vec<DocumentRef>,
+}
+
+/// Decides what documents that are issued and voided mean for what is owed. The accounts are held from here on, in one order: after
+/// contracts, before number series.
+pub(crate) fn settle<'b>(
+    tx: &mut dyn Tx,
+    deciding: Deciding<'_>,
+    decided: impl IntoIterator<Item = (&'b ContractBook, &'b [Entry])>,
+) -> UseCaseResult<Vec<Account>> {
+    let mut touched: BTreeMap<AccountKey, Touched> = BTreeMap::new();
+    for (book, entries) in decided {
+        for entry in entries {
+            let (Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. }) = entry else { continue };
+            let document = book.document(*document_ref).ok_or_else(|| corrupt("a book", document_ref, "isn't in it"))?;
+            let zone = book.entity(&document.head.entity_ref)?.profile.time_zone;
+            let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| Touched {
+                moment: Moment { at: deciding.at, zone, by: deciding.by },
+                applies_balance: book.customer.profile.apply_balance,
+                issued: Vec::new(),
+                voided: Vec::new(),
+            });
+            if matches!(entry, Entry::Voided { .. }) {
+                of_account.voided.push(*document_ref);
+            } else {
+                let is_credit = document.head.kind == DocumentKind::Credit;
+                let takes_back = if is_credit { book.takes_back(*document_ref) } else { Default::default() };
+                of_account.issued.push(Issue { document: document.clone(), takes_back });
+            }
+        }
+    }
+    touched.into_iter().map(|(key, touched)| settle_account(tx, deciding, key, touched)).collect()
+}
+
+fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey, touched: Touched) -> UseCaseResult<Account> {
+    let organization = deciding.organization;
+    let unapplied = tx.hold_account(organization, &key)?;
+    let mut account = Account::new(key.clone(), touched.applies_balance, unapplied);
+    let credits =
+        || touched.issued.iter().map(|issue| &issue.document).filter(|document| document.head.kind == DocumentKind::Credit);
+    let has_debts = credits().count() < touched.issued.len();
+    let given = Money::sum(key.currency, credits().filter_map(|credit| credit.total))?;
+    let wanted = Wanted {
+        documents: touched.voided.clone(),
+        sources: touched.voided.iter().map(|voided| Source::Credit(*voided)).collect(),
+        families: credits().map(|credit| credit.family).collect(),
+        unapplied: has_debts || !touched.voided.is_empty(),
+        open_up_to: (given.minor() > 0).then_some(given),
+        ..Wanted::default()
+    };
+    read(tx, organization, &mut account, wanted)?;
+    let supplies = &mut supplies(deciding.services);
+    for voided in touched.voided {
+        let payments = tx.account_payments(organization, &key, PaymentsOf::Document(voided))?;
+        account.add(AccountRows { payments, ..AccountRows::default() });
+        account.void(voided, &touched.moment, supplies)?;
+    }
+    account.issue(touched.issued, &touched.moment, supplies)?;
+    Ok(account)
+}
+
+/// Writes what was decided of accounts. Documents that are issued with it are written before.
+pub(crate) fn write(tx: &mut dyn Tx, organization: OrganizationId, accounts: &mut [Account]) -> UseCaseResult<()> {
+    for account in accounts {
+        let entries = account.take_entries()?;
+        if !entries.is_empty() || account.has_moved() {
+            tx.put_account(organization, account.key(), &entries, account.unapplied())?;
+        }
+    }
+    Ok(())
+}
+
+/// An account that is held, before anything of it is read, and the moment a decision about it is made.
+pub(crate) fn held(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey) -> UseCaseResult<(Account, Moment)> {
+    let organization = deciding.organization;
+    let missing = |what: &str| StoreError::Corrupt(format!("an account's {what} is not there"));
+    let customers = tx.customers_by_ids(organization, &[key.customer_id])?;
+    let customer = customers.first().ok_or_else(|| missing("customer"))?;
+    let entities = tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
+    let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
+    let unapplied = tx.hold_account(organization, &key)?;
+    let account = Account::new(key, customer.profile.apply_balance, unapplied);
+    Ok((account, Moment { at: deciding.at, zone, by: deciding.by }))
+}

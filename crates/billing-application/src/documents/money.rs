@@ -1,0 +1,308 @@
+//! Money in and out: payments, reversals, refunds, applications by hand, write-offs (billing rules 9).
+
+use billing_domain::access::Principal;
+use billing_domain::account::{AccountKey, Payment, PaymentKind, Source};
+use billing_domain::calendar::Date;
+use billing_domain::document::BookDocument;
+use billing_domain::ledger::Supplies;
+use billing_domain::ledger::receive::{Account, Moment, PaymentFacts};
+use billing_domain::money::Money;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, PaymentFilter, Tx, transact};
+use billing_domain::refs::{ApplicationRef, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
+use billing_domain::refusal::Refusal;
+use billing_domain::text::OneLine;
+
+use super::{ApplicationView, DocumentView, applications_shown, document_view};
+use crate::accounts::{self, Deciding, Wanted};
+use crate::books::supplies;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
+
+/// A payment or a refund as it is shown.
+#[derive(Clone, Debug)]
+pub struct PaymentView {
+    /// The payment.
+    pub payment: Payment,
+    /// What of it is neither applied nor refunded.
+    pub unapplied: Money,
+    /// What it settles.
+    pub applications: Vec<ApplicationView>,
+}
+
+/// What a list of payments is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct PaymentQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// The rest.
+    pub filter: PaymentFilter,
+}
+
+/// What money can be taken from: a credit, or a payment.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceRef {
+    /// As a credit's.
+    pub document_ref: DocumentRef,
+    /// As a payment's.
+    pub payment_ref: PaymentRef,
+}
+
+/// Records a payment of an issued invoice or debit. What is more than due is taken with `overpayment` alone, and becomes balance.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed` for a credit, a draft or a void document;
+/// [`UseCaseError::Invalid`] for an amount or a date that can't be.
+pub fn record_payment(
+    services: &Services,
+    principal: &Principal,
+    document_ref: DocumentRef,
+    facts: &PaymentFacts,
+    overpayment: bool,
+) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::RecordPayment, |tx, deciding| {
+        let document = known(tx, deciding.organization, document_ref)?;
+        let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
+        let amount = account.amount_of(&facts.amount)?;
+        let open_up_to = overpayment.then_some(amount);
+        let wanted = Wanted { documents: vec![document_ref], open_up_to, ..Wanted::default() };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        account.pay(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
+        Ok((account, document_ref))
+    })
+}
+
+/// Takes a payment or a refund back, and answers its document.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `already_reversed` or `payment_refunded`; [`UseCaseError::Invalid`] for a date
+/// that can't be.
+pub fn reverse_payment(
+    services: &Services,
+    principal: &Principal,
+    payment_ref: PaymentRef,
+    date: Option<Date>,
+    reason: Option<&OneLine>,
+) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::ReversePayment, |tx, deciding| {
+        let found = tx.payment(deciding.organization, payment_ref)?;
+        let (key, payment) = found.ok_or(UseCaseError::Unknown(Thing::Payment))?;
+        let (mut account, moment) = accounts::held(tx, deciding, key)?;
+        let (source, open_up_to) = match payment.kind {
+            PaymentKind::Payment => (Source::Payment(payment_ref), None),
+            PaymentKind::Refund(source) => (source, Some(payment.amount)),
+        };
+        let wanted = Wanted {
+            payments: vec![payment_ref],
+            sources: vec![source],
+            unapplied: open_up_to.is_none(),
+            open_up_to,
+            ..Wanted::default()
+        };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        account.reverse(payment_ref, date, reason.cloned(), &moment, &mut supplies(deciding.services))?;
+        Ok((account, payment.document_ref))
+    })
+}
+
+/// Pays a credit or a payment out, as far as it is unapplied, and answers its document.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_unapplied`; [`UseCaseError::Invalid`] for an amount above what is
+/// unapplied, or a date that can't be.
+pub fn refund(
+    services: &Services,
+    principal: &Principal,
+    source: SourceRef,
+    facts: &PaymentFacts,
+) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::Refund, |tx, deciding| {
+        let (key, source, document_ref) = source_of(tx, deciding.organization, source)?;
+        let (mut account, moment) = accounts::held(tx, deciding, key)?;
+        let wanted = Wanted { sources: vec![source], ..Wanted::default() };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        account.refund(source, facts, &moment, &mut supplies(deciding.services))?;
+        Ok((account, document_ref))
+    })
+}
+
+/// Applies an amount of a credit or a payment to a document by hand, and answers that document.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed` or `not_unapplied`; [`UseCaseError::Invalid`] for an amount above
+/// what is due or unapplied, and `another_account` for a document of another customer, entity or currency.
+pub fn apply(
+    services: &Services,
+    principal: &Principal,
+    source: SourceRef,
+    document_ref: DocumentRef,
+    amount: &str,
+) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::Apply, |tx, deciding| {
+        let (key, source, _) = source_of(tx, deciding.organization, source)?;
+        let target = tx.book_documents_by_refs(deciding.organization, &[document_ref])?;
+        let Some(target) = target.first() else {
+            return Err(Refusal::field(&["document_ref"], "unknown_reference", "no such document").into());
+        };
+        if AccountKey::of(target) != key {
+            let detail = "must be a document of the same customer, entity and currency";
+            return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
+        }
+        let (mut account, moment) = accounts::held(tx, deciding, key)?;
+        let wanted = Wanted { documents: vec![document_ref], sources: vec![source], ..Wanted::default() };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        account.apply(source, document_ref, amount, &moment, &mut supplies(deciding.services))?;
+        Ok((account, document_ref))
+    })
+}
+
+/// Takes an application back, and answers the document that it settled.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn unapply(services: &Services, principal: &Principal, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::Unapply, |tx, deciding| {
+        let found = tx.application(deciding.organization, application_ref)?;
+        let (key, application) = found.ok_or(UseCaseError::Unknown(Thing::Application))?;
+        let (mut account, moment) = accounts::held(tx, deciding, key)?;
+        let wanted = Wanted { application: Some(application_ref), ..Wanted::default() };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        if account.applications().next().is_none() {
+            return Err(UseCaseError::Unknown(Thing::Application));
+        }
+        account.unapply(application_ref, &moment, &mut supplies(deciding.services))?;
+        Ok((account, application.to))
+    })
+}
+
+/// Gives up on what is left to pay of a document; `undo` takes that back.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed`, `already_written_off` or `not_written_off`.
+pub fn write_off(
+    services: &Services,
+    principal: &Principal,
+    document_ref: DocumentRef,
+    reason: Option<&OneLine>,
+    undo: bool,
+) -> UseCaseResult<DocumentView> {
+    decide(services, principal, UseCase::WriteOff, |tx, deciding| {
+        let document = known(tx, deciding.organization, document_ref)?;
+        let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
+        let wanted = Wanted { documents: vec![document_ref], unapplied: undo, ..Wanted::default() };
+        accounts::read(tx, deciding.organization, &mut account, wanted)?;
+        give_up(&mut account, document_ref, reason.cloned(), undo, &moment, &mut supplies(deciding.services))?;
+        Ok((account, document_ref))
+    })
+}
+
+fn give_up(
+    account: &mut Account,
+    document_ref: DocumentRef,
+    reason: Option<OneLine>,
+    undo: bool,
+    moment: &Moment,
+    supplies: &mut impl Supplies,
+) -> Result<(), Refusal> {
+    if undo {
+        account.undo_write_off(document_ref, reason, moment, supplies)
+    } else {
+        account.write_off(document_ref, reason, moment, supplies)
+    }
+}
+
+/// The payments and refunds recorded on a document, in the order they were recorded.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn payments_of_document(
+    services: &Services,
+    principal: &Principal,
+    document_ref: DocumentRef,
+) -> UseCaseResult<Vec<PaymentView>> {
+    let organization = allow(principal, UseCase::ListPayments)?;
+    transact(&*services.store, Access::Read, |tx| {
+        let document = known(tx, organization, document_ref)?;
+        let payments = tx.payments_of_document(document.head.key(organization))?;
+        shown(tx, organization, payments)
+    })
+}
+
+/// A page of payments and refunds, in the order they were recorded; a reference that names nothing finds nothing.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_payments(
+    services: &Services,
+    principal: &Principal,
+    query: &PaymentQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<PaymentView>> {
+    let organization = allow(principal, UseCase::ListPayments)?;
+    transact(&*services.store, Access::Read, |tx| {
+        let mut filter = query.filter.clone();
+        if let Some(customer_ref) = &query.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+            filter.customer_id = Some(customer.id);
+        }
+        let found = tx.payments(organization, &filter, page)?;
+        Ok(Page { items: shown(tx, organization, found.items)?, total: found.total })
+    })
+}
+
+/// Payments with what they settle.
+fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<Payment>) -> UseCaseResult<Vec<PaymentView>> {
+    let documents: Vec<DocumentRef> = payments.iter().map(|payment| payment.document_ref).collect();
+    let documents = tx.book_documents_by_refs(organization, &documents)?;
+    let mut views = Vec::with_capacity(payments.len());
+    let used: Vec<PaymentRef> = payments.iter().filter(|payment| payment.used.minor() != 0).map(|p| p.payment_ref).collect();
+    let customers = documents.iter().map(|document| document.head.customer_id);
+    let mut applications = Vec::new();
+    if !used.is_empty() {
+        for customer_id in crate::books::distinct(customers) {
+            let around = tx.applications_around(organization, customer_id, &[], &used)?;
+            applications.extend(applications_shown(tx, organization, around)?);
+        }
+    }
+    for payment in payments {
+        let own = applications.iter().filter(|application| application.application.from == Source::Payment(payment.payment_ref));
+        views.push(PaymentView { applications: own.cloned().collect(), unapplied: payment.unapplied()?, payment });
+    }
+    Ok(views)
+}
+
+/// A document of a reference.
+fn known(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<BookDocument> {
+    let found = tx.book_documents_by_refs(organization, &[document_ref])?;
+    found.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Document))
+}
+
+/// What a reference names that money can be taken from: a payment or a document, and the document it stands on.
+fn source_of(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    reference: SourceRef,
+) -> UseCaseResult<(AccountKey, Source, DocumentRef)> {
+    if let Some((key, payment)) = tx.payment(organization, reference.payment_ref)? {
+        return Ok((key, Source::Payment(payment.payment_ref), payment.document_ref));
+    }
+    let document = known(tx, organization, reference.document_ref)?;
+    Ok((AccountKey::of(&document), Source::Credit(reference.document_ref), reference.document_ref))
+}
+
+/// Decides about an account, writes it, and shows the document that the decision answers.
+fn decide(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    decide: impl Fn(&mut dyn Tx, Deciding<'_>) -> UseCaseResult<(Account, DocumentRef)>,
+) -> UseCaseResult<DocumentView> {
+    let organization = allow(principal, use_case)?;
+    let deciding = Deciding { services, organization, by: principal.actor(), at: services.now() };
+    transact(&*services.store, Access::Write, |tx| {
+        let (account, answered) = decide(tx, deciding)?;
+        accounts::write(tx, organization, &mut [account])?;
+        document_view(tx, organization, answered, deciding.at)
+    })
+}

@@ -1,0 +1,914 @@
+//! Money in and out: what credits and payments settle, and the way back from each (billing rules 9).
+//!
+//! An [`Account`] is read with what a decision asks for: documents, payments, applications. It refuses, or puts
+//! [`AccountEntry`]s, which it takes up at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+use super::Supplies;
+use crate::access::Actor;
+use crate::account::{AccountKey, AccountRows, Application, Payment, PaymentKind, Reversal, Source, WriteOff};
+use crate::calendar::{TimeZone, Timestamp, day_after};
+use crate::decimal::Digits;
+use crate::document::{BookDocument, DocumentKind, Owed, Purpose, Settlement, Standing};
+use crate::money::{AmountOutOfRange, Money};
+use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
+use crate::refusal::Refusal;
+use crate::text::OneLine;
+
+/// The most integer digits of an amount of money that is paid.
+const AMOUNT_DIGITS: u32 = 15;
+
+/// One thing to be written of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountEntry {
+    /// A payment or a refund was recorded.
+    Recorded(Box<Payment>),
+    /// A payment or a refund didn't hold.
+    Reversed {
+        /// Which.
+        payment_ref: PaymentRef,
+        /// When and why.
+        reversal: Reversal,
+    },
+    /// So much of a payment is applied or refunded.
+    Used {
+        /// Which.
+        payment_ref: PaymentRef,
+        /// How much.
+        used: Money,
+        /// What is left of it.
+        unapplied: Money,
+    },
+    /// A credit or a payment settles a document.
+    Applied(Application),
+    /// It doesn't any more.
+    Unapplied {
+        /// Which application.
+        application_ref: ApplicationRef,
+        /// When that was decided.
+        at: Timestamp,
+        /// By whom.
+        by: Actor,
+    },
+    /// An amount was given up on, or that was lessened.
+    WrittenOff(WriteOff),
+    /// Payments and credits say this of a document.
+    Settled {
+        /// Which.
+        document_ref: DocumentRef,
+        /// Issued, or given up on.
+        standing: Standing,
+        /// What they say.
+        settlement: Settlement,
+        /// What is owed by it, or left of it.
+        owed: Owed,
+    },
+}
+
+/// When something is decided, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The instant.
+    pub at: Timestamp,
+    /// The zone of the account's entity.
+    pub zone: TimeZone,
+    /// Who.
+    pub by: Actor,
+}
+
+impl Moment {
+    fn today(&self) -> NaiveDate {
+        self.zone.service_date(self.at)
+    }
+}
+
+/// A document that is issued now.
+#[derive(Clone, Debug)]
+pub struct Issue {
+    /// The document, as it is now.
+    pub document: BookDocument,
+    /// Of a credit: the documents that bill what it takes back of.
+    pub takes_back: BTreeSet<DocumentRef>,
+}
+
+/// A payment or a refund as it is asked for.
+#[derive(Clone, Debug)]
+pub struct PaymentFacts {
+    /// The amount's digits, in the account's currency.
+    pub amount: String,
+    /// When; today when left out.
+    pub paid_date: Option<NaiveDate>,
+    /// The payer's or the bank's reference.
+    pub reference: Option<OneLine>,
+    /// How.
+    pub method: Option<OneLine>,
+}
+
+/// One account, with what was read of it.
+#[derive(Clone, Debug)]
+pub struct Account {
+    key: AccountKey,
+    /// Whether balance goes to documents of other families by itself.
+    applies_balance: bool,
+    /// Σ of what is unapplied, of everything there is.
+    unapplied: Money,
+    /// The same, as it was read.
+    unapplied_before: Money,
+    documents: BTreeMap<DocumentRef, BookDocument>,
+    payments: BTreeMap<PaymentRef, Payment>,
+    applications: BTreeMap<ApplicationRef, Application>,
+    entries: Vec<AccountEntry>,
+    settled: BTreeSet<DocumentRef>,
+    used: BTreeSet<PaymentRef>,
+}
+
+impl Account {
+    /// An account with a sum of what is unapplied, before anything of it is read.
+    pub fn new(key: AccountKey, applies_balance: bool, unapplied: Money) -> Self {
+        Self {
+            key,
+            applies_balance,
+            unapplied,
+            unapplied_before: unapplied,
+            documents: BTreeMap::new(),
+            payments: BTreeMap::new(),
+            applications: BTreeMap::new(),
+            entries: Vec::new(),
+            settled: BTreeSet::new(),
+            used: BTreeSet::new(),
+        }
+    }
+
+    /// Whose it is.
+    pub const fn key(&self) -> &AccountKey {
+        &self.key
+    }
+
+    /// Whether balance goes to documents of other families by itself.
+    pub const fn applies_balance(&self) -> bool {
+        self.applies_balance
+    }
+
+    /// From now on lets balance go to documents of other families by itself, or not.
+    pub const fn set_applies_balance(&mut self, applies_balance: bool) {
+        self.applies_balance = applies_balance;
+    }
+
+    /// Σ of what is unapplied.
+    pub const fn unapplied(&self) -> Money {
+        self.unapplied
+    }
+
+    /// Whether what is unapplied isn't what was read.
+    pub fn has_moved(&self) -> bool {
+        self.unapplied != self.unapplied_before
+    }
+
+    /// Adds what was read of it; what it knows already stays.
+    pub fn add(&mut self, rows: AccountRows) {
+        for document in rows.documents {
+            self.documents.entry(document.head.document_ref).or_insert(document);
+        }
+        for payment in rows.payments {
+            self.payments.entry(payment.payment_ref).or_insert(payment);
+        }
+        for application in rows.applications {
+            self.applications.entry(application.application_ref).or_insert(application);
+        }
+    }
+
+    /// The documents it knows.
+    pub fn documents(&self) -> impl Iterator<Item = &BookDocument> {
+        self.documents.values()
+    }
+
+    /// The payments and refunds it knows.
+    pub fn payments(&self) -> impl Iterator<Item = &Payment> {
+        self.payments.values()
+    }
+
+    /// The applications it knows.
+    pub fn applications(&self) -> impl Iterator<Item = &Application> {
+        self.applications.values()
+    }
+
+    /// What decisions have written since it was asked last, in order; what follows for documents and payments once, at the end.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] when an amount can't be held.
+    pub fn take_entries(&mut self) -> Result<Vec<AccountEntry>, AmountOutOfRange> {
+        let mut entries = std::mem::take(&mut self.entries);
+        for document_ref in std::mem::take(&mut self.settled) {
+            if let Some(document) = self.documents.get(&document_ref) {
+                let (standing, settlement) = (document.standing, document.settlement);
+                let owed = document.owed()?;
+                entries.push(AccountEntry::Settled { document_ref, standing, settlement, owed });
+            }
+        }
+        for payment_ref in std::mem::take(&mut self.used) {
+            if let Some(payment) = self.payments.get(&payment_ref) {
+                let (used, unapplied) = (payment.used, payment.unapplied()?);
+                entries.push(AccountEntry::Used { payment_ref, used, unapplied });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Takes up documents that are issued together. Each credit settles its own family; what is left of it goes to open documents,
+    /// and balance to what is issued. It has to know the families of credits, open documents where a credit is among them, and what is
+    /// unapplied.
+    ///
+    /// # Errors
+    /// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+    pub fn issue(&mut self, issued: Vec<Issue>, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+        let mut credits: Vec<(DocumentRef, BTreeSet<DocumentRef>)> = Vec::new();
+        let mut debts: Vec<DocumentRef> = Vec::new();
+        for Issue { mut document, takes_back } in issued {
+            let document_ref = document.head.document_ref;
+            let total = document.total.ok_or_else(|| Refusal::Broken(format!("{document_ref} is issued without a total")))?;
+            if document.head.kind == DocumentKind::Credit {
+                self.unapplied = self.unapplied.checked_add(total)?;
+                credits.push((document_ref, takes_back));
+            } else {
+                document.settlement = document.settlement.dated(total, moment.today())?;
+                if document.settlement.paid_date.is_some() {
+                    self.settled.insert(document_ref);
+                }
+                debts.push(document_ref);
+            }
+            self.documents.insert(document_ref, document);
+        }
+        for (credit, takes_back) in &credits {
+            self.settle_family(*credit, takes_back, moment, supplies)?;
+        }
+        for (credit, _) in &credits {
+            self.place(Source::Credit(*credit), moment, supplies)?;
+        }
+        for debt in debts {
+            self.draw(debt, moment, supplies)?;
+        }
+        Ok(())
+    }
+
+    /// Applies a credit in its own family: to what bills what it takes back, debits and children before the others, each latest first; then to
+    /// the rest of the family, latest first. First to what is due, then to what is written off.
+    fn settle_family(
+        &mut self,
+        credit: DocumentRef,
+        takes_back: &BTreeSet<DocumentRef>,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let family = self.known(credit)?.family;
+        let mut targets: Vec<&BookDocument> = self
+            .documents
+            .values()
+            .filter(|document| document.family == family && document.head.kind != DocumentKind::Credit)
+            .filter(|document| document.standing.is_issued())
+            .collect();
+        let rank = |document: &BookDocument| {
+            let is_taken_back = takes_back.contains(&document.head.document_ref);
+            let is_root = document.head.kind == DocumentKind::Invoice && document.head.purpose != Purpose::Usage;
+            (!is_taken_back, is_taken_back && is_root)
+        };
+        targets.sort_by_key(|document| (rank(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
+        let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
+        for standing in [Standing::Issued, Standing::Uncollectible] {
+            for target in &targets {
+                if self.known(*target)?.standing == standing {
+                    self.apply_most(Source::Credit(credit), *target, moment.today(), moment, supplies)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what is unapplied of a source to open documents, earliest due date first; by hand alone where the customer has it so.
+    fn place(&mut self, source: Source, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+        if !self.applies_balance {
+            return Ok(());
+        }
+        for open in self.open()? {
+            if self.left_of(source)?.minor() == 0 {
+                break;
+            }
+            self.apply_most(source, open, moment.today(), moment, supplies)?;
+        }
+        Ok(())
+    }
+
+    /// Applies balance to a document, oldest first; by hand alone where the customer has it so.
+    fn draw(&mut self, document_ref: DocumentRef, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+        if !self.applies_balance || self.unapplied.minor() == 0 {
+            return Ok(());
+        }
+        let mut sources: Vec<(NaiveDate, Source)> = Vec::new();
+        for document in self.documents.values().filter(|document| document.owed().is_ok_and(|owed| owed.unapplied.is_some())) {
+            let issue_date = document.issue_date.unwrap_or_else(|| moment.today());
+            sources.push((issue_date, Source::Credit(document.head.document_ref)));
+        }
+        for payment in self.payments.values().filter(|payment| payment.kind == PaymentKind::Payment) {
+            sources.push((payment.paid_date, Source::Payment(payment.payment_ref)));
+        }
+        sources.sort();
+        for (_, source) in sources {
+            if self.due_of(document_ref)?.minor() == 0 {
+                break;
+            }
+            self.apply_most(source, document_ref, moment.today(), moment, supplies)?;
+        }
+        Ok(())
+    }
+
+    /// Open documents, earliest due date first.
+    fn open(&self) -> Result<Vec<DocumentRef>, Refusal> {
+        let mut open = Vec::new();
+        for document in self.documents.values() {
+            if document.standing == Standing::Issued && document.owed()?.amount_due.is_some_and(|due| due.minor() > 0) {
+                open.push((document.due_date, document.head.document_ref));
+            }
+        }
+        open.sort();
+        Ok(open.into_iter().map(|(_, document_ref)| document_ref).collect())
+    }
+
+    /// Puts an issued document out of force.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `document_paid` with payments that aren't reversed, `credits_applied` with credits, `credit_refunded` of a
+    /// credit that was refunded.
+    pub fn void(&mut self, document_ref: DocumentRef, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+        let document = self.known(document_ref)?.clone();
+        if document.head.kind == DocumentKind::Credit {
+            let applied = self.applied_from(Source::Credit(document_ref))?;
+            if document.settlement.used != applied {
+                let detail = "a credit that was refunded can't be voided: reverse the refund first";
+                return Err(Refusal::conflict("credit_refunded", detail));
+            }
+            let reopened = self.take_back_all(Source::Credit(document_ref), moment.today(), moment, supplies)?;
+            self.unapplied = self.unapplied.checked_sub(document.total.unwrap_or(self.zero()))?;
+            self.known_mut(document_ref)?.standing = Standing::Void;
+            return self.draw_all(reopened, moment, supplies);
+        }
+        let is_on_it = |payment: &&Payment| {
+            payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
+        };
+        if self.payments.values().any(|payment| is_on_it(&payment)) || document.settlement.paid.minor() != 0 {
+            let detail = "a document with payments can't be voided: reverse them, or apply them to another document, first";
+            return Err(Refusal::conflict("document_paid", detail));
+        }
+        if document.settlement.credits.minor() != 0 {
+            let detail = "a document that credits are applied to can't be voided: unapply them first";
+            return Err(Refusal::conflict("credits_applied", detail));
+        }
+        self.known_mut(document_ref)?.standing = Standing::Void;
+        Ok(())
+    }
+
+    /// Records a payment of a document. What is more than due is taken where `takes_more` says so, and becomes balance.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `not_owed` for a credit, a draft or a void document; [`Refusal::Invalid`] for `amount` or `paid_date`.
+    pub fn pay(
+        &mut self,
+        document_ref: DocumentRef,
+        facts: &PaymentFacts,
+        takes_more: bool,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<PaymentRef, Refusal> {
+        let document = self.owing(document_ref)?;
+        let opened = moment.zone.service_date(document.head.created_at);
+        let amount = self.amount_of(&facts.amount)?;
+        let due = self.due_of(document_ref)?;
+        if amount.minor() > due.minor() && !takes_more {
+            let detail = format!(
+                "must be at most what is left to pay, {due}: give `overpayment` as true to take more, which becomes the customer's balance"
+            );
+            return Err(Refusal::field(&["amount"], "above_amount_due", detail));
+        }
+        let paid_date = date_within("paid_date", facts.paid_date, opened, moment)?;
+        let payment_ref = PaymentRef::from_uuid(supplies.id());
+        let payment = Payment {
+            payment_ref,
+            kind: PaymentKind::Payment,
+            document_ref,
+            amount,
+            paid_date,
+            reference: facts.reference.clone(),
+            method: facts.method.clone(),
+            used: self.zero(),
+            reversal: None,
+            recorded_at: moment.at,
+            recorded_by: moment.by,
+        };
+        self.unapplied = self.unapplied.checked_add(amount)?;
+        self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
+        self.payments.insert(payment_ref, payment);
+        let source = Source::Payment(payment_ref);
+        self.apply_most(source, document_ref, paid_date, moment, supplies)?;
+        self.place(source, moment, supplies)?;
+        Ok(payment_ref)
+    }
+
+    /// Takes a payment or a refund back. What a payment settled is due again; what was refunded is balance again.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `already_reversed`, or `payment_refunded` for a payment that was refunded; [`Refusal::Invalid`] for `date`.
+    pub fn reverse(
+        &mut self,
+        payment_ref: PaymentRef,
+        date: Option<NaiveDate>,
+        reason: Option<OneLine>,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let payment = self.known_payment(payment_ref)?.clone();
+        if payment.reversal.is_some() {
+            return Err(Refusal::conflict("already_reversed", "it is reversed already"));
+        }
+        let date = date_within("date", date, payment.paid_date, moment)?;
+        let reversal = Reversal { date, reason, recorded_at: moment.at, recorded_by: moment.by };
+        let mut reopened = Vec::new();
+        match payment.kind {
+            PaymentKind::Payment => {
+                let source = Source::Payment(payment_ref);
+                if self.applied_from(source)? != payment.used {
+                    let detail = "part of this payment was refunded: reverse the refund first";
+                    return Err(Refusal::conflict("payment_refunded", detail));
+                }
+                reopened = self.take_back_all(source, date, moment, supplies)?;
+                self.unapplied = self.unapplied.checked_sub(payment.amount)?;
+            }
+            PaymentKind::Refund(source) => self.use_of(source, -payment.amount.minor())?,
+        }
+        self.entries.push(AccountEntry::Reversed { payment_ref, reversal: reversal.clone() });
+        self.known_payment_mut(payment_ref)?.reversal = Some(reversal);
+        self.used.insert(payment_ref);
+        match payment.kind {
+            PaymentKind::Payment => self.draw_all(reopened, moment, supplies),
+            PaymentKind::Refund(source) => self.place(source, moment, supplies),
+        }
+    }
+
+    /// Pays an unapplied credit or payment out.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `not_unapplied` of what was never money of the customer's; [`Refusal::Invalid`] for `amount`, when it is
+    /// above what is unapplied, or `paid_date`.
+    pub fn refund(
+        &mut self,
+        source: Source,
+        facts: &PaymentFacts,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<PaymentRef, Refusal> {
+        let (document_ref, earliest) = self.source_of(source, moment)?;
+        let amount = self.amount_of(&facts.amount)?;
+        self.require_left(source, amount)?;
+        let paid_date = date_within("paid_date", facts.paid_date, earliest, moment)?;
+        let payment_ref = PaymentRef::from_uuid(supplies.id());
+        let refund = Payment {
+            payment_ref,
+            kind: PaymentKind::Refund(source),
+            document_ref,
+            amount,
+            paid_date,
+            reference: facts.reference.clone(),
+            method: facts.method.clone(),
+            used: self.zero(),
+            reversal: None,
+            recorded_at: moment.at,
+            recorded_by: moment.by,
+        };
+        self.entries.push(AccountEntry::Recorded(Box::new(refund.clone())));
+        self.payments.insert(payment_ref, refund);
+        self.use_of(source, amount.minor())?;
+        Ok(payment_ref)
+    }
+
+    /// Applies an amount of a credit or a payment to a document by hand.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `not_owed` for a document that takes none; [`Refusal::Invalid`] for `amount`, when it is above what is
+    /// unapplied or left to pay.
+    pub fn apply(
+        &mut self,
+        source: Source,
+        document_ref: DocumentRef,
+        amount: &str,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        self.source_of(source, moment)?;
+        self.owing(document_ref)?;
+        let amount = self.amount_of(amount)?;
+        self.require_left(source, amount)?;
+        let due = self.due_of(document_ref)?;
+        if amount.minor() > due.minor() {
+            let detail = format!("must be at most what is left to pay of the document, {due}");
+            return Err(Refusal::field(&["amount"], "above_amount_due", detail));
+        }
+        self.put_application(source, document_ref, amount, moment.today(), moment, supplies)
+    }
+
+    /// Takes an application back: it is unapplied until the next document is issued, or it is applied by hand.
+    ///
+    /// # Errors
+    /// [`Refusal::Broken`] when it isn't known.
+    pub fn unapply(
+        &mut self,
+        application_ref: ApplicationRef,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        self.take_back(application_ref, moment.today(), moment, supplies)
+    }
+
+    /// Gives up on what is left to pay of a document.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `not_owed` where nothing is, `already_written_off`.
+    pub fn write_off(
+        &mut self,
+        document_ref: DocumentRef,
+        reason: Option<OneLine>,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let document = self.owing(document_ref)?;
+        if document.standing == Standing::Uncollectible {
+            return Err(Refusal::conflict("already_written_off", "what is left to pay of it is written off already"));
+        }
+        if self.due_of(document_ref)?.minor() == 0 {
+            return Err(Refusal::conflict("not_owed", "nothing is left to pay of it"));
+        }
+        self.known_mut(document_ref)?.standing = Standing::Uncollectible;
+        self.settled.insert(document_ref);
+        let amount = self.known(document_ref)?.owed()?.written_off;
+        self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
+        Ok(())
+    }
+
+    /// Takes a write-off back: what is left of it is due again.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] `not_written_off`.
+    pub fn undo_write_off(
+        &mut self,
+        document_ref: DocumentRef,
+        reason: Option<OneLine>,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let document = self.known(document_ref)?;
+        if document.standing != Standing::Uncollectible {
+            return Err(Refusal::conflict("not_written_off", "nothing of it is written off"));
+        }
+        let amount = self.zero().checked_sub(document.owed()?.written_off)?;
+        self.known_mut(document_ref)?.standing = Standing::Issued;
+        self.settled.insert(document_ref);
+        self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
+        self.draw(document_ref, moment, supplies)
+    }
+
+    /// Takes all of a source's applications back, latest first, and answers what they settled.
+    fn take_back_all(
+        &mut self,
+        source: Source,
+        date: NaiveDate,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<Vec<DocumentRef>, Refusal> {
+        let from_it = self.applications.values().filter(|application| application.from == source);
+        let taken: Vec<(ApplicationRef, DocumentRef)> =
+            from_it.rev().map(|application| (application.application_ref, application.to)).collect();
+        for (application_ref, _) in &taken {
+            self.take_back(*application_ref, date, moment, supplies)?;
+        }
+        Ok(taken.into_iter().map(|(_, document_ref)| document_ref).collect())
+    }
+
+    fn draw_all(&mut self, reopened: Vec<DocumentRef>, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+        for open in self.open()?.into_iter().filter(|open| reopened.contains(open)) {
+            self.draw(open, moment, supplies)?;
+        }
+        Ok(())
+    }
+
+    /// Applies as much of a source to a document as both have.
+    fn apply_most(
+        &mut self,
+        source: Source,
+        document_ref: DocumentRef,
+        date: NaiveDate,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let most = self.left_of(source)?.minor().min(self.due_of(document_ref)?.minor());
+        if most <= 0 {
+            return Ok(());
+        }
+        let amount = Money::from_minor(most, self.key.currency);
+        self.put_application(source, document_ref, amount, date, moment, supplies)
+    }
+
+    fn put_application(
+        &mut self,
+        from: Source,
+        to: DocumentRef,
+        amount: Money,
+        date: NaiveDate,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let application_ref = ApplicationRef::from_uuid(supplies.id());
+        let (recorded_at, recorded_by) = (moment.at, moment.by);
+        let application = Application { application_ref, from, to, amount, date, recorded_at, recorded_by };
+        self.entries.push(AccountEntry::Applied(application.clone()));
+        self.applications.insert(application_ref, application);
+        self.use_of(from, amount.minor())?;
+        self.cover(to, from, amount.minor(), date)?;
+        if self.known(to)?.standing == Standing::Uncollectible {
+            let lessened = self.zero().checked_sub(amount)?;
+            self.put_write_off(to, lessened, date, None, moment, supplies);
+        }
+        Ok(())
+    }
+
+    fn take_back(
+        &mut self,
+        application_ref: ApplicationRef,
+        date: NaiveDate,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) -> Result<(), Refusal> {
+        let taken = self.applications.remove(&application_ref);
+        let taken = taken.ok_or_else(|| Refusal::Broken(format!("application {application_ref} isn't in the account")))?;
+        self.entries.push(AccountEntry::Unapplied { application_ref, at: moment.at, by: moment.by });
+        self.use_of(taken.from, -taken.amount.minor())?;
+        self.cover(taken.to, taken.from, -taken.amount.minor(), date)?;
+        if self.known(taken.to)?.standing == Standing::Uncollectible {
+            self.put_write_off(taken.to, taken.amount, date, None, moment, supplies);
+        }
+        Ok(())
+    }
+
+    fn put_write_off(
+        &mut self,
+        document_ref: DocumentRef,
+        amount: Money,
+        date: NaiveDate,
+        reason: Option<OneLine>,
+        moment: &Moment,
+        supplies: &mut impl Supplies,
+    ) {
+        if amount.minor() != 0 {
+            let write_off_ref = WriteOffRef::from_uuid(supplies.id());
+            let (recorded_at, recorded_by) = (moment.at, moment.by);
+            let write_off = WriteOff { write_off_ref, document_ref, amount, date, reason, recorded_at, recorded_by };
+            self.entries.push(AccountEntry::WrittenOff(write_off));
+        }
+    }
+
+    /// Counts an amount of a source as used.
+    fn use_of(&mut self, source: Source, minor: i64) -> Result<(), Refusal> {
+        let amount = Money::from_minor(minor, self.key.currency);
+        match source {
+            Source::Credit(credit) => {
+                let settlement = &mut self.known_mut(credit)?.settlement;
+                settlement.used = settlement.used.checked_add(amount)?;
+                self.settled.insert(credit);
+            }
+            Source::Payment(payment_ref) => {
+                let payment = self.known_payment_mut(payment_ref)?;
+                payment.used = payment.used.checked_add(amount)?;
+                self.used.insert(payment_ref);
+            }
+        }
+        self.unapplied = self.unapplied.checked_sub(amount)?;
+        Ok(())
+    }
+
+    /// Counts an amount of a source towards what a document owes.
+    fn cover(&mut self, document_ref: DocumentRef, from: Source, minor: i64, date: NaiveDate) -> Result<(), Refusal> {
+        let amount = Money::from_minor(minor, self.key.currency);
+        let document = self.known_mut(document_ref)?;
+        let settlement = &mut document.settlement;
+        match from {
+            Source::Credit(_) => settlement.credits = settlement.credits.checked_add(amount)?,
+            Source::Payment(_) => settlement.paid = settlement.paid.checked_add(amount)?,
+        }
+        let total = document.total.ok_or_else(|| Refusal::Broken(format!("{document_ref} is settled without a total")))?;
+        document.settlement = document.settlement.dated(total, date)?;
+        self.settled.insert(document_ref);
+        Ok(())
+    }
+
+    /// Σ of what is applied of a source.
+    fn applied_from(&self, source: Source) -> Result<Money, AmountOutOfRange> {
+        let from_it = self.applications.values().filter(|application| application.from == source);
+        Money::sum(self.key.currency, from_it.map(|application| application.amount))
+    }
+
+    /// What is left to pay of a document, given up on or not.
+    fn due_of(&self, document_ref: DocumentRef) -> Result<Money, Refusal> {
+        let owed = self.known(document_ref)?.owed()?;
+        Ok(owed.amount_due.unwrap_or(self.zero()).checked_add(owed.written_off)?)
+    }
+
+    /// What of a source is neither applied nor refunded.
+    fn left_of(&self, source: Source) -> Result<Money, Refusal> {
+        Ok(match source {
+            Source::Credit(credit) => self.known(credit)?.owed()?.unapplied.unwrap_or(self.zero()),
+            Source::Payment(payment_ref) => self.known_payment(payment_ref)?.unapplied()?,
+        })
+    }
+
+    fn require_left(&self, source: Source, amount: Money) -> Result<(), Refusal> {
+        let left = self.left_of(source)?;
+        if amount.minor() > left.minor() {
+            let detail = format!("must be at most what is neither applied nor refunded of it, {left}");
+            return Err(Refusal::field(&["amount"], "above_unapplied", detail));
+        }
+        Ok(())
+    }
+
+    /// The document a source stands on, and its first day.
+    fn source_of(&self, source: Source, moment: &Moment) -> Result<(DocumentRef, NaiveDate), Refusal> {
+        let refused = |detail: &str| Err(Refusal::conflict("not_unapplied", detail));
+        match source {
+            Source::Credit(credit) => {
+                let document = self.known(credit)?;
+                match (document.head.kind, document.standing.is_issued()) {
+                    (DocumentKind::Credit, true) => Ok((credit, moment.zone.service_date(document.head.created_at))),
+                    (DocumentKind::Credit, false) => refused("only an issued credit can be refunded or applied"),
+                    (DocumentKind::Invoice | DocumentKind::Debit, _) => {
+                        refused("an invoice or a debit can't be refunded or applied: name one of its payments, or a credit")
+                    }
+                }
+            }
+            Source::Payment(payment_ref) => {
+                let payment = self.known_payment(payment_ref)?;
+                match (payment.kind, &payment.reversal) {
+                    (PaymentKind::Refund(_), _) => refused("it is a refund: it can be reversed, nothing else"),
+                    (PaymentKind::Payment, Some(_)) => refused("this payment is reversed"),
+                    (PaymentKind::Payment, None) => Ok((payment.document_ref, payment.paid_date)),
+                }
+            }
+        }
+    }
+
+    /// A document that takes payments.
+    fn owing(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+        let document = self.known(document_ref)?;
+        if document.head.kind == DocumentKind::Credit || !document.standing.is_issued() {
+            let detail = "only an issued invoice or debit that isn't void is owed";
+            return Err(Refusal::conflict("not_owed", detail));
+        }
+        Ok(document)
+    }
+
+    /// An amount of the account's currency, above zero.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] for `amount`.
+    pub fn amount_of(&self, text: &str) -> Result<Money, Refusal> {
+        let currency = self.key.currency;
+        let digits = Digits { integer: AMOUNT_DIGITS, fraction: currency.exponent() };
+        let amount = digits.parse(text).map_err(|reason| {
+            let detail = format!("{reason}: it is an amount of {}", currency.code());
+            Refusal::field(&["amount"], "invalid_format", detail)
+        })?;
+        let amount = Money::round(amount, currency)?;
+        if amount.minor() <= 0 {
+            return Err(Refusal::field(&["amount"], "out_of_range", "must be greater than zero"));
+        }
+        Ok(amount)
+    }
+
+    fn zero(&self) -> Money {
+        Money::zero(self.key.currency)
+    }
+
+    fn known(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+        let document = self.documents.get(&document_ref);
+        document.ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the account")))
+    }
+
+    fn known_mut(&mut self, document_ref: DocumentRef) -> Result<&mut BookDocument, Refusal> {
+        let document = self.documents.get_mut(&document_ref);
+        document.ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the account")))
+    }
+
+    fn known_payment(&self, payment_ref: PaymentRef) -> Result<&Payment, Refusal> {
+        let payment = self.payments.get(&payment_ref);
+        payment.ok_or_else(|| Refusal::Broken(format!("payment {payment_ref} isn't in the account")))
+    }
+
+    fn known_payment_mut(&mut self, payment_ref: PaymentRef) -> Result<&mut Payment, Refusal> {
+        let payment = self.payments.get_mut(&payment_ref);
+        payment.ok_or_else(|| Refusal::Broken(format!("payment {payment_ref} isn't in the account")))
+    }
+}
+
+/// A day from one on until tomorrow; today when left out.
+fn date_within(field: &str, date: Option<NaiveDate>, earliest: NaiveDate, moment: &Moment) -> Result<NaiveDate, Refusal> {
+    let latest = day_after(moment.today()).max(earliest);
+    let date = date.unwrap_or_else(|| moment.today().max(earliest));
+    if (earliest..=latest).contains(&date) {
+        return Ok(date);
+    }
+    Err(Refusal::field(&[field], "out_of_range", format!("must be from {earliest} to {latest}")))
+}
+
+/// What is wrong with an account that was read as a whole, with Σ of its write-offs, in a sentence each: amounts below zero, copies that
+/// differ from what was applied, and the equation of billing rules 9.
+///
+/// # Errors
+/// [`Refusal::AmountOutOfRange`] when the amounts can't be held.
+pub fn check_account(account: &Account, written_off: Money) -> Result<Vec<String>, Refusal> {
+    let mut found = Vec::new();
+    let mut to: BTreeMap<(DocumentRef, bool), i64> = BTreeMap::new();
+    let mut from: BTreeMap<Source, i64> = BTreeMap::new();
+    for application in account.applications() {
+        let amount = application.amount.minor();
+        if amount <= 0 {
+            found.push(format!("application {}: it is of {amount}", application.application_ref));
+        }
+        *to.entry((application.to, matches!(application.from, Source::Payment(_)))).or_default() += amount;
+        *from.entry(application.from).or_default() += amount;
+    }
+    let (mut billed, mut moved, mut owed, mut given_up) = (0, 0, 0, 0);
+    let mut unapplied = 0;
+    for payment in account.payments().filter(|payment| payment.reversal.is_none()) {
+        match payment.kind {
+            PaymentKind::Payment => {
+                moved -= payment.amount.minor();
+                unapplied += payment.unapplied()?.minor();
+            }
+            PaymentKind::Refund(source) => {
+                moved += payment.amount.minor();
+                *from.entry(source).or_default() += payment.amount.minor();
+            }
+        }
+    }
+    for payment in account.payments().filter(|payment| payment.kind == PaymentKind::Payment) {
+        let used = from.remove(&Source::Payment(payment.payment_ref)).unwrap_or(0);
+        let allowed = if payment.reversal.is_none() { payment.amount.minor() } else { 0 };
+        if used != payment.used.minor() || used < 0 || used > allowed {
+            let noted = payment.used.minor();
+            found
+                .push(format!("payment {}: {used} of {allowed} are applied or refunded, {noted} are noted", payment.payment_ref));
+        }
+    }
+    for document in account.documents() {
+        let number = &document.head.number;
+        let document_ref = document.head.document_ref;
+        let Some(total) = document.total.filter(|_| document.standing.is_issued()) else { continue };
+        let settlement = &document.settlement;
+        let is_credit = document.head.kind == DocumentKind::Credit;
+        billed += if is_credit { -total.minor() } else { total.minor() };
+        let paid = to.remove(&(document_ref, true)).unwrap_or(0);
+        let credits = to.remove(&(document_ref, false)).unwrap_or(0);
+        let used = from.remove(&Source::Credit(document_ref)).unwrap_or(0);
+        let noted = (settlement.paid.minor(), settlement.credits.minor(), settlement.used.minor());
+        if noted != (paid, credits, used) {
+            found.push(format!(
+                "{number}: payments, credits and uses of {noted:?} are noted, {:?} are there",
+                (paid, credits, used)
+            ));
+        }
+        let of = document.owed()?;
+        let amounts = [of.amount_due.unwrap_or(account.zero()), of.written_off, of.unapplied.unwrap_or(account.zero())];
+        if amounts.iter().any(|amount| amount.minor() < 0) {
+            found.push(format!("{number}: an amount below zero is owed by it: {amounts:?}"));
+        }
+        owed += amounts[0].minor();
+        given_up += amounts[1].minor();
+        unapplied += amounts[2].minor();
+        let is_settled = !is_credit && settlement.rest(total)?.minor() == 0;
+        if settlement.paid_date.is_some() != is_settled {
+            found.push(format!("{number}: its paid date is {:?}", settlement.paid_date));
+        }
+    }
+    if let Some(((document_ref, _), minor)) = to.first_key_value() {
+        found.push(format!("{minor} are applied to {document_ref}, which isn't owed"));
+    }
+    if let Some((source, minor)) = from.first_key_value() {
+        found.push(format!("{minor} are used of {source:?}, which isn't there"));
+    }
+    if unapplied != account.unapplied.minor() {
+        found.push(format!("{unapplied} are unapplied, {} are noted", account.unapplied.minor()));
+    }
+    if given_up != written_off.minor() {
+        found.push(format!("{given_up} are written off, {} are noted", written_off.minor()));
+    }
+    if billed + moved != owed + given_up - unapplied {
+        found.push(format!("billed {billed} and moved {moved}, but owed {owed}, given up {given_up}, unapplied {unapplied}"));
+    }
+    Ok(found)
+}

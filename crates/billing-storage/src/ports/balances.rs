@@ -1,0 +1,305 @@
+//! What customers owe, summed up.
+
+use billing_domain::account::{AccountKey, StatementEntry, StatementKind};
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::DocumentKind;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::money::{Currency, Money};
+use billing_domain::ports::{Balances, StoreError, StoreResult};
+use billing_domain::refs::{CustomerId, DocumentRef, EntityRef, OrganizationId, PaymentRef};
+use chrono::NaiveDate;
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use uuid::Uuid;
+
+use super::document_rows::{ISSUED, UNCOLLECTIBLE};
+use super::payments::REFUND;
+use crate::row::{Cell, Row};
+use crate::schema::{accounts, documents, payments, write_offs};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, with_conn};
+
+/// A document's number, as columns.
+type NumberColumns = (String, String, i64);
+
+/// When an entry was recorded, and the entry: those of one day keep this order.
+type Dated = (Timestamp, StatementEntry);
+
+fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) -> StoreResult<AccountKey> {
+    let row = Row::new("accounts", customer_id);
+    Ok(AccountKey { customer_id, entity_ref: row.leaf("entity_ref", entity_ref)?, currency: row.leaf("currency", currency)? })
+}
+
+/// Adds amounts up by what they are of: PostgreSQL's sum of a BIGINT is a NUMERIC.
+fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, Money)>> {
+    let mut sums: std::collections::BTreeMap<K, Money> = std::collections::BTreeMap::new();
+    for amount in amounts {
+        let (key, amount) = amount?;
+        let sum = sums.entry(key).or_insert(Money::zero(amount.currency()));
+        *sum = sum.checked_add(amount).map_err(|_| StoreError::Corrupt("a sum of amounts is out of range".to_owned()))?;
+    }
+    Ok(sums.into_iter().collect())
+}
+
+fn number(row: &Row<Uuid>, (prefix, kind, sequence): &NumberColumns) -> StoreResult<DocumentNumber> {
+    Ok(DocumentNumber {
+        prefix: row.leaf("number_prefix", prefix)?,
+        kind: row.leaf("kind", kind)?,
+        sequence: row.checked("sequence", u64::try_from(*sequence))?,
+    })
+}
+
+impl Balances for Transaction<'_> {
+    fn accounts(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: Option<CustomerId>,
+    ) -> StoreResult<Vec<(AccountKey, Money)>> {
+        type Found = (Cell<Uuid>, String, String, i64);
+        let rows: Vec<Found> = with_conn!(self, "accounts", |conn| {
+            let mut query =
+                accounts::table.filter(accounts::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
+            if let Some(customer_id) = customer_id {
+                query = query.filter(accounts::customer_id.eq(Bound(customer_id.as_uuid())));
+            }
+            query
+                .order((accounts::customer_id, accounts::entity_ref, accounts::currency))
+                .select((accounts::customer_id, accounts::entity_ref, accounts::currency, accounts::unapplied_minor))
+                .load(conn)
+        })?;
+        let read = |(customer_id, entity_ref, currency, minor): Found| {
+            let row = Row::new("accounts", customer_id.clone());
+            let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
+            let unapplied = Money::from_minor(minor, key.currency);
+            Ok((key, unapplied))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn due_by_day(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+    ) -> StoreResult<Vec<(AccountKey, NaiveDate, Money)>> {
+        type Found = (String, String, Option<Cell<NaiveDate>>, Option<i64>);
+        let rows: Vec<Found> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(sql::<Bool>("documents.amount_due_minor > 0"))
+            .select((documents::entity_ref, documents::currency, documents::due_date, documents::amount_due_minor))
+            .load(conn))?;
+        let row = Row::new("documents", customer_id);
+        let read = |(entity_ref, currency, due_date, minor): Found| {
+            let key = key_of(customer_id, &entity_ref, &currency)?;
+            let due_date = row.optional("due_date", due_date)?;
+            let due_date = due_date.ok_or_else(|| row.corrupt("due_date", "none of what is due"))?;
+            let amount = Money::from_minor(minor.unwrap_or(0), key.currency);
+            Ok(((key, due_date), amount))
+        };
+        let sums = summed(rows.into_iter().map(read))?;
+        Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
+    }
+
+    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, Money)>> {
+        type Found = (String, String, i64);
+        let rows: Vec<Found> = with_conn!(self, "write_offs", |conn| write_offs::table
+            .filter(write_offs::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(write_offs::organization_id.eq(Bound(organization.as_uuid())))
+            .select((write_offs::entity_ref, write_offs::currency, write_offs::amount_minor))
+            .load(conn))?;
+        summed(rows.into_iter().map(|(entity_ref, currency, minor)| {
+            let key = key_of(customer_id, &entity_ref, &currency)?;
+            let amount = Money::from_minor(minor, key.currency);
+            Ok((key, amount))
+        }))
+    }
+
+    fn statement_entries(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        to: Option<NaiveDate>,
+    ) -> StoreResult<Vec<StatementEntry>> {
+        let mut entries = self.billed_entries(organization, customer_id, to)?;
+        entries.extend(self.paid_entries(organization, customer_id, to)?);
+        entries.extend(self.written_off_entries(organization, customer_id, to)?);
+        // A reversal has a day of its own.
+        entries.retain(|(_, entry)| to.is_none_or(|to| entry.date <= to));
+        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.document_ref, entry.payment_ref));
+        Ok(entries.into_iter().map(|(_, entry)| entry).collect())
+    }
+}
+
+impl Transaction<'_> {
+    fn billed_entries(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        to: Option<NaiveDate>,
+    ) -> StoreResult<Vec<Dated>> {
+        type Found = (Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>, Cell<Timestamp>, NumberColumns);
+        let rows: Vec<Found> = with_conn!(self, "documents", |conn| {
+            let mut query = documents::table
+                .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(documents::lifecycle.eq(ISSUED).or(documents::lifecycle.eq(UNCOLLECTIBLE)))
+                .into_boxed::<Db>();
+            if let Some(to) = to {
+                query = query.filter(documents::issue_date.le(Bound(to)));
+            }
+            query
+                .select((
+                    documents::document_id,
+                    documents::entity_ref,
+                    documents::currency,
+                    documents::issue_date,
+                    documents::total_minor,
+                    documents::created_at,
+                    (documents::number_prefix, documents::kind, documents::sequence),
+                ))
+                .load(conn)
+        })?;
+        let read = |(id, entity_ref, currency, issue_date, total, created_at, of_number): Found| {
+            let id = Row::new("documents", "").cell("document_id", id)?;
+            let row = Row::new("documents", id);
+            let entity_ref: EntityRef = row.leaf("entity_ref", &entity_ref)?;
+            let currency: Currency = row.leaf("currency", &currency)?;
+            let document_number = number(&row, &of_number)?;
+            let issue_date = row.optional("issue_date", issue_date)?;
+            let (Some(date), Some(total)) = (issue_date, total) else {
+                return Err(row.corrupt("issue_date", "issued without a date or a total"));
+            };
+            let (kind, minor) = match document_number.kind {
+                DocumentKind::Invoice => (StatementKind::Invoice, total),
+                DocumentKind::Debit => (StatementKind::Debit, total),
+                DocumentKind::Credit => (StatementKind::Credit, -total),
+            };
+            let entry = StatementEntry {
+                entity_ref,
+                date,
+                kind,
+                document_ref: DocumentRef::from_uuid(id),
+                document_number,
+                payment_ref: None,
+                amount: Money::from_minor(minor, currency),
+            };
+            Ok((row.cell("created_at", created_at)?, entry))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Payments and refunds, and a second entry for each that was reversed.
+    fn paid_entries(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        to: Option<NaiveDate>,
+    ) -> StoreResult<Vec<Dated>> {
+        type Reversed = (Option<Cell<NaiveDate>>, Option<Cell<Timestamp>>);
+        type Found =
+            (Cell<Uuid>, Cell<Uuid>, String, String, String, i64, Cell<NaiveDate>, Cell<Timestamp>, Reversed, NumberColumns);
+        let rows: Vec<Found> = with_conn!(self, "payments", |conn| {
+            let mut query =
+                payments::table
+                    .inner_join(documents::table.on(
+                        documents::document_id.eq(payments::document_id).and(documents::customer_id.eq(payments::customer_id)),
+                    ))
+                    .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(payments::organization_id.eq(Bound(organization.as_uuid())))
+                    .into_boxed::<Db>();
+            if let Some(to) = to {
+                query = query.filter(payments::paid_date.le(Bound(to)));
+            }
+            query
+                .select((
+                    payments::payment_id,
+                    payments::document_id,
+                    payments::entity_ref,
+                    payments::currency,
+                    payments::kind,
+                    payments::amount_minor,
+                    payments::paid_date,
+                    payments::recorded_at,
+                    (payments::reversed_on, payments::reversed_at),
+                    (documents::number_prefix, documents::kind, documents::sequence),
+                ))
+                .load(conn)
+        })?;
+        let mut entries = Vec::new();
+        for (id, document, entity_ref, currency, kind, minor, paid_date, recorded_at, (reversed_on, reversed_at), of_number) in
+            rows
+        {
+            let id = Row::new("payments", "").cell("payment_id", id)?;
+            let row = Row::new("payments", id);
+            let currency: Currency = row.leaf("currency", &currency)?;
+            let (kind, minor) = if kind == REFUND { (StatementKind::Refund, minor) } else { (StatementKind::Payment, -minor) };
+            let entry = StatementEntry {
+                entity_ref: row.leaf("entity_ref", &entity_ref)?,
+                date: row.cell("paid_date", paid_date)?,
+                kind,
+                document_ref: DocumentRef::from_uuid(row.cell("document_id", document)?),
+                document_number: number(&row, &of_number)?,
+                payment_ref: Some(PaymentRef::from_uuid(id)),
+                amount: Money::from_minor(minor, currency),
+            };
+            let reversed_on = row.optional("reversed_on", reversed_on)?;
+            if let Some((date, at)) = reversed_on.zip(row.optional("reversed_at", reversed_at)?) {
+                let amount = Money::from_minor(-minor, currency);
+                entries.push((at, StatementEntry { date, kind: StatementKind::Reversal, amount, ..entry.clone() }));
+            }
+            entries.push((row.cell("recorded_at", recorded_at)?, entry));
+        }
+        Ok(entries)
+    }
+
+    fn written_off_entries(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        to: Option<NaiveDate>,
+    ) -> StoreResult<Vec<Dated>> {
+        type Found = (Cell<Uuid>, Cell<Uuid>, String, String, i64, Cell<NaiveDate>, Cell<Timestamp>, NumberColumns);
+        let rows: Vec<Found> = with_conn!(self, "write_offs", |conn| {
+            let mut query = write_offs::table
+                .inner_join(documents::table.on(
+                    documents::document_id.eq(write_offs::document_id).and(documents::customer_id.eq(write_offs::customer_id)),
+                ))
+                .filter(write_offs::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(write_offs::organization_id.eq(Bound(organization.as_uuid())))
+                .into_boxed::<Db>();
+            if let Some(to) = to {
+                query = query.filter(write_offs::written_off_on.le(Bound(to)));
+            }
+            query
+                .select((
+                    write_offs::write_off_id,
+                    write_offs::document_id,
+                    write_offs::entity_ref,
+                    write_offs::currency,
+                    write_offs::amount_minor,
+                    write_offs::written_off_on,
+                    write_offs::recorded_at,
+                    (documents::number_prefix, documents::kind, documents::sequence),
+                ))
+                .load(conn)
+        })?;
+        let read = |(id, document, entity_ref, currency, minor, date, recorded_at, of_number): Found| {
+            let id = Row::new("write_offs", "").cell("write_off_id", id)?;
+            let row = Row::new("write_offs", id);
+            let currency: Currency = row.leaf("currency", &currency)?;
+            let entry = StatementEntry {
+                entity_ref: row.leaf("entity_ref", &entity_ref)?,
+                date: row.cell("written_off_on", date)?,
+                kind: StatementKind::WriteOff,
+                document_ref: DocumentRef::from_uuid(row.cell("document_id", document)?),
+                document_number: number(&row, &of_number)?,
+                payment_ref: None,
+                // What is given up on lowers what is owed.
+                amount: Money::from_minor(-minor, currency),
+            };
+            Ok((row.cell("recorded_at", recorded_at)?, entry))
+        };
+        rows.into_iter().map(read).collect()
+    }
+}
