@@ -52,6 +52,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         &client,
         &contract(&format!("{name}-customer"), &format!("{name}-plan"), &format!("{name}-entity")),
     );
+    client.post("/api/charges/", &charge(&contract_ref, &format!("{name}-charge"))).ok();
     let result = client.post("/api/usage/event", &event(&format!("{name}-customer"), &format!("{name}-product"))).ok();
     let formatted = formatted(&format!("{name}-format"), &format!("{name}-customer"), &format!("{name}-product"));
     let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
@@ -75,6 +76,11 @@ fn contract(customer: &str, pricing: &str, entity: &str) -> Value {
 
 fn event(customer: &str, product: &str) -> Value {
     json!({"timestamp": when::now(), "customer_ref": customer, "usage_product_ref": product, "quantity": 1})
+}
+
+fn charge(contract_ref: &str, charge_ref: &str) -> Value {
+    let today = when::Day::today().to_string();
+    json!({"charge_ref": charge_ref, "contract_ref": contract_ref, "date": today, "name": charge_ref, "unit_price": 1})
 }
 
 /// A mapping that takes the default shape.
@@ -152,6 +158,12 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
         add("GET", &format!("{path}document_ref={{}}"), None, &theirs.document_ref, UNKNOWN_UUID);
         add("GET", &format!("{path}contract_ref={{}}"), None, &theirs.contract_ref, UNKNOWN_UUID);
     }
+    add("GET", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);
+    add("DELETE", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);
+    add("POST", "/api/charges/edit/{}", Some(json!({"unit_price": 1})), "theirs-charge", UNKNOWN_NAME);
+    add("POST", "/api/charges/", Some(charge("{}", "new-charge")), &theirs.contract_ref, UNKNOWN_UUID);
+    add("GET", "/api/charges/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/charges/filter?contract_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
     for (list, foreign) in [("customers", customer), ("entities", entity), ("usage/products", product), ("pricings", pricing)] {
         add("GET", &format!("/api/{list}/{{}}"), None, foreign, UNKNOWN_NAME);
         add("POST", &format!("/api/{list}/edit/{{}}"), Some(json!({"name": "Taken over"})), foreign, UNKNOWN_NAME);
@@ -271,7 +283,7 @@ fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
 
 /// Every list an organization has.
 fn everything(client: &Client, admin: &Client) -> Vec<String> {
-    let lists = ["documents", "customers", "entities", "usage/products", "usage/formats", "pricings", "bank_accounts"]
+    let lists = ["documents", "charges", "customers", "entities", "usage/products", "usage/formats", "pricings", "bank_accounts"]
         .map(|list| format!("/api/{list}/filter?pageSize=1000"));
     let names = [
         "/api/customers/names".to_owned(),

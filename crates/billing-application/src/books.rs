@@ -21,7 +21,8 @@ use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::Services;
 use crate::accounts::{self, Deciding};
-use crate::error::{UseCaseError, UseCaseResult};
+use crate::catalog::inserted;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
 
 /// What decisions can't make up themselves, from the services.
 pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
@@ -300,6 +301,10 @@ fn write_book(
             }
             // Written for all contracts at once.
             Entry::UsageMoved { .. } => {}
+            Entry::Charged { superseded: None, charge } => {
+                inserted(Thing::Charge, tx.insert_charge(organization, charge)?)?;
+            }
+            Entry::Charged { superseded: Some(superseded), charge } => tx.revise_charge(organization, superseded, charge)?,
             Entry::Due(at) => due = Some(*at),
         }
     }

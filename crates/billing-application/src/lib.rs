@@ -8,6 +8,7 @@ pub mod access;
 pub mod balances;
 pub mod billing_run;
 pub mod catalog;
+pub mod charges;
 pub mod contracts;
 pub mod documents;
 pub mod error;

@@ -8,6 +8,8 @@ mod amendments;
 mod books;
 #[path = "documented_examples/changes.rs"]
 mod changes;
+#[path = "documented_examples/charges.rs"]
+mod charges;
 #[path = "documented_examples/corrections.rs"]
 mod corrections;
 #[path = "documented_examples/families.rs"]
@@ -87,6 +89,10 @@ examples! {
     families::example_5_11_a_family_keeps_its_default_tax;
     families::example_5_12_everything_stands_at_the_rates_in_force;
     families::example_5_13_an_invoice_is_never_below_zero;
+    charges::example_5_14_a_setup_fee_is_on_its_periods_invoice;
+    charges::example_5_15_a_setup_fee_of_a_period_that_is_issued_is_a_debit;
+    charges::example_5_16_goodwill_is_a_credit_and_what_follows_collects_with_it;
+    charges::example_5_17_a_credit_note_takes_no_more_than_was_billed;
 
     prices::example_6_1_the_price_models;
     prices::example_6_2_the_aggregations;

@@ -5,7 +5,7 @@ use crate::calendar::Timestamp;
 use crate::codes::UnitCode;
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
-use crate::refs::{LineItemId, PricingRef, UsageProductRef};
+use crate::refs::{CHARGE_PREFIX, LineItemId, PricingRef, UsageProductRef};
 use crate::text::OneLine;
 use crate::violation::Violations;
 
@@ -95,6 +95,10 @@ impl PricingContent {
             found.add(&["line_items"], "too_many", format!("must have at most {MAX_LINE_ITEMS} elements"));
         }
         for (i, item) in self.line_items.iter().enumerate() {
+            if item.id.is_of_charge() {
+                let detail = format!("must not begin with {CHARGE_PREFIX}: such line items are of charges");
+                found.add(&["line_items", &i.to_string(), "line_item_id"], "reserved", detail);
+            }
             if self.line_items[..i].iter().any(|other| other.id == item.id) {
                 let index = i.to_string();
                 found.add(&["line_items", &index, "line_item_id"], "duplicate", "must be unique within the pricing");

@@ -30,6 +30,7 @@ pub mod access;
 pub mod account;
 pub mod calendar;
 pub mod catalog;
+pub mod charge;
 pub mod codes;
 pub mod contract;
 pub mod decimal;

@@ -240,6 +240,8 @@ impl Percentage {
     }
 }
 
+const PRICE_DIGITS: Digits = Digits { integer: 9, fraction: 12 };
+
 /// A price or a bound of a tier: at least zero, at most 9 integer and 12 fractional digits (billing rules 6).
 /// Keeps its own digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -254,7 +256,7 @@ impl Price {
     /// # Errors
     /// [`DecimalError`] says which limit it breaks.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
-        let value = Digits { integer: 9, fraction: 12 }.parse(text)?;
+        let value = PRICE_DIGITS.parse(text)?;
         if value < Decimal::ZERO { Err(DecimalError::Negative) } else { Ok(Self(value)) }
     }
 
@@ -264,7 +266,26 @@ impl Price {
     }
 }
 
-from_str!(Percentage: DecimalError, Price: DecimalError);
+/// The price of one of what is charged by hand: as a [`Price`], above or below zero (billing rules 9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SignedPrice(Decimal);
+
+impl SignedPrice {
+    /// Reads a price.
+    ///
+    /// # Errors
+    /// [`DecimalError`] says which limit it breaks.
+    pub fn parse(text: &str) -> Result<Self, DecimalError> {
+        PRICE_DIGITS.parse(text).map(Self)
+    }
+
+    /// The number.
+    pub const fn as_decimal(self) -> Decimal {
+        self.0
+    }
+}
+
+from_str!(Percentage: DecimalError, Price: DecimalError, SignedPrice: DecimalError);
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,8 @@ pub enum Thing {
     BankAccount,
     /// A credit or a payment that was applied to a document.
     Application,
+    /// A charge.
+    Charge,
     /// A contract.
     Contract,
     /// A customer.
@@ -64,6 +66,7 @@ impl Thing {
             Self::ApiKey => "API key",
             Self::BankAccount => "bank account",
             Self::Application => "application",
+            Self::Charge => "charge",
             Self::Contract => "contract",
             Self::Customer => "customer",
             Self::Document => "document",
@@ -124,7 +127,7 @@ macro_rules! assigned_ref {
 }
 
 macro_rules! named_ref {
-    ($($(#[$meta:meta])* $name:ident;)+) => {$(
+    ($($(#[$meta:meta])* $name:ident $(where $is_name:ident)?;)+) => {$(
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Box<str>);
@@ -135,7 +138,8 @@ macro_rules! named_ref {
             /// # Errors
             /// [`RefError::NotAName`] when the text breaks the rule for names.
             pub fn parse(text: &str) -> Result<Self, RefError> {
-                if is_name(text) { Ok(Self(text.into())) } else { Err(RefError::NotAName) }
+                let is_taken = named_ref!(@rule $($is_name)?)(text);
+                if is_taken { Ok(Self(text.into())) } else { Err(RefError::NotAName) }
             }
 
             /// The reference the service assigns when the caller gives none.
@@ -163,6 +167,28 @@ macro_rules! named_ref {
             }
         }
     )+};
+    (@rule) => { is_name };
+    (@rule $is_name:ident) => { $is_name };
+}
+
+/// What the line items of charges begin with, which no pricing's do.
+pub const CHARGE_PREFIX: &str = "charge:";
+
+impl LineItemId {
+    /// The line item of a charge (billing rules 9).
+    pub fn of_charge(charge_ref: &ChargeRef) -> Self {
+        Self(format!("{CHARGE_PREFIX}{charge_ref}").into())
+    }
+
+    /// Whether it is a charge's.
+    pub fn is_of_charge(&self) -> bool {
+        self.0.starts_with(CHARGE_PREFIX)
+    }
+}
+
+/// The line item of a charge has its reference whole.
+fn is_line_item(text: &str) -> bool {
+    is_name(text) || text.strip_prefix(CHARGE_PREFIX).is_some_and(is_name)
 }
 
 fn is_name(text: &str) -> bool {
@@ -207,8 +233,10 @@ named_ref! {
     FormatRef;
     /// A bank account.
     BankAccountRef;
-    /// A line item; unique within its pricing.
-    LineItemId;
+    /// A charge; it may name what is billed by hand.
+    ChargeRef;
+    /// A line item; unique within its pricing. Those that begin with [`CHARGE_PREFIX`] are of charges.
+    LineItemId where is_line_item;
 }
 
 /// A contract product's place in its contract, counted from 0 and kept for the contract's whole life.

@@ -12,6 +12,9 @@ pub enum MatchRefusal {
     /// `no_matching_contract`: no product of the customer bills that usage on that day.
     #[error("no contract of the customer bills this usage product on the event's service date")]
     NoMatchingContract,
+    /// `no_matching_contract`: no product of the contract bills the day of a charge.
+    #[error("no such product of the contract bills the date: give a day that it covers")]
+    NoChargedProduct,
     /// `validation_mismatch`: the document has another currency.
     #[error("the document's currency is {actual}, not {expected}")]
     CurrencyMismatch {

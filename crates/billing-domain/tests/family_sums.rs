@@ -117,6 +117,7 @@ fn document(terms: &ProductTerms, kind: DocumentKind, amount: Money, rates: Rate
         usage: None,
         quantities: Vec::new(),
         unit_code: None,
+        charge: None,
         amount,
     };
     let lines = RatedLines { product_no: ProductNo(0), terms, rates, treatment: TaxTreatment::default(), lines: vec![line] };

@@ -31,6 +31,7 @@ fn bill(kind: DocumentKind, rows: &[(&str, TaxTreatment, i64)], before: &FamilyS
             usage: None,
             quantities: Vec::new(),
             unit_code: None,
+            charge: None,
             amount: cents(*minor),
         }],
     });

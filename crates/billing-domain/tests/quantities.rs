@@ -2,6 +2,7 @@
 //! charges, discounts, quantities, terms 2).
 
 use billing_domain::catalog::{FixedPrice, Pricing, UsagePrice};
+use billing_domain::charge::Charges;
 use billing_domain::contract::ContractProduct;
 use billing_domain::contract::terms::{MAX_QUANTITY_STEPS, PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::decimal::AmountOutOfRange;
@@ -194,7 +195,8 @@ fn lines(
     });
     let product = ContractProduct::new(ProductNo(0), terms);
     let period = product.period_at(date(day)).expect("covered");
-    lines_of_period(ContractRef::from_uuid(Uuid::from_u128(1)), &period, &UsageFacts::default()).expect("in range")
+    lines_of_period(ContractRef::from_uuid(Uuid::from_u128(1)), &period, &UsageFacts::default(), &Charges::default())
+        .expect("in range")
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use billing_domain::calendar::plus_days;
 use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing};
+use billing_domain::charge::Charges;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, ContractProduct, ProductPeriod, Segment};
 use billing_domain::decimal::AmountOutOfRange;
@@ -52,12 +53,14 @@ fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
 /// The lines that fall to a part: of one period all, of two those that each is billed with.
 fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
     if let (Some(period), true) = (part.fixed, part.fixed == part.usage) {
-        return lines_of_period(contract_ref, &period, usage);
+        return lines_of_period(contract_ref, &period, usage, &Charges::default());
     }
     let mut lines = Vec::new();
     for (period, with) in [(part.fixed, BillWith::Fixed), (part.usage, BillWith::Usage)] {
         let Some(period) = period else { continue };
-        lines.extend(lines_of_period(contract_ref, &period, usage)?.into_iter().filter(|line| line.bill_with == with));
+        lines.extend(
+            lines_of_period(contract_ref, &period, usage, &Charges::default())?.into_iter().filter(|line| line.bill_with == with),
+        );
     }
     Ok(lines)
 }

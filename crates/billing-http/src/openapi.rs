@@ -48,6 +48,7 @@ pub fn openapi_json() -> String {
         (name = "contracts", description = "Contracts, and what they bill now and next"),
         (name = "catalog", description = "Customers, supplier entities, usage products and pricings, bank accounts and exchange rates"),
         (name = "documents", description = "Invoices, credits and debits, and the billing run"),
+        (name = "charges", description = "One-off amounts and manual credit notes"),
         (name = "service", description = "The service itself")
     ),
     paths(
@@ -120,6 +121,11 @@ pub fn openapi_json() -> String {
         routes::money::write_off,
         routes::money::get_balance,
         routes::money::get_statement,
+        routes::charges::record_charge,
+        routes::charges::edit_charge,
+        routes::charges::list_charges,
+        routes::charges::get_charge,
+        routes::charges::delete_charge,
         routes::billing::run_billing,
         routes::service::live,
         routes::service::ready,
@@ -225,6 +231,25 @@ pub(crate) struct PaymentParams {
     #[param(required = false, format = Date)]
     from: String,
     /// Paid on this day or earlier.
+    #[param(required = false, format = Date)]
+    to: String,
+}
+
+/// Which charges.
+#[expect(dead_code, reason = "describes parameters that `Query` reads")]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ChargeParams {
+    /// This customer's.
+    #[param(required = false)]
+    customer_ref: String,
+    /// This contract's.
+    #[param(required = false)]
+    contract_ref: String,
+    /// Of this day or later.
+    #[param(required = false, format = Date)]
+    from: String,
+    /// Of this day or earlier.
     #[param(required = false, format = Date)]
     to: String,
 }

@@ -10,8 +10,8 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, bank_accounts, batches, billing, contracts, customers, documents, entities, exchange_rates, money, pricings, reports,
-    service, usage, usage_formats, usage_products,
+    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
+    reports, service, usage, usage_formats, usage_products,
 };
 
 /// The one version of the interface.
@@ -174,6 +174,12 @@ operations! {
     POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply;
     POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply;
     POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off;
+
+    POST "/api/charges/" Permission(RecordCharge) => charges::record_charge;
+    POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge;
+    GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges;
+    GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge;
+    DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge;
 
     POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
 

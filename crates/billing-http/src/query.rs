@@ -10,10 +10,11 @@ use std::ops::RangeInclusive;
 use actix_web::dev::Payload;
 use actix_web::http::header::LINK;
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use billing_application::charges::ChargeQuery;
 use billing_application::documents::{DocumentQuery, PaymentQuery};
 use billing_domain::calendar::{Date, parse_date};
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, PaymentFilter};
+use billing_domain::ports::{ChargeFilter, DocumentFilter, PaymentFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
@@ -155,6 +156,23 @@ impl Query {
             }
         };
         complete(found, Some((from, to, format)))
+    }
+
+    /// A page of charges. No query for a reference that can't exist.
+    pub(crate) fn charges(&self) -> Result<(Option<ChargeQuery>, PageRequest), Problem> {
+        let mut found = Violations::none();
+        let customer_ref = self.text("customer_ref", &mut found).map(|text| CustomerRef::parse(text).ok());
+        let contract_ref = self.text("contract_ref", &mut found).map(|text| ContractRef::parse(text).ok());
+        let can_exist = customer_ref != Some(None) && contract_ref != Some(None);
+        let filter = ChargeFilter {
+            customer_id: None,
+            contract_ref: contract_ref.flatten(),
+            from: self.date("from", &mut found),
+            to: self.date("to", &mut found),
+        };
+        let query = can_exist.then(|| ChargeQuery { customer_ref: customer_ref.flatten(), filter });
+        let page = self.read_page(Some(DEFAULT_PAGE_SIZE), &mut found);
+        complete(found, page.map(|page| (query, page)))
     }
 
     /// The answer with a page of the list that was asked for: a bare array, its totals and neighbours in headers.
@@ -313,6 +331,17 @@ mod tests {
         let (documents, _) = query("kind=CREDIT&state=PARTIALLY_PAID&from=2026-01-01&entity_ref=e").documents().expect("right");
         let filter = documents.expect("a query").filter;
         assert!(filter.kind.is_some() && filter.state.is_some() && filter.from.is_some() && filter.entity_ref.is_some());
+    }
+
+    #[test]
+    fn charges_are_narrowed_by_dates_and_references() {
+        let wrong = codes(query("from=2026-1-1&to=2026-02-30&pageSize=x").charges());
+        let expected = ["/from", "/to", "/pageSize"].map(|pointer| (pointer.to_owned(), "invalid_format"));
+        assert_eq!(wrong, expected);
+        assert!(query("contract_ref=nonsense").charges().expect("no violation").0.is_none());
+        let (charges, _) = query("customer_ref=acme&from=2026-01-01&to=2026-01-31").charges().expect("right");
+        let charges = charges.expect("a query");
+        assert!(charges.customer_ref.is_some() && charges.filter.from.is_some() && charges.filter.to.is_some());
     }
 
     #[test]

@@ -13,14 +13,14 @@ use billing_domain::document::DocumentKind;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::Slot;
 use billing_domain::format::Expression;
-use billing_domain::money::{Currency, Money, Percentage, Price};
+use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{BuyerReference, Language, PaperSize, Strictness, VatId};
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    BankAccountRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId,
-    PricingRef, UsageProductRef,
+    BankAccountRef, ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId,
+    OrganizationId, PricingRef, UsageProductRef,
 };
 use billing_domain::tax::TaxCategory;
 use billing_domain::text::{OneLine, Prose};
@@ -138,6 +138,7 @@ leaves! {
     PricingRef, "a reference", shown, |text| Self::parse(text).ok();
     FormatRef, "a reference", shown, |text| Self::parse(text).ok();
     Expression, "an expression", shown, |text| Self::parse(text).ok();
+    ChargeRef, "a reference", shown, |text| Self::parse(text).ok();
     LineItemId, "a reference", shown, |text| Self::parse(text).ok();
     OrganizationId, "a UUID", shown, |text| Self::parse(text).ok();
     CustomerId, "a UUID", shown, |text| Self::parse(text).ok();
@@ -150,6 +151,7 @@ leaves! {
     Currency, "a currency", shown, |text| Self::from_code(text).ok();
     Decimal, "a decimal", shown, |text| Self::from_str_exact(text).ok();
     Price, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();
+    SignedPrice, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();
     Percentage, "a percentage", |rate| rate.as_decimal().to_string(), |text| Self::parse(text).ok();
     Quantity, "a quantity", |quantity| quantity.as_decimal().to_string(), |text| Self::parse(text).ok();
     Money, "an amount of money", shown, read_money;

@@ -95,6 +95,16 @@ under! {
     SumsOfFamily: [plain "s.product_no", plain "s.discount_rate", plain "s.tax_rate", plain "s.base_minor", plain "s.amount_minor"]
         "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
         by "s.product_no, s.discount_rate, s.tax_rate";
+    /// Under a contract's first document: the contract's charges. One is never without a document.
+    ChargesOfContract: [
+        plain "s.charge_ref", id "s.customer_id", id "s.contract_id", plain "s.product_no", day "s.charged_on", plain "s.name",
+        dec "s.quantity", dec "s.unit_price", plain "s.unit", plain "s.currency", plain "s.bill_with", plain "s.discountable",
+        plain "s.note", plain "s.reason", ts "s.recorded_at", plain "s.revision", ts "s.revised_at", plain "s.revised_by",
+        plain "s.deleted"
+    ]
+        "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
+         AND s.customer_id = documents.customer_id"
+        by "s.charge_ref";
     /// Under a contract: what was agreed of its products, in the order in which it is put together.
     SegmentsOfContract: [plain "s.product_no", day "s.in_force_from", plain "s.version", plain "s.end_reason", json "s.terms"]
         "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id"

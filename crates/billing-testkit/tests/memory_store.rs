@@ -26,8 +26,10 @@ fn the_suites_every_function_is_a_test() {
     let macros = include_str!("../src/suite/mod.rs");
     let files = [
         include_str!("../src/suite/access.rs"),
+        include_str!("../src/suite/accounts.rs"),
         include_str!("../src/suite/books.rs"),
         include_str!("../src/suite/catalog.rs"),
+        include_str!("../src/suite/charges.rs"),
         include_str!("../src/suite/contracts.rs"),
         include_str!("../src/suite/corrections.rs"),
         include_str!("../src/suite/documents.rs"),

@@ -116,6 +116,7 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     catalog::make_contract(client, &catalog::contract(catalog::ACME));
     let (edited, cancelled) = (contract_of(client, "edited"), contract_of(client, "cancelled"));
     let (resumed, counted) = (contract_of(client, "resumed"), contract_of(client, "counted"));
+    let charged = contract_of(client, "charged");
     client.post(&format!("/api/contracts/cancel/{resumed}"), &json!({})).ok();
     let (event_ref, _) = draft_of(client, "updated");
     let (_, draft) = draft_of(client, "issued");
@@ -143,6 +144,9 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     let update = |quantity: u32| json!({"event_ref": event_ref, "quantity": quantity});
     let seats =
         |quantity: u32| json!({"product_pricing_ref": catalog::API_PLAN, "line_item_id": "platform-fee", "quantity": quantity});
+    let charge =
+        |name: &str| json!({"contract_ref": charged, "date": when::Day::today().to_string(), "name": name, "unit_price": 1});
+    client.post("/api/charges/", &catalog::with(charge("Edited"), &json!({"charge_ref": "edited"}))).ok();
     let contracts = format!("/api/contracts/filter?customer_ref={}&pageNumber=0&pageSize=1", catalog::ACME);
     let mut other_contract = catalog::contract(catalog::ACME);
     other_contract["po_number"] = json!("PO-2");
@@ -183,6 +187,8 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
         edit("/api/documents/issue/{document_ref}", &draft).without_body(),
         edit("/api/documents/void/{document_ref}", &voided).without_body(),
         Post::new("/api/documents/payments/{document_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&paid),
+        Post::new("/api/charges/", charge("Setup"), charge("Another")).adding_to("/api/charges/filter"),
+        Post::new("/api/charges/edit/{charge_ref}", json!({"unit_price": 2}), json!({"unit_price": 3})).to("edited"),
         Post::new("/api/billing/run", json!({"dry_run": false}), json!({"dry_run": true})),
     ]);
     posts

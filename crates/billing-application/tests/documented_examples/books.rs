@@ -4,6 +4,7 @@ use billing_application::billing_run::run_billing;
 use billing_application::catalog::{
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
+use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
 use billing_application::contracts::{
     Amended, AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, get_contract,
     resume_contract,
@@ -16,12 +17,16 @@ use billing_application::usage::{
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent};
+use billing_domain::charge::NewCharge;
 use billing_domain::contract::amendment::{ContractEdit, LastDay, ProductPatch, QuantityChange, Since};
 use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ledger::receive::PaymentFacts;
+use billing_domain::money::SignedPrice;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::Patch;
+use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::Validations;
@@ -194,6 +199,31 @@ impl Books {
         delete_event(&self.bench.services, &self.bench.principal, event).expect("a deletion");
     }
 
+    /// A charge of one thing on a day, now recorded.
+    pub(crate) fn charge(
+        &self,
+        contract_ref: ContractRef,
+        date: &str,
+        name: &str,
+        unit_price: &str,
+    ) -> UseCaseResult<ChargeView> {
+        let charge = NewCharge {
+            charge_ref: None,
+            product_pricing_ref: None,
+            date: fixtures::date(date),
+            name: fixtures::line(name),
+            quantity: Quantity::ONE,
+            unit_price: SignedPrice::parse(unit_price).expect("a price"),
+            unit: None,
+            bill_with: BillWith::Usage,
+            discountable: false,
+            note: None,
+            reason: None,
+        };
+        let request = ChargeRequest { contract_ref, charge, issue: false };
+        record_charge(&self.bench.services, &self.bench.principal, &request)
+    }
+
     /// `related_document_numbers` of an event.
     pub(crate) fn numbers_of(&self, event: EventRef) -> String {
         let view = get_event(&self.bench.services, &self.bench.principal, event).expect("an event");
@@ -337,7 +367,9 @@ fn state_of(amended: Amended) -> String {
 pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
     match refused.expect_err("a refusal") {
         UseCaseError::Conflict { code, .. } => code.to_owned(),
-        UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => "no_matching_contract".to_owned(),
+        UseCaseError::NoMatch(MatchRefusal::NoMatchingContract | MatchRefusal::NoChargedProduct) => {
+            "no_matching_contract".to_owned()
+        }
         UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
             "validation_mismatch".to_owned()
         }

@@ -36,6 +36,7 @@ use billing_application::billing_run::run_billing;
 use billing_application::catalog::{
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
 };
+use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, record_charge};
 use billing_application::contracts::{
     AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
@@ -48,6 +49,8 @@ use billing_application::usage::{
     EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
 };
 use billing_application::verify::verify;
+use billing_domain::access::Actor;
+use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
@@ -170,6 +173,12 @@ impl UseCases {
                 update_event(services, principal, self.events[*event], &update).map(drop)
             }
             Deed::Delete(event) => delete_event(services, principal, self.events[*event]).map(drop),
+            Deed::Charge(charge, issue) => {
+                let request = ChargeRequest { contract_ref: self.contract(), charge: charge.clone(), issue: *issue };
+                record_charge(services, principal, &request).map(drop)
+            }
+            Deed::EditCharge(charge_ref, edit, issue) => edit_charge(services, principal, charge_ref, edit, *issue).map(drop),
+            Deed::DeleteCharge(charge_ref) => delete_charge(services, principal, charge_ref),
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(deed),
@@ -263,6 +272,18 @@ impl UseCases {
         for (document_ref, lines) in world.book.lines() {
             decided[world.place_of(document_ref).expect("a document of the book")].lines = lines.to_vec();
         }
+        let told = |charges: Vec<Charge>| -> Vec<Charge> {
+            let by = |charge: Charge| Charge {
+                customer_id: contract.customer_id,
+                contract_ref: contract.contract_ref,
+                revised_by: Actor::Service,
+                ..charge
+            };
+            let mut charges: Vec<Charge> = charges.into_iter().filter(|charge| !charge.deleted).map(by).collect();
+            charges.sort_by(|a, b| a.charge_ref.cmp(&b.charge_ref));
+            charges
+        };
+        same("charges", &told(world.book.charges().live().cloned().collect()), &told(rows.charges))?;
         same("how many documents", &decided.len(), &stored.len())?;
         for (place, (decided, stored)) in decided.iter_mut().zip(&mut stored).enumerate() {
             for seen in [&mut *decided, &mut *stored] {

@@ -5,12 +5,13 @@ use std::time::Duration;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
-use billing_application::{Services, UseCase, access, billing_run, catalog, contracts, documents, formats};
+use billing_application::{Services, UseCase, access, billing_run, catalog, charges, contracts, documents, formats};
 use billing_domain::access::{ApiKey, Need, Principal, Scope, Scopes};
+use billing_domain::charge::ChargeEdit;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
-use billing_domain::refs::{ApiKeyRef, ContractRef, DocumentRef, EventRef};
+use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
 
@@ -33,6 +34,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
     let (contract, document, event) = (ContractRef::from_uuid(ID), DocumentRef::from_uuid(ID), EventRef::from_uuid(ID));
     let page = PageRequest::new(10, 0).expect("a page");
     let options = contracts::AmendmentOptions::default();
+    let charge = || ChargeRef::parse("setup").expect("a reference");
     let usage_product = fixtures::usage_product("calls");
     let pricing = fixtures::pricing("plan", Vec::new());
     vec![
@@ -79,6 +81,8 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| documents::issue_document(s, p, document)),
                 asked(move |s, p| documents::void_document(s, p, document)),
                 asked(|s, p| billing_run::run_billing(s, p, true)),
+                asked(move |s, p| charges::edit_charge(s, p, &charge(), &ChargeEdit::default(), false)),
+                asked(move |s, p| charges::delete_charge(s, p, &charge())),
             ],
         ),
         (
@@ -95,6 +99,8 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| contracts::get_contract(s, p, contract)),
                 asked(move |s, p| contracts::current_invoices(s, p, contract)),
                 asked(move |s, p| contracts::next_invoices(s, p, contract)),
+                asked(move |s, p| charges::get_charge(s, p, &charge())),
+                asked(move |s, p| charges::list_charges(s, p, &charges::ChargeQuery::default(), page)),
                 asked(move |s, p| documents::get_document(s, p, document)),
                 asked(move |s, p| documents::list_documents(s, p, &documents::DocumentQuery::default(), page)),
             ],

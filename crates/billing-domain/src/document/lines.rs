@@ -11,7 +11,8 @@ use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::QuantityStep;
 use crate::decimal::exact_add;
-use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price};
+use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price, SignedPrice};
+use crate::quantity::Quantity;
 use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
 use crate::text::OneLine;
@@ -69,6 +70,8 @@ pub struct DocumentLine {
     pub quantities: Vec<QuantityStep>,
     /// What one of it is, for machines; `None` of documents issued before it was known.
     pub unit_code: Option<UnitCode>,
+    /// What was charged by hand, of a charge's line that isn't a difference.
+    pub charge: Option<LineCharge>,
     /// Rounded once.
     pub amount: Money,
 }
@@ -86,6 +89,19 @@ pub struct LineUsage {
     pub unit_price: Option<Price>,
     /// The tiers reached.
     pub tiers: Vec<RatedTier>,
+}
+
+/// What a charge's line is for (billing rules 9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCharge {
+    /// Its date.
+    pub date: NaiveDate,
+    /// How many.
+    pub quantity: Quantity,
+    /// What one is called.
+    pub unit: Option<OneLine>,
+    /// The price of one.
+    pub unit_price: SignedPrice,
 }
 
 impl DocumentLine {
@@ -152,14 +168,15 @@ impl LedgerLine {
         }
     }
 
-    /// As a document shows it, with the names of the terms in force in its period.
-    pub fn shown(&self, period: Option<&ProductPeriod<'_>>) -> DocumentLine {
+    /// As a document shows it, with the names of the terms in force in its period, or that of the charge it is of.
+    pub fn shown(&self, period: Option<&ProductPeriod<'_>>, charged: Option<&OneLine>) -> DocumentLine {
         let id = self.key.line_item_id.as_ref();
         let item = period.and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == id));
-        let name = match (item, id) {
-            (Some(item), _) => item.name.clone(),
-            (None, Some(id)) => OneLine::of_id(id),
-            (None, None) => OneLine::constant(MINIMUM_FEE_NAME),
+        let name = match (item, charged, id) {
+            (Some(item), _, _) => item.name.clone(),
+            (None, Some(charged), _) => charged.clone(),
+            (None, None, Some(id)) => OneLine::of_id(id),
+            (None, None, None) => OneLine::constant(MINIMUM_FEE_NAME),
         };
         let metered = item.and_then(|item| item.metered());
         let usage = self.usage.as_ref().map(|usage| LineUsage {
@@ -178,6 +195,7 @@ impl LedgerLine {
             usage,
             quantities: Vec::new(),
             unit_code: Some(metered.map_or(UnitCode::ONE, |metered| metered.unit_code)),
+            charge: None,
             amount: self.amount,
         }
     }

@@ -13,6 +13,7 @@ use crate::party::Entity;
 use crate::refs::ProductNo;
 
 use super::DocumentKind;
+use super::lines::BillWith;
 
 /// Which of a period's regular documents one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +97,14 @@ pub fn part_for_usage<'c>(period: ProductPeriod<'c>) -> Part<'c> {
             Some(next) => part(next, Slot::Period),
             None => part(period, Slot::Closing),
         },
+    }
+}
+
+/// The part of a product that bills what goes with the fixed items or the usage of one of its periods.
+pub fn part_for(period: ProductPeriod<'_>, with: BillWith) -> Part<'_> {
+    match with {
+        BillWith::Fixed => part_for_fixed(period),
+        BillWith::Usage => part_for_usage(period),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Lines → totals (billing rules 6): what a service period costs line by line, and what a document of lines adds up to.
 //!
-//! [`lines_of_period`] is the one way from usage and agreed quantities to amounts, [`total_up`] the one way to totals.
+//! [`lines_of_period`] is the one way from usage, agreed quantities and charges to amounts, [`total_up`] the one way to totals.
 
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
 use super::DocumentKind;
-use super::lines::{BillWith, DocumentLine, FamilySums, LedgerLine, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign};
+use super::lines::{
+    BillWith, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign,
+};
+use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
@@ -259,7 +262,7 @@ impl DocumentContent {
 }
 
 /// The lines of a service period's price, whatever document they are on: fixed items, what is prepaid, usage less that,
-/// and the true-up. With `bill_with` they fall to the period's documents.
+/// the true-up, and charges, which the minimum fee doesn't count. With `bill_with` they fall to the period's documents.
 ///
 /// # Errors
 /// [`AmountOutOfRange`] when exact decimals can't hold an amount.
@@ -267,6 +270,7 @@ pub fn lines_of_period(
     contract_ref: ContractRef,
     period: &ProductPeriod<'_>,
     usage: &UsageFacts,
+    charges: &Charges,
 ) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
     let currency = period.terms.pricing.currency;
     let mut lines = Vec::new();
@@ -294,9 +298,13 @@ pub fn lines_of_period(
                 usage: None,
                 quantities: Vec::new(),
                 unit_code: Some(UnitCode::ONE),
+                charge: None,
                 amount: missing,
             });
         }
+    }
+    for charge in charges.in_period(period) {
+        lines.push(charge_line(charge, period)?);
     }
     Ok(lines)
 }
@@ -347,6 +355,7 @@ fn usage_line(
         }),
         quantities: Vec::new(),
         unit_code: Some(metered.unit_code),
+        charge: None,
         amount: rated.amount,
     }
 }
@@ -395,8 +404,29 @@ fn fixed_line(
         usage: None,
         quantities: shown_steps(quantities.on(period.start()), period, quantities.as_slice(), item.is_once()),
         unit_code: Some(UnitCode::ONE),
+        charge: None,
         amount,
     }))
+}
+
+fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLine, AmountOutOfRange> {
+    Ok(DocumentLine {
+        line_item_id: Some(charge.line_item_id()),
+        name: charge.name.clone(),
+        period_start: period.start(),
+        service_period: period.days(),
+        bill_with: charge.bill_with,
+        usage: None,
+        quantities: Vec::new(),
+        unit_code: Some(UnitCode::ONE),
+        charge: Some(LineCharge {
+            date: charge.date,
+            quantity: charge.quantity,
+            unit: charge.unit.clone(),
+            unit_price: charge.unit_price,
+        }),
+        amount: charge.amount()?,
+    })
 }
 
 /// The quantities of a period, each from its day; none where it is 1 throughout.

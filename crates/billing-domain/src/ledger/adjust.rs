@@ -5,7 +5,7 @@ use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::ProductPeriod;
 use crate::decimal::exact_add;
-use crate::document::lines::{BillWith, DocumentLine, LedgerLine, LedgerUsage, Rates, kind_of, merge, negated};
+use crate::document::lines::{BillWith, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated};
 use crate::document::totals::{lines_of_period, lines_of_step};
 use crate::document::{BookDocument, DocumentKind, Purpose};
 use crate::money::Money;
@@ -23,26 +23,38 @@ impl ContractBook {
         key: &UsageKey,
         after: UsageTotal,
     ) -> Result<Vec<LedgerLine>, Refusal> {
-        let currency = period.terms.pricing.currency;
-        let rates = self.rates(period.terms, Some(family));
         let mut changed = self.usage().clone();
         changed.put(key.clone(), after);
-        let of_usage =
-            |lines: Vec<DocumentLine>| lines.into_iter().filter(|line| line.bill_with == BillWith::Usage).collect::<Vec<_>>();
-        let before = of_usage(self.price_of(period)?);
-        let target = of_usage(lines_of_period(self.contract.contract_ref, period, &changed)?);
-        let mut lines = Vec::new();
-        for line in &target {
-            let was = before.iter().find(|was| was.line_item_id == line.line_item_id).and_then(|was| was.usage.as_ref());
-            let mut ledger = LedgerLine::of(period.product_no, rates, line);
-            if let (Some(usage), Some(was)) = (&mut ledger.usage, was) {
+        let before = self.price_of(period)?;
+        let target = lines_of_period(self.contract.contract_ref, period, &changed, self.charges())?;
+        let mut lines = self.less_documented(period, BillWith::Usage, family, &target)?;
+        for line in &mut lines {
+            let same = |was: &&DocumentLine| was.key(period.product_no) == line.key;
+            let was = before.iter().find(same).and_then(|was| was.usage.as_ref());
+            if let (Some(usage), Some(was)) = (&mut line.usage, was) {
                 usage.quantity = exact_add(usage.quantity, -was.quantity)?;
             }
-            lines.push(ledger);
         }
+        lines.retain(|line| !line.is_nothing());
+        Ok(lines)
+    }
+
+    /// Lines that are billed with a period's fixed items or its usage, less everything that is documented of that, at the
+    /// rates in force in a family.
+    pub(super) fn less_documented(
+        &self,
+        period: &ProductPeriod<'_>,
+        with: BillWith,
+        family: DocumentRef,
+        target: &[DocumentLine],
+    ) -> Result<Vec<LedgerLine>, Refusal> {
+        let currency = period.terms.pricing.currency;
+        let rates = |key: &LineKey| self.rates_of(key.line_item_id.as_ref(), period.terms, Some(family));
+        let of_account = target.iter().filter(|line| line.bill_with == with);
+        let mut lines: Vec<LedgerLine> =
+            of_account.map(|line| LedgerLine::of(period.product_no, rates(&line.key(period.product_no)), line)).collect();
         for (billed, minor) in self.documented().of_period(period.product_no, period.start()) {
-            let stands_right = billed.rates == self.rates(period.terms, Some(billed.family));
-            if !stands_right || billed.line.bill_with != BillWith::Usage {
+            if !self.stands_right(billed, period.terms) || billed.line.bill_with != with {
                 continue;
             }
             let minus = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
@@ -51,13 +63,12 @@ impl ContractBook {
                 None => lines.push(LedgerLine {
                     key: billed.line.clone(),
                     service_period: period.days(),
-                    rates,
+                    rates: rates(&billed.line),
                     usage: None,
                     amount: minus,
                 }),
             }
         }
-        lines.retain(|line| !line.is_nothing());
         Ok(lines)
     }
 

@@ -12,10 +12,13 @@ use chrono::NaiveDate;
 
 use super::Entry;
 use crate::calendar::Timestamp;
+use crate::charge::{Charge, Charges};
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
-use crate::document::lines::{BillWith, DocumentLine, Documented, DocumentedLine, FamilySums, LedgerLine, LineKey, Rates};
-use crate::document::linking::{Part, Place, part_for_fixed, part_for_usage, part_in};
+use crate::document::lines::{
+    BillWith, BilledKey, DocumentLine, Documented, DocumentedLine, FamilySums, LedgerLine, LineKey, Rates,
+};
+use crate::document::linking::{Part, Place, part_for, part_in};
 use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up};
 use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
@@ -23,7 +26,7 @@ use crate::document::{
 use crate::money::{AmountOutOfRange, Money, Percentage};
 use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
-use crate::refs::{BankAccountRef, DocumentRef, EntityRef, ProductNo};
+use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
 use crate::text::Prose;
@@ -49,6 +52,8 @@ pub struct BookRows {
     pub sums: BTreeMap<DocumentRef, FamilySums>,
     /// The running totals.
     pub usage: UsageFacts,
+    /// The charges, deleted ones too.
+    pub charges: Vec<Charge>,
     /// Those of its drafts and void documents that an event stands on that isn't deleted.
     pub with_events: BTreeSet<DocumentRef>,
 }
@@ -91,6 +96,7 @@ pub struct ContractBook {
     billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
     sums: BTreeMap<DocumentRef, FamilySums>,
     usage: UsageFacts,
+    charges: Charges,
     with_events: BTreeSet<DocumentRef>,
     entries: Vec<Entry>,
 }
@@ -114,6 +120,7 @@ impl ContractBook {
             billed_on: BTreeMap::new(),
             sums: BTreeMap::new(),
             usage: UsageFacts::default(),
+            charges: Charges::default(),
             with_events: BTreeSet::new(),
             entries: Vec::new(),
         }
@@ -146,6 +153,7 @@ impl ContractBook {
         self.put_in_order();
         self.sums = rows.sums;
         self.usage = rows.usage;
+        self.charges = Charges::new(rows.charges);
         self.with_events = rows.with_events;
         Ok(self)
     }
@@ -240,6 +248,11 @@ impl ContractBook {
     /// The running totals.
     pub const fn usage(&self) -> &UsageFacts {
         &self.usage
+    }
+
+    /// The charges, deleted ones too.
+    pub const fn charges(&self) -> &Charges {
+        &self.charges
     }
 
     /// Whether a running total tells what the line items of its period ask for; else only counting the events again does.
@@ -424,7 +437,9 @@ impl ContractBook {
             let period = |line: &LedgerLine| product.period_at(line.key.period_start);
             let terms = period(lines[0]).map(|period| period.terms).or(product.newest_terms());
             let terms = terms.ok_or_else(|| Refusal::Broken(format!("product {} has no terms", product_no.0)))?;
-            let lines = lines.into_iter().map(|line| line.shown(period(line).as_ref())).collect();
+            let shown =
+                |line: &LedgerLine| line.shown(period(line).as_ref(), self.charges.name_of(line.key.line_item_id.as_ref()));
+            let lines = lines.into_iter().map(shown).collect();
             rated.push(RatedLines { product_no, terms, rates, treatment: self.treatment(terms, rates)?, lines });
         }
         Ok(rated)
@@ -459,7 +474,7 @@ impl ContractBook {
             let period = terms_at(&period)?;
             // What an issued document bills is put right by adjustments of it.
             let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
-            for (rates, line) in self.rest(&period, &open, self.rates(period.terms, family))? {
+            for (rates, line) in self.rest(&period, &open, family)? {
                 put(rates, if same { own.terms } else { period.terms }, line)?;
             }
         }
@@ -473,13 +488,18 @@ impl ContractBook {
 
     /// A period's price less what documents bill of it, of what is billed with these items. What others bill stands at the
     /// rates in force in their own family; what doesn't is taken back at its rates.
-    fn rest(&self, period: &ProductPeriod<'_>, withs: &[BillWith], rates: Rates) -> Result<Vec<(Rates, DocumentLine)>, Refusal> {
+    fn rest(
+        &self,
+        period: &ProductPeriod<'_>,
+        withs: &[BillWith],
+        family: Option<DocumentRef>,
+    ) -> Result<Vec<(Rates, DocumentLine)>, Refusal> {
         let currency = period.terms.pricing.currency;
         let mut right: BTreeMap<LineKey, i64> = BTreeMap::new();
         let mut wrong: BTreeMap<(LineKey, Rates), i64> = BTreeMap::new();
         let of_period = self.documented.of_period(period.product_no, period.start());
         for (key, minor) in of_period.filter(|(key, _)| withs.contains(&key.line.bill_with)) {
-            if key.rates == self.rates(period.terms, Some(key.family)) {
+            if self.stands_right(key, period.terms) {
                 *right.entry(key.line.clone()).or_default() += minor;
             } else {
                 *wrong.entry((key.line.clone(), key.rates)).or_default() += minor;
@@ -489,21 +509,39 @@ impl ContractBook {
         for mut line in self.price_of(period)?.into_iter().filter(|line| withs.contains(&line.bill_with)) {
             let elsewhere = right.remove(&line.key(period.product_no)).unwrap_or(0);
             line.amount = line.amount.checked_sub(Money::from_minor(elsewhere, currency))?;
-            rest.push((rates, line));
+            rest.push((self.rates_of(line.line_item_id.as_ref(), period.terms, family), line));
         }
-        let gone = right.into_iter().map(|(key, minor)| (key, rates, minor));
+        let at_rates = |key: LineKey, minor| {
+            let rates = self.rates_of(key.line_item_id.as_ref(), period.terms, family);
+            (key, rates, minor)
+        };
+        let gone = right.into_iter().map(|(key, minor)| at_rates(key, minor));
         let gone = gone.chain(wrong.into_iter().map(|((key, rates), minor)| (key, rates, minor)));
         for (key, rates, minor) in gone.filter(|(_, _, minor)| *minor != 0) {
             let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
             let line = LedgerLine { key, service_period: period.days(), rates, usage: None, amount };
-            rest.push((rates, line.shown(Some(period))));
+            rest.push((rates, line.shown(Some(period), self.charges.name_of(line.key.line_item_id.as_ref()))));
         }
         Ok(rest)
     }
 
     /// The lines of a period's price with the usage there is.
     pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
-        lines_of_period(self.contract.contract_ref, period, &self.usage)
+        lines_of_period(self.contract.contract_ref, period, &self.usage, &self.charges)
+    }
+
+    /// Discount and tax of a line of terms: a charge that isn't discountable has no discount (billing rules 5).
+    pub(super) fn rates_of(&self, line_item: Option<&LineItemId>, terms: &ProductTerms, family: Option<DocumentRef>) -> Rates {
+        let rates = self.rates(terms, family);
+        match self.charges.of_line(line_item) {
+            Some(charge) if !charge.discountable => Rates { discount: Percentage::ZERO, ..rates },
+            Some(_) | None => rates,
+        }
+    }
+
+    /// Whether what is billed stands at the rates in force in its family.
+    pub(super) fn stands_right(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
+        billed.rates == self.rates_of(billed.line.line_item_id.as_ref(), terms, Some(billed.family))
     }
 
     /// Discount and tax of terms; a tax that isn't stated is the family's default, or the customer's while no document of
@@ -529,13 +567,9 @@ impl ContractBook {
     /// would put it now, or else the one in the place that the plan has for it.
     pub(super) fn home(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
         let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
-        billed_on.and_then(|document_ref| self.documents.get(document_ref)).or_else(|| {
-            let part = match with {
-                BillWith::Fixed => part_for_fixed(*period),
-                BillWith::Usage => part_for_usage(*period),
-            };
-            self.in_place(part.place())
-        })
+        billed_on
+            .and_then(|document_ref| self.documents.get(document_ref))
+            .or_else(|| self.in_place(part_for(*period, with).place()))
     }
 
     /// Whether the fixed items or the usage of a service period are billed by an issued document.
@@ -561,6 +595,32 @@ impl ContractBook {
     /// Whether an event stands on a document.
     pub fn has_events(&self, document_ref: DocumentRef) -> bool {
         self.with_events.contains(&document_ref)
+    }
+
+    /// Whether a line is of a charge that counts: its document is issued at any amount, as with events.
+    pub(super) fn is_of_live_charge(&self, line: &DocumentLine) -> bool {
+        self.charges.of_line(line.line_item_id.as_ref()).is_some_and(|charge| !charge.deleted)
+    }
+
+    /// The documents in force that carry a charge in the period it counts in, in the order they were opened: those with a
+    /// line of it, and the draft that bills the period. None of a deleted one, and none between a void document and what
+    /// replaces it.
+    pub fn documents_of_charge(&self, charge: &Charge) -> Vec<&BookDocument> {
+        let period = self.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
+        let Some(period) = period.filter(|_| !charge.deleted) else { return Vec::new() };
+        let key = LineKey {
+            product_no: charge.product_no,
+            period_start: period.start(),
+            line_item_id: Some(charge.line_item_id()),
+            bill_with: charge.bill_with,
+        };
+        let home = self.home(&period, charge.bill_with).filter(|home| home.standing == Standing::Draft);
+        let carries = |document: &&BookDocument| {
+            let document_ref = document.head.document_ref;
+            let has_line = || self.lines.get(&document_ref).is_some_and(|lines| lines.iter().any(|line| line.key == key));
+            home.is_some_and(|home| home.head.document_ref == document_ref) || has_line()
+        };
+        self.documents().filter(|document| !document.standing.is_void()).filter(carries).collect()
     }
 
     /// Whether a document that isn't void names one as its parent. The children of events due upon usage aren't in the
@@ -702,6 +762,7 @@ impl ContractBook {
                 self.usage.put(key.clone(), *total);
                 self.with_events.extend(*onto);
             }
+            Entry::Charged { charge, superseded: _ } => self.charges.put((**charge).clone()),
             Entry::Due(at) => self.next_due = Some(*at),
         }
         Ok(())

@@ -18,6 +18,7 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     let mut found = Vec::new();
     check_places(book, &mut found);
     check_plans(book, &mut found);
+    check_charges(book, &mut found);
     check_lines(book, &mut found)?;
     check_sums(book, &mut found)?;
     for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
@@ -94,6 +95,16 @@ fn check_plans(book: &ContractBook, found: &mut Vec<String>) {
     }
 }
 
+/// A charge that counts has a period, in its currency (billing rules 7).
+fn check_charges(book: &ContractBook, found: &mut Vec<String>) {
+    for charge in book.charges().live() {
+        let period = book.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
+        if period.is_none_or(|period| period.terms.pricing.currency != charge.currency) {
+            found.push(format!("charge {}: no period of product {} bills it", charge.charge_ref, charge.product_no.0));
+        }
+    }
+}
+
 /// Lines and rates (billing rules 5): what is billed of a period whose document is issued is its price, at the rates in
 /// force; of one that is planned no more, nothing.
 fn check_lines(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refusal> {
@@ -115,13 +126,15 @@ fn check_lines(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refus
         for with in [BillWith::Fixed, BillWith::Usage] {
             let home = period.and_then(|period| book.home(&period, with));
             let is_issued = home.is_some_and(|home| home.standing.is_issued());
-            let stands_right =
-                |key: &BilledKey| period.is_some_and(|period| key.rates == book.rates(period.terms, Some(key.family)));
+            let stands_right = |key: &BilledKey| period.is_some_and(|period| book.stands_right(key, period.terms));
             let mut missing: Vec<(LineKey, Rates, i64)> = Vec::new();
             if let Some(period) = period.filter(|_| is_issued) {
-                let rates = book.rates(period.terms, home.map(|home| home.family));
+                let family = home.map(|home| home.family);
                 let of_account = book.price_of(&period)?.into_iter().filter(|line| line.bill_with == with);
-                missing.extend(of_account.map(|line| (line.key(no), rates, line.amount.minor())));
+                missing.extend(of_account.map(|line| {
+                    let rates = book.rates_of(line.line_item_id.as_ref(), period.terms, family);
+                    (line.key(no), rates, line.amount.minor())
+                }));
             }
             for (key, minor) in book.documented().of_period(no, start).filter(|(key, _)| key.line.bill_with == with) {
                 let is_right = stands_right(key);

@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 
 use crate::calendar::Timestamp;
+use crate::charge::Charge;
 use crate::contract::Contract;
 use crate::document::lines::LedgerLine;
 use crate::document::totals::DocumentContent;
@@ -80,6 +81,13 @@ pub enum Entry {
         total: UsageTotal,
         /// The document that the event stands on which moved it; `None` when the event stays where it was.
         onto: Option<DocumentRef>,
+    },
+    /// A charge is this now.
+    Charged {
+        /// Its revision before; `None` of a new one.
+        superseded: Option<Box<Charge>>,
+        /// What it is.
+        charge: Box<Charge>,
     },
     /// When the billing run has to look at the contract again; `None`: never.
     Due(Option<Timestamp>),

@@ -7,7 +7,7 @@ use super::open::{New, part_of};
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
-use crate::document::lines::{LedgerLine, negated};
+use crate::document::lines::{DocumentLine, LedgerLine, negated};
 use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
 use crate::document::paper::missing;
 use crate::document::totals::DocumentContent;
@@ -17,7 +17,7 @@ use crate::document::{
 use crate::money::Money;
 use crate::party::Entity;
 use crate::party::legal::Strictness;
-use crate::refs::{DocumentRef, ProductNo};
+use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 
 /// What became of a draft.
@@ -121,7 +121,7 @@ fn issue_place(
     issue(book, document_ref, now, supplies).map(Some)
 }
 
-/// Whether a place without a document has an amount to bill, or events of a void one to take over.
+/// Whether a place without a document has an amount or a charge to bill, or events of a void one to take over.
 fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Result<bool, Refusal> {
     let (net_terms, payment) = book.money_terms(part)?;
     let family = match part.slot {
@@ -130,7 +130,8 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Res
     };
     for companion in book.companions(contract, part, net_terms, &payment)? {
         let lines = book.lines_of_part(&companion, family)?;
-        if lines.iter().flat_map(|rated| &rated.lines).any(|line| line.amount.minor() != 0) {
+        let stands = |line: &DocumentLine| line.amount.minor() != 0 || book.is_of_live_charge(line);
+        if lines.iter().flat_map(|rated| &rated.lines).any(stands) {
             return Ok(true);
         }
         let waits = |document: &BookDocument| {
@@ -280,7 +281,8 @@ pub fn issue(
     let document = book.known(document_ref)?.clone();
     let content = book.content_if_issued(document_ref, |_| true)?;
     let total = content.total;
-    let stands = content.has_amount() || book.has_events(document_ref) || book.has_dependents(&document);
+    let is_charged = content.products.iter().flat_map(|product| &product.lines).any(|line| book.is_of_live_charge(line));
+    let stands = content.has_amount() || is_charged || book.has_events(document_ref) || book.has_dependents(&document);
     if !stands {
         discard(book, document_ref, now)?;
         return Ok(Outcome { document_ref, issued: Vec::new(), total });
@@ -517,9 +519,17 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
     let keys: Vec<_> = content.ledger_lines().into_iter().map(|line| line.key).collect();
     let is_regular =
         |other: DocumentRef| book.document(other).is_some_and(|other| matches!(other.head.purpose, Purpose::Regular(_)));
-    let bills_the_same = book
-        .lines()
-        .any(|(other, lines)| other != document_ref && !is_regular(other) && lines.iter().any(|line| keys.contains(&line.key)));
+    // A charge that came later is billed with what the document bills, and isn't on it.
+    let is_with = |line: &LedgerLine| {
+        keys.iter().any(|key| {
+            line.key == *key
+                || line.key.line_item_id.as_ref().is_some_and(LineItemId::is_of_charge)
+                    && (line.key.product_no, line.key.period_start, line.key.bill_with)
+                        == (key.product_no, key.period_start, key.bill_with)
+        })
+    };
+    let bills_the_same =
+        book.lines().any(|(other, lines)| other != document_ref && !is_regular(other) && lines.iter().any(is_with));
     // An open adjustment that changes no amount may still carry an event of the period.
     let family = book.document(document_ref).map(|document| document.family);
     let carries_the_same = book.documents().any(|other| {
@@ -532,10 +542,11 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
     bills_the_same || carries_the_same
 }
 
-/// Whether a product has billed or has usage: its first day stands then (billing rules 7).
+/// Whether a product has billed, or has usage or a charge: its first day stands then (billing rules 7).
 pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
     let is_issued = |document: &BookDocument| document.standing.is_issued() && document.head.parts.contains(&no);
     book.documents().any(is_issued)
         || book.documented().iter().any(|(key, _)| key.line.product_no == no)
         || book.usage().iter().any(|(key, total)| key.product_no == no && total.events > 0)
+        || book.charges().live().any(|charge| charge.product_no == no)
 }

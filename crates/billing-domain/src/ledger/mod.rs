@@ -5,6 +5,7 @@
 
 mod adjust;
 mod book;
+pub mod charge;
 pub mod check;
 mod entry;
 pub mod issue;

@@ -169,12 +169,15 @@ pub fn change(
 /// Notes the new total, and that the event stands on the document. A draft must be able to say it.
 fn note_total(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
     book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
-    let currency = change.period.terms.pricing.currency;
-    let sum = Money::sum(currency, book.price_of(&change.period)?.into_iter().map(|line| line.amount))?;
-    if sum.minor().abs() > MAX_DOCUMENT_MINOR {
-        return Err(crate::money::AmountOutOfRange.into());
-    }
+    refuse_too_large(book, &change.period)?;
     Ok(document_ref)
+}
+
+/// Refuses a price of a period that no document could say.
+pub(super) fn refuse_too_large(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<(), Refusal> {
+    let currency = period.terms.pricing.currency;
+    let sum = Money::sum(currency, book.price_of(period)?.into_iter().map(|line| line.amount))?;
+    if sum.minor().abs() > MAX_DOCUMENT_MINOR { Err(crate::money::AmountOutOfRange.into()) } else { Ok(()) }
 }
 
 /// Puts the difference on the open adjustment of the invoice that a document leads to.

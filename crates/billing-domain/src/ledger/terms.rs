@@ -17,10 +17,10 @@ use crate::contract::amendment::{
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, LedgerLine, Rates, kind_of, negated};
-use crate::document::linking::{Part, Place, part_for_usage, part_in};
+use crate::document::linking::{Part, Place, part_for, part_for_usage, part_in};
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, Purpose, Standing};
 use crate::money::Money;
-use crate::refs::{DocumentRef, ProductNo};
+use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 
 /// The most documents that one change may make due at once (billing rules 1.6).
@@ -184,9 +184,11 @@ fn amend(
         .collect::<Result<_, Refusal>>()?;
     let before = Arc::clone(&book.contract);
     refuse_homeless_usage(book, &before, &amendment)?;
+    refuse_homeless_charges(book, &amendment)?;
+    let housed = housed_charges(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(amendment.contract.clone())))?;
-    redraw(book, &before, drafts, now, supplies)?;
+    redraw(book, &before, drafts, &housed, now, supplies)?;
     correct_issued(book, &before, &amendment.since, now, supplies)?;
     let issued: Vec<DocumentRef> = book.entries()[entries_before..]
         .iter()
@@ -284,12 +286,59 @@ fn refuse_homeless_usage(book: &ContractBook, before: &Contract, amendment: &Ame
     Ok(())
 }
 
+/// Refuses a change that would leave a charge without a period, or in one of another currency.
+fn refuse_homeless_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
+    for charge in book.charges().live().filter(|charge| amendment.since.contains_key(&charge.product_no)) {
+        let period = amendment.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
+        if period.is_none_or(|period| period.terms.pricing.currency != charge.currency) {
+            let detail = format!(
+                "the charge {} of {} is recorded already and would be left without a period in {}; let the change begin later, or delete that charge first",
+                charge.charge_ref, charge.date, charge.currency
+            );
+            return Err(Refusal::conflict("charge_already_recorded", detail));
+        }
+    }
+    Ok(())
+}
+
+/// The charges that have a document; the others wait for one that replaces a void one.
+fn housed_charges(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal> {
+    let mut housed = Vec::new();
+    for charge in book.charges().live() {
+        let period = book.product(charge.product_no)?.period_at(charge.date);
+        if period.is_some_and(|period| book.home(&period, charge.bill_with).is_some()) {
+            housed.push(charge.line_item_id());
+        }
+    }
+    Ok(housed)
+}
+
+/// Opens the documents of charges that have lost theirs to the new plan.
+fn house_charges(
+    book: &mut ContractBook,
+    contract: &Contract,
+    housed: &[LineItemId],
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<(), Refusal> {
+    for line_item_id in housed {
+        let Some(charge) = book.charges().of_line(Some(line_item_id)) else { continue };
+        let period = contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
+        let part = period.filter(|period| book.home(period, charge.bill_with).is_none());
+        if let Some(part) = part.map(|period| part_for(period, charge.bill_with)) {
+            book.document_in(part.place(), now, supplies)?;
+        }
+    }
+    Ok(())
+}
+
 /// Brings a period's own drafts in line with the new plan, and usage to the document that bills it now. A draft whose place
 /// is gone goes where its usage is billed, or out of force.
 fn redraw(
     book: &mut ContractBook,
     before: &Contract,
     drafts: Vec<(BookDocument, DraftContent)>,
+    housed: &[LineItemId],
     now: Timestamp,
     supplies: &mut impl Supplies,
 ) -> Result<(), Refusal> {
@@ -332,6 +381,7 @@ fn redraw(
     for (draft, _) in &drafts {
         move_usage(book, before, &contract, &draft.head, now, supplies)?;
     }
+    house_charges(book, &contract, housed, now, supplies)?;
     for (document_ref, content) in emptied {
         let document = book.known(document_ref)?.clone();
         if !document.head.parts.is_empty() || document.standing != Standing::Draft {
@@ -361,11 +411,12 @@ fn rehome(
     for (no, usage) in usage_of(before, &was.head) {
         let Some(now) = contract.product(no).and_then(|product| product.period_from(usage)) else { continue };
         let carrier = part_for_usage(now);
+        let is_charged = || book.charges().in_period(&now).any(|charge| charge.bill_with == BillWith::Usage);
         let same_series = !book.is_billed(&now, BillWith::Usage)
             && carrier.own.terms.entity_ref == was.head.entity_ref
             && carrier.own.terms.pricing.currency == was.head.currency
             && carrier.slot.kind() == was.head.kind;
-        if !same_series || book.in_place(carrier.place()).is_some() || !is_stood_on {
+        if !same_series || book.in_place(carrier.place()).is_some() || !(is_stood_on || is_charged()) {
             continue;
         }
         let head = DocumentHead {
@@ -556,9 +607,10 @@ fn differ(
     };
     match issued_home {
         Some(home) => {
-            let rates = book.rates(period.terms, Some(home.family));
+            let rates =
+                |key: &crate::document::lines::LineKey| book.rates_of(key.line_item_id.as_ref(), period.terms, Some(home.family));
             let mut at_rates: BTreeMap<crate::document::lines::LineKey, i64> = BTreeMap::new();
-            let stands_right = |key: &crate::document::lines::BilledKey| key.rates == book.rates(period.terms, Some(key.family));
+            let stands_right = |key: &crate::document::lines::BilledKey| book.stands_right(key, period.terms);
             for (key, minor) in &billed {
                 if stands_right(key) {
                     *at_rates.entry(key.line.clone()).or_default() += minor;
@@ -570,17 +622,17 @@ fn differ(
             for target in book.price_of(&period)?.into_iter().filter(|target| target.bill_with == with) {
                 let key = target.key(no);
                 let amount = target.amount.checked_sub(Money::from_minor(at_rates.remove(&key).unwrap_or(0), currency))?;
-                let ledger = line(&key, rates, amount);
+                let ledger = line(&key, rates(&key), amount);
                 put(home.family, if has_other_rates { LedgerLine { service_period: whole, ..ledger } } else { ledger });
             }
             for (key, minor) in at_rates {
-                put(home.family, line(&key, rates, minus(minor)?));
+                put(home.family, line(&key, rates(&key), minus(minor)?));
             }
         }
         // The draft bills the rest; what others have billed of it goes over to the rates in force.
         None => {
             for (key, minor) in &billed {
-                let rates = book.rates(period.terms, Some(key.family));
+                let rates = book.rates_of(key.line.line_item_id.as_ref(), period.terms, Some(key.family));
                 if key.rates != rates {
                     let back = line(&key.line, key.rates, minus(*minor)?);
                     put(key.family, LedgerLine { service_period: whole, ..back });

@@ -80,9 +80,7 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
             Some(current) => product.period_after(current.days().end()),
             None => product.period_after(today),
         };
-        let bills_usage = current.is_some_and(|current| {
-            current.terms.metered_products().next().is_some() || current.terms.pricing.minimum_fee.is_some()
-        });
+        let bills_usage = current.is_some_and(|current| bills_usage(book, &current));
         let is_billed = current.is_some_and(|current| book.is_billed(&current, BillWith::Usage));
         let closing = current
             .map(part_for_usage)
@@ -98,7 +96,7 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
 /// The places of a period's own documents: its invoice, and with `BEFORE_USE` the debit of its usage, where it is there or
 /// the terms have anything that it could bill.
 fn shown_places(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator<Item = Place> {
-    let bills_usage = period.terms.metered_products().next().is_some() || period.terms.pricing.minimum_fee.is_some();
+    let bills_usage = bills_usage(book, &period);
     let is_shown = |part: &Part<'_>| match part.slot {
         Slot::Period => true,
         Slot::UsageDebit => bills_usage || book.in_place(part.place()).is_some(),
@@ -106,6 +104,13 @@ fn shown_places(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator
     };
     let places: Vec<Place> = parts_of_period(period).iter().filter(|part| is_shown(part)).map(Part::place).collect();
     places.into_iter()
+}
+
+/// Whether anything is billed with a period's usage: of its line items, its minimum fee, or charges.
+fn bills_usage(book: &ContractBook, period: &ProductPeriod<'_>) -> bool {
+    period.terms.metered_products().next().is_some()
+        || period.terms.pricing.minimum_fee.is_some()
+        || book.charges().in_period(period).any(|charge| charge.bill_with == BillWith::Usage)
 }
 
 /// A book whose drafts have the products that they would be issued with.

@@ -10,6 +10,7 @@ mod access;
 mod accounts;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod documents;
 mod due_contracts;
@@ -27,6 +28,7 @@ pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecret
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
+pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFilter, Documents};
 pub use due_contracts::{DueContract, DueContracts};
@@ -50,6 +52,8 @@ pub use accounts::{MockAccounts, MockBalances, MockPayments};
 pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]
 pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
+#[cfg(feature = "mocks")]
+pub use charges::MockCharges;
 #[cfg(feature = "mocks")]
 pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]

@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Contracts, Customers, Documents, DueContracts,
-    Entities, EventChanges, EventKeys, ExchangeRates, Inspection, NumberSeries, Organizations, Payments, Pricings, ReplayLog,
-    RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
+    DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, NumberSeries, Organizations, Payments, Pricings,
+    ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -157,6 +157,7 @@ pub trait Tx:
     + Pricings
     + BankAccounts
     + ExchangeRates
+    + Charges
     + Contracts
     + DueContracts
     + UsageEvents
@@ -192,6 +193,7 @@ impl<T> Tx for T where
         + Pricings
         + BankAccounts
         + ExchangeRates
+        + Charges
         + Contracts
         + DueContracts
         + UsageEvents

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{Purpose, Standing};
+use billing_domain::document::{BookDocument, Purpose, Standing};
 use billing_domain::money::Percentage;
 use billing_domain::refs::DocumentRef;
 
@@ -53,6 +53,7 @@ impl World {
             }
         }
         self.check_events()?;
+        self.check_charges()?;
         self.check_money()
     }
 
@@ -129,7 +130,7 @@ impl World {
         let mut owed: BTreeMap<Key, i64> = BTreeMap::new();
         let mut settled: BTreeSet<(u16, Date)> = BTreeSet::new();
         for part in parts {
-            let key = (part.product, part.start, part.item.map(str::to_owned), part.with);
+            let key = (part.product, part.start, part.item.clone(), part.with);
             let sum = seen.sums.get(&key).copied().unwrap_or(0);
             let product = self.model.product(part.product);
             let index = product.periods.iter().position(|period| period.start == part.own).expect("a period");
@@ -170,6 +171,7 @@ impl World {
             };
             let default = self.defaults.get(family).copied().unwrap_or(self.model.catalog.customer.tax);
             let (discount, tax) = Model::rates(&part.terms, default);
+            let discount = if self.model.is_discountable(key.2.as_deref()) { discount } else { 0 };
             let expected = (convert::rate(discount), convert::rate(tax));
             if *rates != expected {
                 return Err(format!("{key:?} stands at rates {rates:?} with {sum}, not at {expected:?}"));
@@ -184,6 +186,23 @@ impl World {
             let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
             if document.standing == Standing::Discarded {
                 return Err(format!("{event:?} stands on a discarded {}", self.told(document)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Each live charge is on a document in force, or waits for the replacement of a void one.
+    fn check_charges(&self) -> Checked {
+        for charge in self.book.charges().live() {
+            let waits = || {
+                let is_void =
+                    |other: &BookDocument| other.standing == Standing::Void && other.head.parts.contains(&charge.product_no);
+                self.book.documents().any(is_void)
+            };
+            if self.book.documents_of_charge(charge).is_empty() && !waits() {
+                return Err(format!("{charge:?} is on no document"));
             }
         }
         Ok(())

@@ -45,7 +45,12 @@ pub(crate) fn price(price: Price) -> billing_domain::money::Price {
     billing_domain::money::Price::parse(&format!("{}.{:04}", price / 10_000, price % 10_000)).expect("a price")
 }
 
-fn line(text: &str) -> OneLine {
+pub(crate) fn signed_price(price: SignedPrice) -> billing_domain::money::SignedPrice {
+    let (sign, size) = (if price < 0 { "-" } else { "" }, price.unsigned_abs());
+    billing_domain::money::SignedPrice::parse(&format!("{sign}{}.{:04}", size / 10_000, size % 10_000)).expect("a price")
+}
+
+pub(crate) fn line(text: &str) -> OneLine {
     OneLine::parse(text).expect(text)
 }
 
@@ -57,7 +62,7 @@ pub(crate) fn entity_ref(entity: usize) -> EntityRef {
     EntityRef::parse(&format!("E{entity}")).expect("a reference")
 }
 
-fn pricing_ref(pricing: usize) -> PricingRef {
+pub(crate) fn pricing_ref(pricing: usize) -> PricingRef {
     PricingRef::parse(&format!("P{pricing}")).expect("a reference")
 }
 

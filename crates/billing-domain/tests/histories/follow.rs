@@ -2,11 +2,12 @@
 #![allow(dead_code, reason = "followers read it: tests of other crates")]
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::UsageProductRef;
+use billing_domain::refs::{ChargeRef, UsageProductRef};
 
 use crate::model::calendar::Date;
 use crate::spec::{Catalog, EntitySpec};
@@ -35,6 +36,10 @@ pub(crate) enum Deed {
         quantity: Option<Quantity>,
     },
     Delete(usize),
+    /// A charge, and whether what it corrects is issued at once.
+    Charge(NewCharge, bool),
+    EditCharge(ChargeRef, ChargeEdit, bool),
+    DeleteCharge(ChargeRef),
     /// Of a document by its place among those that were opened.
     Issue(usize),
     Void(usize),

@@ -362,15 +362,43 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         17..21 => quantity_step(r),
         21 => cancel(r),
         22..25 => Step::Resume,
-        25..52 => Step::Event { usage: index(r, 2), of: r.maybe(90, |r| index(r, 4)), when: when(r), quantity: quantity(r) },
-        52..61 => Step::Update { event: index(r, 64), when: r.maybe(45, when), quantity: r.maybe(60, quantity) },
-        61..65 => Step::Delete { event: index(r, 64) },
+        25..47 => Step::Event { usage: index(r, 2), of: r.maybe(90, |r| index(r, 4)), when: when(r), quantity: quantity(r) },
+        47..55 => Step::Update { event: index(r, 64), when: r.maybe(45, when), quantity: r.maybe(60, quantity) },
+        55..58 => Step::Delete { event: index(r, 64) },
+        58..62 => charged(r),
+        62..64 => Step::EditCharge {
+            charge: index(r, 64),
+            day: r.maybe(40, day),
+            quantity: r.maybe(40, |r| small(r, 5_000)),
+            price: r.maybe(60, signed_price),
+            issue: r.percent(30),
+        },
+        64 => Step::DeleteCharge { charge: index(r, 64) },
         65..68 => Step::Issue { document: index(r, 64) },
         68..72 => Step::Void { document: index(r, 64) },
         72..84 => Step::Run,
         84..87 => Step::Foreseen { next: r.percent(50) },
         87..93 => money(r),
         _ => clock(r),
+    }
+}
+
+fn signed_price(r: &mut Random) -> SignedPrice {
+    let price = i64::from(price(r));
+    // Below zero mostly little, so that it isn't above what is billed.
+    if r.percent(40) { -price / *r.pick(&[1, 10, 100]) } else { price }
+}
+
+fn charged(r: &mut Random) -> Step {
+    Step::Charge {
+        product: index(r, 4),
+        names_product: r.percent(80),
+        day: day(r),
+        quantity: if r.percent(70) { 1_000 } else { small(r, 5_000) },
+        price: signed_price(r),
+        fixed: r.percent(35),
+        discountable: r.percent(40),
+        issue: r.percent(25),
     }
 }
 

@@ -11,6 +11,8 @@ use crate::model::calendar::Date;
 
 /// Ten-thousandths of a currency's unit.
 pub(crate) type Price = u32;
+/// As a [`Price`], above or below zero.
+pub(crate) type SignedPrice = i64;
 /// Thousandths.
 pub(crate) type Amount = u32;
 /// Hundredths of a percent.
@@ -276,6 +278,27 @@ pub(crate) enum Step {
     },
     Delete {
         event: usize,
+    },
+    Charge {
+        product: usize,
+        /// Whether the request names the product's pricing.
+        names_product: bool,
+        day: DaySpec,
+        quantity: Amount,
+        price: SignedPrice,
+        fixed: bool,
+        discountable: bool,
+        issue: bool,
+    },
+    EditCharge {
+        charge: usize,
+        day: Option<DaySpec>,
+        quantity: Option<Amount>,
+        price: Option<SignedPrice>,
+        issue: bool,
+    },
+    DeleteCharge {
+        charge: usize,
     },
     Issue {
         document: usize,

@@ -2,15 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
+use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::agreement;
+use billing_domain::document::lines::BillWith;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentKind, Purpose, Standing};
+use billing_domain::ledger::charge::{self, Occasion};
 use billing_domain::ledger::terms::Backdated;
 use billing_domain::ledger::view::Shown;
 use billing_domain::ledger::{ContractBook, Entry, check, issue, post, terms, view};
 use billing_domain::matching::{EventFacts, match_event};
-use billing_domain::refs::{DocumentRef, EventRef, ProductNo};
+use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
@@ -20,7 +24,7 @@ use crate::convert;
 use crate::follow::{Deed, Follower};
 use crate::model::calendar::{Date, service_date};
 use crate::model::terms::Product;
-use crate::model::{Event, Facts, LastDay, Model, Slot, Verdict};
+use crate::model::{Charge, Event, Facts, LastDay, Model, Slot, Verdict, With};
 use crate::money::Accounts;
 use crate::plans::{Reached, START};
 use crate::spec::*;
@@ -278,6 +282,25 @@ impl World {
             Step::Event { usage, of, when, quantity } => self.event(*usage, *of, *when, *quantity),
             Step::Update { event, when, quantity } => self.update(*event, *when, *quantity),
             Step::Delete { event } => self.delete(*event),
+            Step::Charge { .. } => self.charge(step),
+            Step::EditCharge { charge, day, quantity, price, issue } => {
+                let Some(index) = self.live_charge(*charge) else { return Ok(()) };
+                let edit = ChargeEdit {
+                    date: day.map(|day| self.model.date(day, self.now)),
+                    quantity: quantity.map(convert::quantity),
+                    unit_price: price.map(convert::signed_price),
+                    ..ChargeEdit::default()
+                };
+                let before = self.model.charges[index].clone();
+                let after = Charge {
+                    day: edit.date.unwrap_or(before.day),
+                    quantity: quantity.unwrap_or(before.quantity),
+                    price: price.unwrap_or(before.price),
+                    ..before
+                };
+                self.edit_charge(index, after, edit, *issue)
+            }
+            Step::DeleteCharge { charge } => self.delete_charge(*charge),
             Step::Issue { document } => self.issue(*document),
             Step::Void { document } => self.void(*document),
             Step::Run => self.run(),
@@ -327,6 +350,10 @@ impl World {
         for event in &self.model.events {
             let into = if event.deleted { &mut facts.maybe_begun } else { &mut facts.begun };
             into.insert(event.product);
+        }
+        for charge in &self.model.charges {
+            let into = if charge.deleted { &mut facts.maybe_begun } else { &mut facts.begun };
+            into.insert(charge.product);
         }
         facts
     }
@@ -500,6 +527,117 @@ impl World {
         self.note("delete taken");
         self.write(&entries)?;
         self.tell(Deed::Delete(index), true)
+    }
+
+    fn occasion(&self, issue: bool) -> Occasion {
+        Occasion { now: self.now, by: Actor::Service, issue }
+    }
+
+    fn charge(&mut self, step: &Step) -> Checked {
+        let Step::Charge { product, names_product, day, quantity, price, fixed, discountable, issue } = step else {
+            panic!("not a charge: {step:?}")
+        };
+        let day = self.model.date(*day, self.now);
+        let pricing = self.model.products[product % self.model.products.len()].pricing();
+        let named = names_product.then_some(pricing);
+        let charge_ref = ChargeRef::parse(&format!("c{}", self.model.charges.len())).expect("a reference");
+        let new = NewCharge {
+            charge_ref: Some(charge_ref.clone()),
+            product_pricing_ref: named.map(convert::pricing_ref),
+            date: day,
+            name: convert::line("charged"),
+            quantity: convert::quantity(*quantity),
+            unit_price: convert::signed_price(*price),
+            unit: None,
+            bill_with: if *fixed { BillWith::Fixed } else { BillWith::Usage },
+            discountable: *discountable,
+            note: None,
+            reason: None,
+        };
+        let candidates = self.model.charged_products(named, day);
+        let charge = match candidates.as_slice() {
+            [no] => Some(Charge {
+                id: format!("charge:{charge_ref}"),
+                product: *no,
+                day,
+                quantity: *quantity,
+                price: *price,
+                with: if *fixed { With::Fixed } else { With::Usage },
+                discountable: *discountable,
+                currency: self.model.product(*no).period_at(day).expect("it bills the day").terms.currency,
+                deleted: false,
+            }),
+            _ => None,
+        };
+        let charge = charge.filter(|charge| !self.model.takes_too_much(None, charge));
+        let occasion = self.occasion(*issue);
+        let made = self.decide(|book, _, mut ids| charge::record(book, new.clone(), occasion, &mut ids))?;
+        let deed = Deed::Charge(new, *issue);
+        self.charged("charge", made, charge.map(|charge| (self.model.charges.len(), charge)), deed)
+    }
+
+    /// Compares what the ledger says of a charge with what the model does, and keeps it.
+    fn charged(
+        &mut self,
+        what: &str,
+        made: Result<(billing_domain::charge::Charge, Vec<Entry>), Refusal>,
+        expected: Option<(usize, Charge)>,
+        deed: Deed,
+    ) -> Checked {
+        match (made, expected) {
+            (Ok((_, entries)), Some((index, charge))) => {
+                let below = if charge.price < 0 { " below zero" } else { "" };
+                self.note(&format!("{what}{below} taken"));
+                match self.model.charges.get_mut(index) {
+                    Some(present) => *present = charge,
+                    None => self.model.charges.push(charge),
+                }
+                self.write(&entries)?;
+                self.tell(deed, true)
+            }
+            (Err(_), None) => {
+                self.note(&format!("{what} refused"));
+                self.tell(deed, false)
+            }
+            (Ok(_), None) => Err(format!("the {what} was taken, and must be refused: {deed:?}")),
+            (Err(refusal), Some(_)) => Err(format!("the {what} was refused: {refusal:?}: {deed:?}")),
+        }
+    }
+
+    fn live_charge(&self, charge: usize) -> Option<usize> {
+        let live: Vec<usize> = (0..self.model.charges.len()).filter(|i| !self.model.charges[*i].deleted).collect();
+        (!live.is_empty()).then(|| live[charge % live.len()])
+    }
+
+    /// The ledger's charge of one of the model's.
+    fn theirs(&self, index: usize) -> billing_domain::charge::Charge {
+        let id = &self.model.charges[index].id;
+        let found = self.book.charges().live().find(|charge| charge.line_item_id().as_str() == id);
+        found.expect("a live charge is in the book").clone()
+    }
+
+    fn edit_charge(&mut self, index: usize, after: Charge, edit: ChargeEdit, issue: bool) -> Checked {
+        let before = self.model.charges[index].clone();
+        let currency = self.model.product(after.product).period_at(after.day).map(|period| period.terms.currency);
+        let after = currency.map(|currency| Charge { currency, ..after });
+        let is_same = edit.applied_to(&self.theirs(index)) == self.theirs(index);
+        let after = after.filter(|after| is_same || !self.model.takes_too_much(Some(&before), after));
+        let (present, occasion) = (self.theirs(index), self.occasion(issue));
+        let made = self.decide(|book, _, mut ids| charge::change(book, &present, &edit, occasion, &mut ids))?;
+        self.charged(
+            "edit of a charge",
+            made,
+            after.map(|after| (index, after)),
+            Deed::EditCharge(present.charge_ref, edit, issue),
+        )
+    }
+
+    fn delete_charge(&mut self, charge: usize) -> Checked {
+        let Some(index) = self.live_charge(charge) else { return Ok(()) };
+        let (present, occasion) = (self.theirs(index), self.occasion(false));
+        let made = self.decide(|book, _, mut ids| charge::delete(book, &present, occasion, &mut ids))?;
+        let deleted = Charge { deleted: true, ..self.model.charges[index].clone() };
+        self.charged("delete of a charge", made, Some((index, deleted)), Deed::DeleteCharge(present.charge_ref))
     }
 
     fn numbered(&self, document: usize, standing: Standing) -> Option<BookDocument> {

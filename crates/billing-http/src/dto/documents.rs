@@ -19,8 +19,8 @@ use super::legal::{
 use super::money::ApplicationJson;
 use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
-    AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineText, NamedRef,
-    NetTermsValue, TimestampText, UnitCodeText, VatIdText,
+    AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineItemRef, LineText,
+    NamedRef, NetTermsValue, TimestampText, UnitCodeText, VatIdText,
 };
 use super::words::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 
@@ -244,8 +244,8 @@ pub(crate) struct DocumentProductJson {
 /// One line of a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentLineJson {
-    /// The line item; null of what trues a period up to the minimum fee.
-    line_item_id: Option<NamedRef>,
+    /// The line item, `charge:` and the reference of a charge; null of what trues a period up to the minimum fee.
+    line_item_id: Option<LineItemRef>,
     /// What it is for.
     name: LineText,
     /// First day it bills.
@@ -254,7 +254,8 @@ pub(crate) struct DocumentLineJson {
     service_period_end: DateText,
     /// The usage product, of usage.
     usage_product_ref: Option<NamedRef>,
-    /// The period's quantity, of usage; the agreed quantity, of a fixed line item with one for all its days.
+    /// The period's quantity, of usage; the agreed quantity, of a fixed line item with one for all its days; a charge's.
+    /// Null of a charge's difference.
     quantity: Option<ExactNumber>,
     /// The agreed quantities, each with its first day, of a fixed line item that has other ones than 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -266,6 +267,10 @@ pub(crate) struct DocumentLineJson {
     unit_code: Option<UnitCodeText>,
     /// The price of one, where there is a single one.
     unit_price: Option<ExactNumber>,
+    /// The day of a charge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    date: Option<DateText>,
     /// The tiers reached, of a tiered price.
     tiers: Vec<DocumentTierJson>,
     /// The line's amount, rounded once.
@@ -427,18 +432,28 @@ impl From<&BilledProduct> for DocumentProductJson {
 
 impl From<&DocumentLine> for DocumentLineJson {
     fn from(line: &DocumentLine) -> Self {
-        let usage = line.usage.as_ref();
+        let (usage, charge) = (line.usage.as_ref(), line.charge.as_ref());
         Self {
-            line_item_id: line.line_item_id.as_ref().map(NamedRef::from),
+            line_item_id: line.line_item_id.as_ref().map(LineItemRef::from),
             name: LineText::from(&line.name),
             service_period_start: DateText::from(line.service_period.start()),
             service_period_end: DateText::from(line.service_period.last_day()),
             usage_product_ref: usage.map(|usage| NamedRef::from(&usage.usage_product_ref)),
-            quantity: usage.map(|usage| ExactNumber::from(usage.quantity)).or_else(|| constant(&line.quantities)),
+            quantity: usage
+                .map(|usage| ExactNumber::from(usage.quantity))
+                .or_else(|| constant(&line.quantities))
+                .or_else(|| charge.map(|charge| ExactNumber::from(charge.quantity))),
             quantities: line.quantities.iter().map(QuantityStepJson::from).collect(),
-            unit: usage.and_then(|usage| usage.unit.as_ref()).map(LineText::from),
+            unit: usage
+                .and_then(|usage| usage.unit.as_ref())
+                .or_else(|| charge.and_then(|charge| charge.unit.as_ref()))
+                .map(LineText::from),
             unit_code: line.unit_code.map(UnitCodeText::from),
-            unit_price: usage.and_then(|usage| usage.unit_price).map(ExactNumber::from),
+            unit_price: usage
+                .and_then(|usage| usage.unit_price)
+                .map(ExactNumber::from)
+                .or_else(|| charge.map(|charge| ExactNumber::from(charge.unit_price))),
+            date: charge.map(|charge| DateText::from(charge.date)),
             tiers: usage.map(|usage| usage.tiers.iter().map(DocumentTierJson::from).collect()).unwrap_or_default(),
             amount: ExactNumber::from(line.amount),
         }

@@ -7,6 +7,7 @@
 pub(crate) mod bank_accounts;
 pub(crate) mod batch;
 pub(crate) mod billing;
+pub(crate) mod charges;
 pub(crate) mod contract_changes;
 pub(crate) mod contract_view;
 pub(crate) mod contracts;

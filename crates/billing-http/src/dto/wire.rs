@@ -4,11 +4,11 @@ use std::fmt::Display;
 
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
-use billing_domain::money::{Money, Percentage, Price};
+use billing_domain::money::{Money, Percentage, Price, SignedPrice};
 use billing_domain::party::legal::MAX_BUYER_REFERENCE_CHARS;
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
-use billing_domain::refs::MAX_REF_CHARS;
+use billing_domain::refs::{CHARGE_PREFIX, MAX_REF_CHARS};
 use billing_domain::text::MAX_TEXT_BYTES;
 use billing_domain::usage::{
     FormattedSource, MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportValue,
@@ -81,6 +81,8 @@ macro_rules! texts {
 texts! {
     /// A reference that callers may choose.
     NamedRef: limited(1, MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "acme";
+    /// A line item's reference, or `charge:` and a charge's.
+    LineItemRef: limited(1, CHARGE_PREFIX.len() + MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "charge:setup-1";
     /// A reference the service assigns.
     AssignedRef: text().format(Some(SchemaFormat::Custom("uuid".to_owned()))), example "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
     /// One line of text without control characters, at most 4096 bytes.
@@ -169,7 +171,7 @@ macro_rules! exact {
         }
     )+};
 }
-exact!(Percentage, Price, Quantity, QuantitySum);
+exact!(Percentage, Price, SignedPrice, Quantity, QuantitySum);
 
 /// Decimals of a request: what they look like, as their readers in the domain take them.
 macro_rules! decimal_inputs {
@@ -193,6 +195,10 @@ decimal_inputs! {
     QuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
     /// A number or numeric string from 0, at most 9 integer and 12 fractional digits.
     PriceInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_u64));
+    /// A number or numeric string, above or below zero, at most 9 integer and 12 fractional digits.
+    SignedPriceInput: |number: ObjectBuilder| number
+        .exclusive_minimum(Some(-1_000_000_000_i64))
+        .exclusive_maximum(Some(1_000_000_000_u64));
     /// A number or numeric string from 0 to 100, at most 6 fractional digits.
     PercentageInput: |number: ObjectBuilder| number.minimum(Some(0)).maximum(Some(100));
 }

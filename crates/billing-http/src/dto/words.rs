@@ -7,6 +7,7 @@ use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState, Purpose};
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::summary::Interval;
@@ -83,7 +84,7 @@ fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
 }
 
 words! {
-    /// What happened to an event.
+    /// What happened to an event or a charge.
     EventActionWord is EventAction {
         "CREATED" = EventAction::Created,
         "UPDATED" = EventAction::Updated,
@@ -112,6 +113,11 @@ readable_words! {
         "DURING_USE" = PaymentTime::DuringUse,
         "AFTER_USE" = PaymentTime::AfterUse,
     }
+}
+
+readable_words! {
+    /// With which of a period's items something is billed: it decides on which document.
+    BillWithWord is BillWith { "USAGE" = BillWith::Usage, "FIXED" = BillWith::Fixed }
 }
 
 readable_words! {

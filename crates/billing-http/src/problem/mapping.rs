@@ -15,9 +15,10 @@ use billing_domain::violation::{Violation, Violations};
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
 /// Violations of business rules, and of forms that others have made: alone, their code is the problem's.
-const RULES: [&str; 25] = [
+const RULES: [&str; 26] = [
     "ambiguous_name",
     "conflicting_fields",
+    "credit_above_billed",
     "duplicate_product",
     "entity_required",
     "exemption_reason_required",
@@ -68,6 +69,10 @@ impl Problem {
                 )
             }
             UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
+            UseCaseError::NoMatch(MatchRefusal::NoChargedProduct) => {
+                let detail = "is billed by no such product";
+                unprocessable("no_matching_contract").with_error(&["date"], "no_matching_contract", detail)
+            }
             UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
                 unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
             }
@@ -216,6 +221,7 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
         Thing::BankAccount => "bank_account_not_found",
         Thing::Application => "application_not_found",
         Thing::Payment => "payment_not_found",
+        Thing::Charge => "charge_not_found",
         Thing::Contract => "contract_not_found",
         Thing::Customer => "customer_not_found",
         Thing::Document => "document_not_found",

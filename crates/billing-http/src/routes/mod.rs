@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod bank_accounts;
 pub(crate) mod batches;
 pub(crate) mod billing;
+pub(crate) mod charges;
 pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;

@@ -7,14 +7,15 @@ use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LineUsage};
+use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
-use billing_domain::money::{Currency, Money, Percentage, Price};
+use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::party::{NetTerms, NumberPrefix, PaymentDetails};
+use billing_domain::quantity::Quantity;
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
@@ -267,6 +268,8 @@ struct StoredLine {
     quantities: Vec<QuantityStep>,
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     unit_code: Option<UnitCode>,
+    #[serde(with = "line_charge", default, skip_serializing_if = "Option::is_none")]
+    charge: Option<LineCharge>,
     #[serde(with = "leaf")]
     amount: Money,
 }
@@ -288,11 +291,21 @@ mod line {
     pub(super) fn serialize<S: Serializer>(line: &DocumentLine, serializer: S) -> Result<S::Ok, S::Error> {
         let usual = usual_bill_with(line.line_item_id.as_ref(), line.usage.as_ref());
         // Every field by name: one more doesn't compile.
-        let DocumentLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, unit_code, amount } =
-            line.clone();
+        let DocumentLine {
+            line_item_id,
+            name,
+            period_start,
+            service_period,
+            bill_with,
+            usage,
+            quantities,
+            unit_code,
+            charge,
+            amount,
+        } = line.clone();
         let period_start = (period_start != service_period.start()).then_some(period_start);
         let bill_with = (bill_with != usual).then_some(bill_with);
-        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, unit_code, amount }
+        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, unit_code, charge, amount }
             .serialize(serializer)
     }
 
@@ -308,6 +321,7 @@ mod line {
             usage: line.usage,
             quantities: line.quantities,
             unit_code: line.unit_code,
+            charge: line.charge,
             amount: line.amount,
         })
     }
@@ -329,6 +343,20 @@ struct LineUsageMirror {
     tiers: Vec<RatedTier>,
 }
 option_of!(line_usage: LineUsage = "LineUsageMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LineCharge")]
+struct LineChargeMirror {
+    #[serde(with = "leaf")]
+    date: NaiveDate,
+    #[serde(with = "leaf")]
+    quantity: Quantity,
+    #[serde(with = "leaf::option")]
+    unit: Option<OneLine>,
+    #[serde(with = "leaf")]
+    unit_price: SignedPrice,
+}
+option_of!(line_charge: LineCharge = "LineChargeMirror");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "RatedTier")]

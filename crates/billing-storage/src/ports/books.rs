@@ -15,6 +15,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::MAX_BINDS;
+use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{USAGE, WithParts};
 use super::running_totals::{TotalRow, read_totals};
@@ -23,7 +24,7 @@ use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
-use crate::under::{DocumentsOfTotal, SumsOfFamily, VersionBefore};
+use crate::under::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
 
 /// What a sum of tax has in the place of a product, because a key has no NULL.
 pub(super) const NO_PRODUCT: i32 = -1;
@@ -58,18 +59,18 @@ impl SumRow {
 }
 
 impl Transaction<'_> {
-    /// A contract's documents with their products and the sums of their families.
-    fn documents_of_book(&mut self, key: ContractKey) -> StoreResult<(Vec<BookDocument>, BTreeMap<DocumentRef, FamilySums>)> {
-        let rows: Vec<(WithParts, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
+    /// A contract's documents with their products and the sums of their families, and its charges.
+    fn documents_of_book(&mut self, key: ContractKey) -> StoreResult<BookRows> {
+        let rows: Vec<(WithParts, Option<JsonText>, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::customer_id.eq(Bound(key.customer.as_uuid())))
             .filter(documents::contract_id.eq(Bound(key.contract.as_uuid())))
             .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .filter(documents::purpose.ne(USAGE))
             .order((documents::created_at, documents::document_id))
-            .select((WithParts::as_select(), SumsOfFamily))
+            .select((WithParts::as_select(), SumsOfFamily, ChargesOfContract))
             .load(conn))?;
-        let (mut found, mut sums) = (Vec::with_capacity(rows.len()), BTreeMap::new());
-        for (document, of_family) in rows {
+        let (mut found, mut sums, mut charges) = (Vec::with_capacity(rows.len()), BTreeMap::new(), Vec::new());
+        for (document, of_family, of_contract) in rows {
             let document = document.read_for_book()?;
             let document_ref = document.head.document_ref;
             let of_family: Vec<SumRow> = Row::new("documents", document_ref).under("sums", of_family.as_ref())?;
@@ -77,9 +78,11 @@ impl Transaction<'_> {
                 let of_family = of_family.into_iter().map(|sum| sum.read(document_ref.as_uuid()));
                 sums.insert(document_ref, FamilySums::new(of_family.collect::<StoreResult<Vec<_>>>()?));
             }
+            let of_contract: Vec<ChargeRow> = Row::new("documents", document_ref).under("charges", of_contract.as_ref())?;
+            charges.extend(of_contract.into_iter().map(ChargeRow::read).collect::<StoreResult<Vec<_>>>()?);
             found.push(document);
         }
-        Ok((found, sums))
+        Ok(BookRows { documents: found, sums, charges, ..BookRows::default() })
     }
 
     /// A contract's running totals, and which drafts and void documents their events stand on.
@@ -210,10 +213,10 @@ impl Books for Transaction<'_> {
     }
 
     fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
-        let (documents, sums) = self.documents_of_book(key)?;
+        let rows = self.documents_of_book(key)?;
         let lines = self.lines_in_force(key)?;
         let (usage, with_events) = self.usage_of_book(key)?;
-        Ok(BookRows { documents, lines, sums, usage, with_events })
+        Ok(BookRows { lines, usage, with_events, ..rows })
     }
 
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {

@@ -6,6 +6,7 @@ mod balances;
 mod book_entries;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod document_rows;
 mod documents;

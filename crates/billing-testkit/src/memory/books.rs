@@ -72,6 +72,7 @@ impl Books for MemoryTx {
             lines,
             sums: sums.into_iter().map(|(family, sums)| (family, FamilySums::new(sums))).collect(),
             usage: UsageFacts::new(self.totals_of(key)),
+            charges: self.charges_of(key),
             with_events,
         })
     }

@@ -9,6 +9,7 @@ mod access;
 mod accounts;
 mod books;
 mod catalog;
+mod charges;
 mod contracts;
 mod documents;
 mod formats;
@@ -27,6 +28,7 @@ use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret}
 use billing_domain::account::{AccountKey, Payment, WriteOff};
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
 use billing_domain::document::{DefaultTax, Document, DocumentKind};
@@ -148,6 +150,8 @@ struct State {
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,
     totals: Arc<BTreeMap<(OrganizationId, CustomerId, UsageKey), UsageTotal>>,
+    charges: Rows<Charge>,
+    superseded_charges: Rows<Charge>,
     superseded_events: Rows<Superseded>,
     kept_events: Rows<(CustomerId, KeptEvent)>,
     documents: Rows<Document>,

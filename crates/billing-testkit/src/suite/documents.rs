@@ -1,12 +1,13 @@
 //! Documents.
 
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LineUsage};
+use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
+use billing_domain::money::SignedPrice;
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, Lock, RollBack, Store, StoreError};
 use billing_domain::rating::RatedTier;
@@ -163,6 +164,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         usage,
         quantities: Vec::new(),
         unit_code: "HUR".parse().ok(),
+        charge: None,
         amount: cents(minor),
     };
     let used = |quantity: &str, unit: Option<&str>, unit_price: Option<&str>, tiers: Vec<RatedTier>| LineUsage {
@@ -188,6 +190,16 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
             ..line(Some("seats"), None, -40)
         },
         DocumentLine { bill_with: BillWith::Fixed, ..line(Some("prepaid"), Some(used("100", None, None, vec![])), 50) },
+        DocumentLine {
+            bill_with: BillWith::Usage,
+            charge: Some(LineCharge {
+                date: date("2026-01-09"),
+                quantity: fixtures::quantity("2.50"),
+                unit: Some(fixtures::line("h")),
+                unit_price: SignedPrice::parse("-12.500").expect("a price"),
+            }),
+            ..line(Some("charge:setup"), None, 1)
+        },
         DocumentLine { bill_with: BillWith::Usage, ..line(Some("odd"), None, 1) },
         DocumentLine { bill_with: BillWith::Fixed, ..line(None, None, 1) },
     ];

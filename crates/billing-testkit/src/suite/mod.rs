@@ -10,6 +10,7 @@ pub mod access;
 pub mod accounts;
 pub mod books;
 pub mod catalog;
+pub mod charges;
 pub mod contracts;
 pub mod corrections;
 pub mod documents;
@@ -112,6 +113,17 @@ macro_rules! store_contract {
                 lists_come_in_pages_with_the_total
                 lists_by_references_leave_out_what_is_not_there
                 at_most_two_namesakes_are_answered
+            }
+            charges {
+                a_charge_comes_back_with_every_field
+                a_charge_comes_back_without_optional_fields
+                a_charges_reference_is_taken_once_in_its_organization
+                a_revision_takes_the_charges_place_and_the_one_before_is_kept
+                revising_a_superseded_charge_is_contended
+                a_contracts_book_has_its_charges_deleted_ones_too
+                charges_come_by_creation_then_by_reference_in_pages
+                each_field_of_a_filter_narrows_the_charges
+                another_organization_has_charges_of_its_own
             }
             contracts {
                 a_contract_comes_back_with_every_field_and_segment

@@ -263,6 +263,9 @@ impl Model {
         if !self.keeps_usage(&next) {
             return self.loses_usage();
         }
+        if !self.keeps_charges(&next) {
+            return Verdict::Refuse("charge_already_recorded");
+        }
         match doubt {
             Some(why) => Verdict::May(why, next),
             None => Verdict::Take(next),
@@ -532,6 +535,14 @@ impl Model {
         })
     }
 
+    /// Whether every charge still has a period, in its currency.
+    fn keeps_charges(&self, next: &[Product]) -> bool {
+        self.charges.iter().filter(|charge| !charge.deleted).all(|charge| {
+            let product = next.iter().find(|product| product.no == charge.product).expect("products are kept");
+            product.period_at(charge.day).is_some_and(|period| period.terms.currency == charge.currency)
+        })
+    }
+
     /// The products after a cancel.
     pub(crate) fn cancelled(&self, last_day: LastDay, now: Timestamp) -> Verdict<Vec<Product>> {
         let state = match self.state(now) {
@@ -564,6 +575,9 @@ impl Model {
         }
         if !self.keeps_usage(&next) {
             return self.loses_usage();
+        }
+        if !self.keeps_charges(&next) {
+            return Verdict::Refuse("charge_already_recorded");
         }
         match state {
             State::Cancelling => {

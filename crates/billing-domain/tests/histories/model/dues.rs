@@ -8,7 +8,7 @@ use billing_domain::contract::terms::PaymentTime;
 
 use super::calendar::{Date, days_between, midnight, service_date};
 use super::terms::{Item, Period, Product, Terms};
-use super::{Event, Model, rating};
+use super::{Charge, Event, Model, rating};
 use crate::spec::ChargeSpec;
 
 /// Which of a period's regular documents.
@@ -33,7 +33,7 @@ pub(crate) struct Part {
     /// The first day of the service period.
     pub(crate) start: Date,
     /// `None`: the true-up to the minimum fee.
-    pub(crate) item: Option<&'static str>,
+    pub(crate) item: Option<String>,
     pub(crate) with: With,
     pub(crate) minor: i64,
     /// Discount and stated tax.
@@ -158,12 +158,12 @@ impl Model {
         let (usage_index, usage_slot) = product.usage_slot(index);
         let usage_own = product.periods[usage_index].start;
         let mut sum = 0;
-        let mut part = |item: Option<&'static str>, with: With, minor: i64| {
+        let mut part = |item: Option<&str>, with: With, minor: i64| {
             let (own, slot) = match with {
                 With::Fixed => (period.start, Slot::Period),
                 With::Usage => (usage_own, usage_slot),
             };
-            let terms = std::rc::Rc::clone(terms);
+            let (terms, item) = (std::rc::Rc::clone(terms), item.map(str::to_owned));
             parts.push(Part { product: product.no, start: period.start, item, with, minor, terms, own, slot });
         };
         for item in &terms.items {
@@ -190,6 +190,10 @@ impl Model {
         if let Some(fee) = terms.minimum_fee {
             let missing = (rating::price(fee, share, terms.currency) - sum).max(0);
             part(None, With::Usage, missing);
+        }
+        let here = |charge: &&Charge| !charge.deleted && charge.product == product.no && period.contains(charge.day);
+        for charge in self.charges.iter().filter(here) {
+            part(Some(&charge.id), charge.with, rating::charge(charge.price, charge.quantity, charge.currency));
         }
     }
 }

@@ -26,6 +26,21 @@ pub(crate) struct Event {
     pub(crate) deleted: bool,
 }
 
+/// A charge, as its latest change has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    /// As a line item.
+    pub(crate) id: String,
+    pub(crate) product: u16,
+    pub(crate) day: Date,
+    pub(crate) quantity: u32,
+    pub(crate) price: i64,
+    pub(crate) with: With,
+    pub(crate) discountable: bool,
+    pub(crate) currency: &'static str,
+    pub(crate) deleted: bool,
+}
+
 /// What the rules say of an operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict<T> {
@@ -57,6 +72,7 @@ pub(crate) struct Model {
     /// The first day any product was ever to bill.
     pub(crate) first_day: Date,
     pub(crate) events: Vec<Event>,
+    pub(crate) charges: Vec<Charge>,
     /// Whether a cancel was ever taken back.
     pub(crate) was_resumed: bool,
     /// Whether an entity's zone was ever edited.
@@ -75,7 +91,16 @@ impl Model {
             return Err("duplicate_product");
         }
         let first_day = products.iter().map(Product::start).min().ok_or("no product")?;
-        Ok(Self { catalog, products, before_cancel: None, first_day, events: Vec::new(), was_resumed: false, zone_moved: false })
+        Ok(Self {
+            catalog,
+            products,
+            before_cancel: None,
+            first_day,
+            events: Vec::new(),
+            charges: Vec::new(),
+            was_resumed: false,
+            zone_moved: false,
+        })
     }
 
     pub(crate) fn zone(&self, entity: usize) -> &'static str {
@@ -122,6 +147,47 @@ impl Model {
         let mut states = self.todays(now).into_iter().map(|day| self.state_on(day));
         let first = states.next()?;
         states.all(|state| state == first).then_some(first)
+    }
+
+    /// The products that a charge may be meant for.
+    pub(crate) fn charged_products(&self, pricing: Option<usize>, day: Date) -> Vec<u16> {
+        let bills = |product: &&Product| {
+            product.period_at(day).is_some_and(|period| pricing.is_none_or(|pricing| period.terms.pricing == pricing))
+        };
+        self.products.iter().filter(bills).map(|product| product.no).collect()
+    }
+
+    /// Whether a charge takes more than the documents of its period bill of its product, after discount. `before` is what
+    /// it was, in the same period or another.
+    pub(crate) fn takes_too_much(&self, before: Option<&Charge>, charge: &Charge) -> bool {
+        let period = |charge: &Charge| self.product(charge.product).period_at(charge.day).expect("a period").start;
+        let minor = |charge: &Charge| rating::charge(charge.price, charge.quantity, charge.currency);
+        let start = period(charge);
+        let takes_less = before.is_some_and(|before| period(before) == start && minor(charge) >= minor(before));
+        if minor(charge) >= 0 || takes_less {
+            return false;
+        }
+        let parts = self.parts();
+        let others = parts
+            .iter()
+            .filter(|part| part.product == charge.product && part.start == start && part.item.as_ref() != Some(&charge.id));
+        let (mut discounted, mut whole) = (0, 0);
+        for part in others {
+            if self.is_discountable(part.item.as_deref()) { discounted += part.minor } else { whole += part.minor }
+        }
+        if charge.discountable {
+            discounted += minor(charge)
+        } else {
+            whole += minor(charge)
+        }
+        let rate = self.product(charge.product).period_at(charge.day).expect("a period").terms.discount.unwrap_or(0);
+        let discount = rating::round_ratio(i128::from(discounted) * i128::from(rate), 10_000);
+        discounted - discount + whole < 0
+    }
+
+    /// Whether the discount applies to a line item.
+    pub(crate) fn is_discountable(&self, item: Option<&str>) -> bool {
+        self.charges.iter().find(|charge| item == Some(&charge.id)).is_none_or(|charge| charge.discountable)
     }
 
     /// Discount and tax in force on terms, with a default tax.

@@ -31,6 +31,11 @@ fn round(raw: i128, of: i64, currency: &str) -> i64 {
     round_ratio(raw * 10i128.pow(exponent(currency)), RAW * i128::from(of))
 }
 
+/// What a charge costs.
+pub(crate) fn charge(price: i64, quantity: u32, currency: &str) -> i64 {
+    round(i128::from(price) * i128::from(quantity), 1, currency)
+}
+
 /// A price in minor units, of the days of a period.
 pub(crate) fn price(price: u32, (days, of): Share, currency: &str) -> i64 {
     round(i128::from(price) * PER_PRICE * i128::from(days), of, currency)

@@ -3,6 +3,7 @@
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
 use billing_application::documents::{DocumentView, IssueDates, Opened, Related};
 use billing_application::error::UseCaseError;
+use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{FamilySums, Rates};
 use billing_domain::document::linking::Slot;
@@ -66,7 +67,7 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
     let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
     let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("19.00") };
-    let lines = lines_of_period(contract.contract_ref, &period, &usage).expect("small amounts");
+    let lines = lines_of_period(contract.contract_ref, &period, &usage, &Charges::default()).expect("small amounts");
     let treatment = TaxTreatment::effective(rates.tax, []);
     let lines = RatedLines { product_no: product.no, terms: period.terms, rates, treatment, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");

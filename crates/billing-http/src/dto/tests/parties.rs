@@ -256,6 +256,7 @@ fn customers_are_shown_whole_and_by_name() {
           "DAI"
         ]
       },
+      "apply_balance": true,
       "vat_id": null,
       "registration": null,
       "electronic_address": null,
@@ -291,6 +292,7 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "billing_bank_transfer_details": null,
       "billing_online_payment_details": null,
       "billing_crypto_details": null,
+      "apply_balance": true,
       "vat_id": null,
       "registration": null,
       "electronic_address": null,

@@ -1,0 +1,274 @@
+//! Charges: one-off amounts and manual credit notes. What follows for documents is decided by the book (billing rules 9).
+
+use std::collections::BTreeMap;
+
+use billing_domain::access::{Actor, Principal};
+use billing_domain::calendar::Timestamp;
+use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
+use billing_domain::document::numbering::DocumentNumbers;
+use billing_domain::document::{BookDocument, DocumentState};
+use billing_domain::ledger::ContractBook;
+use billing_domain::ledger::charge::{self, Occasion};
+use billing_domain::money::Money;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, ChargeFilter, Tx, transact};
+use billing_domain::refs::{ChargeRef, ContractRef, CustomerRef, DocumentRef, OrganizationId, PricingRef};
+use billing_domain::usage::EventAction;
+
+use crate::accounts::Deciding;
+use crate::books::{self, corrupt, distinct, supplies};
+use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
+use crate::{Services, UseCase, allow};
+
+/// A charge with what a person reads beside it.
+#[derive(Clone, Debug)]
+pub struct ChargeView {
+    /// The charge.
+    pub charge: Charge,
+    /// What it makes.
+    pub amount: Money,
+    /// Who pays.
+    pub customer_ref: CustomerRef,
+    /// The pricing of the product whose documents bill it.
+    pub product_pricing_ref: PricingRef,
+    /// The documents that carry it; none while it waits for one that replaces a void one.
+    pub documents: Option<ChargeDocuments>,
+    /// Its changes, oldest first; the first is that it was made.
+    pub history: Vec<ChargeRevision>,
+}
+
+/// The documents that carry a charge in its period.
+#[derive(Clone, Debug)]
+pub struct ChargeDocuments {
+    /// The latest.
+    pub document_ref: DocumentRef,
+    /// That one's state.
+    pub state: DocumentState,
+    /// The numbers of all, in order.
+    pub numbers: DocumentNumbers,
+}
+
+/// One change of a charge.
+#[derive(Clone, Debug)]
+pub struct ChargeRevision {
+    /// Counts from 1.
+    pub revision: u32,
+    /// When.
+    pub changed_at: Timestamp,
+    /// Who.
+    pub changed_by: Actor,
+    /// What.
+    pub action: EventAction,
+    /// What it was before, but for its first.
+    pub before: Option<Charge>,
+    /// What it was then.
+    pub after: Charge,
+}
+
+/// A charge as a caller asks for it.
+#[derive(Clone, Debug)]
+pub struct ChargeRequest {
+    /// The contract it is charged in.
+    pub contract_ref: ContractRef,
+    /// The rest.
+    pub charge: NewCharge,
+    /// Whether the adjustment it goes on is issued at once.
+    pub issue: bool,
+}
+
+/// What charges are narrowed to, as a caller says it.
+#[derive(Clone, Debug, Default)]
+pub struct ChargeQuery {
+    /// This customer's.
+    pub customer_ref: Option<CustomerRef>,
+    /// The rest.
+    pub filter: ChargeFilter,
+}
+
+/// Records a charge and puts it on its document.
+///
+/// # Errors
+/// [`UseCaseError::AlreadyExists`]; [`UseCaseError::NoMatch`] when no product bills the day; [`UseCaseError::Invalid`], for a
+/// credit above what is billed, too.
+pub fn record_charge(services: &Services, principal: &Principal, request: &ChargeRequest) -> UseCaseResult<ChargeView> {
+    let (organization, now) = (allow(principal, UseCase::RecordCharge)?, services.now());
+    transact(&*services.store, Access::Write, |tx| {
+        if let Some(charge_ref) = &request.charge.charge_ref
+            && tx.charge(organization, charge_ref)?.is_some()
+        {
+            return Err(UseCaseError::AlreadyExists { thing: Thing::Charge, field: "charge_ref" });
+        }
+        let book = books::held(tx, organization, request.contract_ref, now)?;
+        let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], Thing::Contract))?;
+        decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
+            Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
+        })
+    })
+}
+
+/// Changes a charge. An edit that changes nothing makes no revision.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; else as [`record_charge`].
+pub fn edit_charge(
+    services: &Services,
+    principal: &Principal,
+    charge_ref: &ChargeRef,
+    edit: &ChargeEdit,
+    issue: bool,
+) -> UseCaseResult<ChargeView> {
+    let (organization, now) = (allow(principal, UseCase::EditCharge)?, services.now());
+    transact(&*services.store, Access::Write, |tx| {
+        let (mut book, present) = held(tx, organization, charge_ref, now)?;
+        decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
+            Ok(charge::change(book, &present, edit, occasion, &mut supplies(services))?)
+        })
+    })
+}
+
+/// Deletes a charge: it stops counting; its row and every revision stay.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`], for a charge deleted before, too.
+pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<()> {
+    let (organization, now) = (allow(principal, UseCase::DeleteCharge)?, services.now());
+    transact(&*services.store, Access::Write, |tx| {
+        let (mut book, present) = held(tx, organization, charge_ref, now)?;
+        let deleted = decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
+            Ok(charge::delete(book, &present, occasion, &mut supplies(services))?)
+        });
+        deleted.map(drop)
+    })
+}
+
+/// Reads a charge.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`], for a deleted one, too.
+pub fn get_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
+    let (organization, now) = (allow(principal, UseCase::GetCharge)?, services.now());
+    transact(&*services.store, Access::Read, |tx| {
+        let charge = live(tx, organization, charge_ref)?;
+        let found = view_all(tx, organization, vec![charge], now)?.pop();
+        found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
+    })
+}
+
+/// A page of charges that aren't deleted, by creation; a reference that names nothing finds nothing.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_charges(
+    services: &Services,
+    principal: &Principal,
+    query: &ChargeQuery,
+    page: PageRequest,
+) -> UseCaseResult<Page<ChargeView>> {
+    let (organization, now) = (allow(principal, UseCase::ListCharges)?, services.now());
+    transact(&*services.store, Access::Read, |tx| {
+        let mut filter = query.filter.clone();
+        if let Some(customer_ref) = &query.customer_ref {
+            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
+            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+            filter.customer_id = Some(customer.id);
+        }
+        let Page { items, total } = tx.charges(organization, &filter, page)?;
+        Ok(Page { items: view_all(tx, organization, items, now)?, total })
+    })
+}
+
+fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -> UseCaseResult<Charge> {
+    let charge = tx.charge(organization, charge_ref)?;
+    charge.filter(|charge| !charge.deleted).ok_or(UseCaseError::Unknown(Thing::Charge))
+}
+
+/// A charge with its contract held: a charge never changes its contract, but may have changed until that was held.
+fn held(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    charge_ref: &ChargeRef,
+    now: Timestamp,
+) -> UseCaseResult<(ContractBook, Charge)> {
+    let contract_ref = live(tx, organization, charge_ref)?.contract_ref;
+    let book = books::held(tx, organization, contract_ref, now)?;
+    let book = book.ok_or_else(|| corrupt("a charge", charge_ref, "has no contract"))?;
+    let present = book.charges().live().find(|charge| charge.charge_ref == *charge_ref).cloned();
+    Ok((book, present.ok_or(UseCaseError::Unknown(Thing::Charge))?))
+}
+
+/// Lets the book of a contract that is held decide, writes that, and shows the charge.
+fn decide(
+    services: &Services,
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    book: &mut ContractBook,
+    (now, issue): (Timestamp, bool),
+    decide: impl FnOnce(&mut ContractBook, Occasion) -> UseCaseResult<Charge>,
+) -> UseCaseResult<ChargeView> {
+    let organization = principal.organization();
+    // A credit may not take more than usage and all else make, and documents may be issued.
+    books::recount(tx, organization, book, |_, total| total.latest.is_none() || total.max.is_none())?;
+    let charge = decide(book, Occasion { now, by: principal.actor(), issue })?;
+    let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+    books::write(tx, deciding, book)?;
+    let earlier = tx.superseded_charges(organization, std::slice::from_ref(&charge.charge_ref))?;
+    view(book, charge, earlier)
+}
+
+/// Charges with what is beside them; each contract's book is read once.
+fn view_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    charges: Vec<Charge>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<ChargeView>> {
+    let mut of_contracts: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
+    for contract_ref in distinct(charges.iter().map(|charge| charge.contract_ref)) {
+        let book = books::empty(tx, organization, contract_ref, None)?;
+        let book = book.ok_or_else(|| corrupt("a charge", &contract_ref, "names a contract that is not there"))?;
+        of_contracts.insert(contract_ref, books::whole(tx, organization, book, now)?);
+    }
+    let refs: Vec<ChargeRef> =
+        charges.iter().filter(|charge| charge.revision > 1).map(|charge| charge.charge_ref.clone()).collect();
+    let earlier = if refs.is_empty() { Vec::new() } else { tx.superseded_charges(organization, &refs)? };
+    let show = |charge: Charge| {
+        let of_charge = earlier.iter().filter(|earlier| earlier.charge_ref == charge.charge_ref).cloned().collect();
+        view(&of_contracts[&charge.contract_ref], charge, of_charge)
+    };
+    charges.into_iter().map(show).collect()
+}
+
+fn view(book: &ContractBook, charge: Charge, earlier: Vec<Charge>) -> UseCaseResult<ChargeView> {
+    let product = book.product(charge.product_no)?;
+    let terms = product.period_at(charge.date).map(|period| period.terms).or(product.newest_terms());
+    let terms = terms.ok_or_else(|| corrupt("a charge", &charge.charge_ref, "has a product without terms"))?;
+    let carriers = book.documents_of_charge(&charge);
+    let numbers = DocumentNumbers::in_order_of_change(carriers.iter().map(|document| document.head.number.clone()));
+    let of_latest = |latest: &&BookDocument| Ok::<_, UseCaseError>((latest.head.document_ref, latest.state()?));
+    let latest = carriers.last().map(of_latest).transpose()?;
+    let documents = latest.zip(numbers).map(|((document_ref, state), numbers)| ChargeDocuments { document_ref, state, numbers });
+    let mut history = Vec::new();
+    let mut before: Option<Charge> = None;
+    for after in earlier.into_iter().chain([charge.clone()]) {
+        history.push(ChargeRevision {
+            revision: after.revision,
+            changed_at: after.revised_at,
+            changed_by: after.revised_by,
+            action: match (after.deleted, after.revision) {
+                (true, _) => EventAction::Deleted,
+                (false, 1) => EventAction::Created,
+                (false, _) => EventAction::Updated,
+            },
+            before: before.replace(after.clone()),
+            after,
+        });
+    }
+    Ok(ChargeView {
+        amount: charge.amount()?,
+        customer_ref: book.customer.customer_ref.clone(),
+        product_pricing_ref: terms.pricing.pricing_ref.clone(),
+        documents,
+        history,
+        charge,
+    })
+}

@@ -1,0 +1,2 @@
+DROP TABLE charge_revisions;
+DROP TABLE charges;

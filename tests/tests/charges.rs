@@ -1,0 +1,397 @@
+//! Charges: one-off amounts and manual credit notes, on drafts and on what is issued.
+
+use acceptance::problem::{Table, invalid, refused, rule};
+use acceptance::scene::{Scene, each, product};
+use acceptance::{Answer, Database, books, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    a_charge_is_on_its_periods_draft_and_answers_its_number,
+    a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once,
+    a_credit_note_takes_no_more_than_its_period_bills,
+    an_edit_settles_the_difference_and_keeps_the_history,
+    a_charge_that_moves_is_settled_in_both_periods,
+    a_deleted_charge_counts_no_more,
+    charges_go_with_the_fixed_items_or_with_the_usage,
+    discount_applies_to_charges_that_are_discountable,
+    a_void_invoices_charges_are_billed_again,
+    a_change_of_the_contract_leaves_no_charge_without_a_period,
+    charges_are_listed_by_creation_in_pages,
+    what_cant_be_charged_is_refused,
+);
+
+const PLAN: &str = "plan";
+const SETUP: &str = "/api/charges/setup";
+
+/// A fee of 49.00 and calls at 0.04 each in a year from 1 January, which is 5 January; 1,500 calls on the 4th. `terms` are
+/// added to the product.
+fn begin(database: &Database, terms: &Value) -> (Scene, String) {
+    let scene = Scene::begin(database, "2026-01-05");
+    scene.pricing(PLAN, &[catalog::fixed("fee", "49.00"), each("0.04")]);
+    let contract_ref = scene.sell(&[catalog::with(product(PLAN, "2026-01-01", "2026-12-31"), terms)]);
+    scene.calls("2026-01-04", 1500);
+    (scene, contract_ref)
+}
+
+/// The same with January issued, on 5 February.
+fn january_issued(database: &Database, terms: &Value) -> (Scene, String) {
+    let (mut scene, contract_ref) = begin(database, terms);
+    scene.run_on("2026-02-01");
+    scene.go_to("2026-02-05");
+    (scene, contract_ref)
+}
+
+fn charge(contract_ref: &str, date: &str, unit_price: &str, fields: &Value) -> Value {
+    let charge = json!({
+        "charge_ref": "setup", "contract_ref": contract_ref, "date": date, "name": "Setup", "unit_price": unit_price
+    });
+    catalog::with(charge, fields)
+}
+
+fn try_record(scene: &Scene, body: &Value) -> Answer {
+    scene.client.post("/api/charges/", body)
+}
+
+#[track_caller]
+fn record(scene: &Scene, contract_ref: &str, date: &str, unit_price: &str) -> Value {
+    try_record(scene, &charge(contract_ref, date, unit_price, &json!({}))).ok()
+}
+
+fn edit(scene: &Scene, fields: &Value) -> Answer {
+    scene.client.post("/api/charges/edit/setup", fields)
+}
+
+fn numbers(charge: &Value) -> &str {
+    charge["related_document_numbers"].as_str().unwrap_or("none")
+}
+
+fn amounts(scene: &Scene, number: &str) -> Vec<String> {
+    books::amounts(&books::numbered(&scene.client, number))
+}
+
+fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let fields = json!({
+        "quantity": 2.5, "unit": "h", "note": "two\nlines", "reason": "they asked", "product_pricing_ref": PLAN,
+        "bill_with": "USAGE", "discountable": true, "issue": true,
+    });
+    let made = try_record(&scene, &charge(&contract_ref, "2026-01-10", "200.001", &fields)).ok();
+    let draft = books::numbered(&scene.client, "UB-INV-1");
+    let expected = json!({
+        "charge_ref": "setup", "contract_ref": contract_ref, "customer_ref": catalog::ACME, "product_pricing_ref": PLAN,
+        "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
+        "currency": "EUR", "bill_with": "USAGE", "discountable": true, "note": "two\nlines", "reason": "they asked",
+        "related_document_ref": draft["document_ref"], "related_document_numbers": "UB-INV-1", "document_state": "DRAFT",
+        "created_at": "2026-01-05T12:00:00Z", "revision": 1,
+        "history": [{
+            "revision": 1, "changed_at": "2026-01-05T12:00:00Z", "changed_by": made["history"][0]["changed_by"],
+            "action": "CREATED", "before": null,
+            "after": {"date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "note": "two\nlines"},
+        }],
+    });
+    assert_eq!(made["amount"].to_string(), "500.00");
+    let mut shown = made.clone();
+    shown["created_at"] = expected["created_at"].clone();
+    shown["history"][0]["changed_at"] = expected["history"][0]["changed_at"].clone();
+    assert_eq!(shown, expected);
+    assert!(made["history"][0]["changed_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{made}");
+    assert_eq!(scene.client.get(SETUP).ok(), made);
+
+    // As a line of its own, with what it is made of; previews show it, too.
+    assert_eq!(books::amounts(&draft), ["fee 49.00", "calls 60.00", "charge:setup 500.00"]);
+    let line = &draft["products"][0]["line_items"][2];
+    assert_eq!(
+        books::fields(line, ["name", "quantity", "unit", "unit_price", "date", "service_period_start", "service_period_end"]),
+        ["Setup", "2.5", "h", "200.001", "2026-01-10", "2026-01-01", "2026-01-31"]
+    );
+    assert_eq!(scene.preview("current", &contract_ref), ["UB-INV-1 2026-01-01 609.00 DRAFT"]);
+    scene.run_on("2026-02-01");
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 609.00"]);
+    assert_eq!(amounts(&scene, "UB-INV-1"), ["fee 49.00", "calls 60.00", "charge:setup 500.00"]);
+    assert_eq!(scene.client.get(SETUP).ok()["document_state"], "ISSUED");
+
+    // One of a period that nothing stands on yet opens its document, and one of zero has it issued.
+    let other = json!({"charge_ref": "free"});
+    let other = try_record(&scene, &charge(&contract_ref, "2026-04-10", "0", &other)).ok();
+    assert_eq!(numbers(&other), "UB-INV-2");
+    assert_eq!(scene.papers()[1], "UB-INV-2 2026-04-01 49.00 DRAFT");
+}
+
+fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: &Database) {
+    let (mut scene, contract_ref) = january_issued(database, &json!({"tax": 19}));
+    let made = record(&scene, &contract_ref, "2026-01-10", "500");
+    assert_eq!((numbers(&made), &made["document_state"]), ("UB-DBT-1", &json!("DRAFT")));
+    let debit = books::numbered(&scene.client, "UB-DBT-1");
+    assert_eq!(books::shown(&debit), ["UB-DBT-1", "DEBIT", "ADJUSTMENT", "DRAFT", "595.00"]);
+    assert_eq!(debit["parent_document_number"], "UB-INV-1");
+    assert_eq!(books::amounts(&debit), ["charge:setup 500.00"]);
+    assert_eq!(debit["products"][0]["line_items"][0]["name"], "Setup");
+
+    let at_once = json!({"charge_ref": "goodwill", "issue": true});
+    let credit = try_record(&scene, &charge(&contract_ref, "2026-01-31", "-20", &at_once)).ok();
+    assert_eq!((numbers(&credit), &credit["document_state"]), ("UB-CRD-1", &json!("ISSUED")));
+    assert_eq!(books::numbered(&scene.client, "UB-INV-1")["credits_amount"].to_string(), "23.80");
+    assert_eq!(scene.papers(), ["UB-CRD-1 2026-01-01 23.80", "UB-DBT-1 2026-01-01 595.00 DRAFT", "UB-INV-1 2026-01-01 129.71"]);
+    scene.run_on("2026-02-06");
+    assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["state"], "ISSUED");
+}
+
+fn a_credit_note_takes_no_more_than_its_period_bills(database: &Database) {
+    let (scene, contract_ref) = january_issued(database, &json!({"discount": 50}));
+    // 109.00 less half of it.
+    let refusal = rule("credit_above_billed", "/unit_price credit_above_billed");
+    let mut table = Table::default();
+    table.post(&scene.client, "/api/charges/", &charge(&contract_ref, "2026-01-31", "-54.51", &json!({})), refusal);
+    let discountable = json!({"discountable": true});
+    table.post(&scene.client, "/api/charges/", &charge(&contract_ref, "2026-01-31", "-109.02", &discountable), refusal);
+    let told = try_record(&scene, &charge(&contract_ref, "2026-01-31", "-120", &json!({})));
+    assert!(told.body["detail"].as_str().is_some_and(|detail| detail.contains("54.50 EUR")), "{}", told.text);
+    assert_eq!(scene.papers().len(), 1, "nothing is stored");
+    assert_eq!(numbers(&record(&scene, &contract_ref, "2026-01-31", "-54.50")), "UB-CRD-1");
+    table.post(&scene.client, "/api/charges/edit/setup", &json!({"unit_price": -54.51}), refusal);
+    table.post(&scene.client, "/api/charges/edit/setup", &json!({"quantity": 2}), refusal);
+    table.finish();
+    assert_eq!(edit(&scene, &json!({"unit_price": -10})).ok()["revision"], 2, "less is taken");
+}
+
+fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
+    let (mut scene, contract_ref) = january_issued(database, &json!({}));
+    let first = record(&scene, &contract_ref, "2026-01-10", "500");
+    // The open debit follows; what changes nothing makes no revision.
+    assert_eq!(edit(&scene, &json!({"unit_price": 450, "note": "less", "charge_ref": "setup"})).ok()["amount"], 450.00);
+    assert_eq!(edit(&scene, &json!({"unit_price": "450.00"})).ok()["revision"], 2);
+    assert_eq!(amounts(&scene, "UB-DBT-1"), ["charge:setup 450.00"]);
+    scene.run_on("2026-02-06");
+    let named = edit(&scene, &json!({"name": "Set-up", "note": null})).ok();
+    assert_eq!((numbers(&named), &named["revision"]), ("UB-DBT-1", &json!(3)));
+    assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["products"][0]["line_items"][0]["name"], "Setup", "issued is frozen");
+    let less = edit(&scene, &json!({"unit_price": 400, "issue": true})).ok();
+    assert_eq!((numbers(&less), &less["document_state"]), ("UB-DBT-1, UB-CRD-1", &json!("ISSUED")));
+    assert_eq!(amounts(&scene, "UB-CRD-1"), ["charge:setup 50.00"]);
+    assert_eq!(scene.sums(), ["509.00", "0.00", "0.00", "509.00"]);
+
+    let history = less["history"].as_array().expect("a list");
+    let told: Vec<String> = history
+        .iter()
+        .map(|change| {
+            let price = |side: &str| change[side]["unit_price"].to_string();
+            let [action, note] = [change["action"].to_string(), change["after"]["note"].to_string()];
+            format!("{} {action} {} {} {note}", change["revision"], price("before"), price("after"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "1 \"CREATED\" null 500 null",
+            "2 \"UPDATED\" 500 450 \"less\"",
+            "3 \"UPDATED\" 450 450 null",
+            "4 \"UPDATED\" 450 400 null"
+        ]
+    );
+    assert_eq!(less["created_at"], first["created_at"]);
+    assert_eq!(scene.client.get(SETUP).ok(), less);
+}
+
+fn a_charge_that_moves_is_settled_in_both_periods(database: &Database) {
+    let (scene, contract_ref) = january_issued(database, &json!({}));
+    record(&scene, &contract_ref, "2026-02-10", "500");
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 109.00", "UB-INV-2 2026-02-01 549.00 DRAFT"]);
+    let back = edit(&scene, &json!({"date": "2026-01-10", "issue": true})).ok();
+    assert_eq!(numbers(&back), "UB-DBT-1");
+    let again = edit(&scene, &json!({"date": "2026-02-28"})).ok();
+    assert_eq!(numbers(&again), "UB-INV-2");
+    let expected = [
+        "UB-CRD-1 2026-01-01 500.00 DRAFT",
+        "UB-DBT-1 2026-01-01 500.00",
+        "UB-INV-1 2026-01-01 109.00",
+        "UB-INV-2 2026-02-01 549.00 DRAFT",
+    ];
+    assert_eq!(scene.papers(), expected);
+    let nowhere = edit(&scene, &json!({"date": "2027-01-01"}));
+    assert_eq!((nowhere.status, &nowhere.body["code"]), (422, &json!("no_matching_contract")), "{}", nowhere.text);
+    assert_eq!(scene.papers(), expected);
+}
+
+fn a_deleted_charge_counts_no_more(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({}));
+    record(&scene, &contract_ref, "2026-01-10", "500");
+    assert_eq!(scene.client.delete(SETUP).status, 204);
+    let gone = refused(404, "charge_not_found");
+    let mut table = Table::default();
+    table.get(&scene.client, SETUP, gone);
+    table.post(&scene.client, "/api/charges/edit/setup", &json!({"unit_price": 1}), gone);
+    table.post(
+        &scene.client,
+        "/api/charges/",
+        &charge(&contract_ref, "2026-01-10", "1", &json!({})),
+        acceptance::problem::Refusal { status: 409, code: "already_exists", errors: "/charge_ref already_exists" },
+    );
+    table.finish();
+    assert_eq!(scene.client.delete(SETUP).status, 404);
+    assert_eq!(scene.client.get("/api/charges/filter").ok(), json!([]));
+    assert_eq!(amounts(&scene, "UB-INV-1"), ["fee 49.00", "calls 60.00"]);
+
+    // Of an issued one the credit gives it back.
+    try_record(&scene, &charge(&contract_ref, "2026-01-10", "500", &json!({"charge_ref": "other"}))).ok();
+    scene.run_on("2026-02-01");
+    assert_eq!(scene.client.delete("/api/charges/other").status, 204);
+    assert_eq!(amounts(&scene, "UB-CRD-1"), ["charge:other 500.00"]);
+    scene.run_on("2026-02-02");
+    assert_eq!(scene.sums()[0], "109.00");
+}
+
+fn charges_go_with_the_fixed_items_or_with_the_usage(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({"payment_time": "BEFORE_USE"}));
+    scene.run_on("2026-01-06");
+    // The fixed items of January are issued, its usage isn't.
+    let fixed = json!({"bill_with": "FIXED"});
+    let made = try_record(&scene, &charge(&contract_ref, "2026-01-10", "10", &fixed)).ok();
+    assert_eq!(numbers(&made), "UB-DBT-2");
+    let usage = json!({"charge_ref": "usage"});
+    let usage = try_record(&scene, &charge(&contract_ref, "2026-01-10", "5", &usage)).ok();
+    assert_eq!(numbers(&usage), "UB-DBT-1");
+    let next = json!({"charge_ref": "next", "bill_with": "FIXED"});
+    let next = try_record(&scene, &charge(&contract_ref, "2026-02-10", "7", &next)).ok();
+    assert_eq!(numbers(&next), "UB-INV-2");
+    scene.run_on("2026-02-01");
+    assert_eq!(
+        scene.papers(),
+        ["UB-DBT-1 2026-01-01 65.00", "UB-DBT-2 2026-01-01 10.00", "UB-INV-1 2026-01-01 49.00", "UB-INV-2 2026-02-01 56.00"]
+    );
+}
+
+fn discount_applies_to_charges_that_are_discountable(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({"discount": 10, "tax": 19}));
+    record(&scene, &contract_ref, "2026-01-10", "100");
+    let other = json!({"charge_ref": "other", "discountable": true});
+    try_record(&scene, &charge(&contract_ref, "2026-01-10", "100", &other)).ok();
+    scene.run_on("2026-02-01");
+    let invoice = books::numbered(&scene.client, "UB-INV-1");
+    let products = invoice["products"].as_array().expect("products");
+    let entries: Vec<_> = products.iter().map(|entry| books::fields(entry, ["discount_rate", "sub_total", "discount"])).collect();
+    assert_eq!(entries, [["10", "209.00", "20.90"], ["0", "100.00", "0.00"]]);
+    // Whatever becomes of the rates: (209.00 − 5 % + 100.00) × 1.07.
+    let terms = json!({"product_pricing_ref": PLAN, "discount": 5, "tax": 7});
+    scene.edit(&contract_ref, &json!({"products": [terms], "effective_from": "2026-01-01"}));
+    assert_eq!(scene.sums_of(&contract_ref), ["309.00", "10.45", "20.90", "319.45"]);
+    assert_eq!(scene.client.delete(SETUP).status, 204);
+    assert_eq!(scene.sums_of(&contract_ref), ["209.00", "10.45", "13.90", "212.45"]);
+}
+
+fn a_void_invoices_charges_are_billed_again(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({}));
+    record(&scene, &contract_ref, "2026-01-10", "500");
+    scene.run_on("2026-02-01");
+    let invoice = books::numbered(&scene.client, "UB-INV-1");
+    books::void(&scene.client, &invoice["document_ref"]).ok();
+    let waits = scene.client.get(SETUP).ok();
+    assert_eq!(books::fields(&waits, ["related_document_ref", "related_document_numbers", "document_state"]), ["null"; 3]);
+    books::run(&scene.client);
+    assert_eq!(numbers(&scene.client.get(SETUP).ok()), "UB-INV-2");
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 609.00 VOID", "UB-INV-2 2026-01-01 609.00"]);
+    // A debit of a charge is an adjustment: what it corrects stays.
+    try_record(&scene, &charge(&contract_ref, "2026-01-11", "1", &json!({"charge_ref": "late"}))).ok();
+    let replacement = books::numbered(&scene.client, "UB-INV-2");
+    let refused = books::void(&scene.client, &replacement["document_ref"]);
+    assert_eq!((refused.status, &refused.body["code"]), (409, &json!("document_has_dependents")), "{}", refused.text);
+}
+
+fn a_change_of_the_contract_leaves_no_charge_without_a_period(database: &Database) {
+    let (scene, contract_ref) = begin(database, &json!({}));
+    record(&scene, &contract_ref, "2026-06-10", "500");
+    let end = json!({"products": [{"product_pricing_ref": PLAN, "billing_end_date": "2026-06-09"}]});
+    for refused in [
+        scene.try_cancel(&contract_ref, &json!({"last_day": "2026-06-09"})),
+        scene.try_cancel(&contract_ref, &json!({})),
+        scene.try_edit(&contract_ref, &end),
+    ] {
+        assert_eq!((refused.status, &refused.body["code"]), (409, &json!("charge_already_recorded")), "{}", refused.text);
+        assert!(refused.body["detail"].as_str().is_some_and(|detail| detail.contains("setup")), "{}", refused.text);
+    }
+    scene.cancel(&contract_ref, &json!({"last_day": "2026-06-10"}));
+    assert_eq!(numbers(&scene.client.get(SETUP).ok()), "UB-INV-2");
+}
+
+fn charges_are_listed_by_creation_in_pages(database: &Database) {
+    let (scene, contract_ref) = begin(database, &json!({}));
+    scene.fee("other", "1");
+    let other = scene.sell(&[product("other", "2026-01-01", "2026-12-31")]);
+    for (contract, name, date) in
+        [(&contract_ref, "b", "2026-01-31"), (&other, "c", "2026-02-01"), (&contract_ref, "a", "2026-02-02")]
+    {
+        try_record(&scene, &charge(contract, date, "1", &json!({"charge_ref": name}))).ok();
+    }
+    let assigned = json!({"charge_ref": null});
+    let assigned = try_record(&scene, &charge(&other, "2026-03-01", "1", &assigned)).ok();
+    let list = |query: &str| {
+        let found = scene.client.get(&format!("/api/charges/filter?{query}"));
+        let total = found.header("X-Total-Count").to_owned();
+        let found = found.ok();
+        let names = found.as_array().expect("a list").iter().map(|charge| {
+            assert_eq!(
+                scene.client.get(&format!("/api/charges/{}", charge["charge_ref"].as_str().expect("a name"))).ok(),
+                *charge
+            );
+            if charge["charge_ref"] == assigned["charge_ref"] { "…" } else { charge["charge_ref"].as_str().expect("a name") }
+        });
+        format!("{} of {total}", names.collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(list(""), "b c a … of 4");
+    assert_eq!(list("pageSize=2&pageNumber=1"), "a … of 4");
+    assert_eq!(list(&format!("contract_ref={contract_ref}")), "b a of 2");
+    assert_eq!(list("customer_ref=acme&from=2026-02-01&to=2026-02-28"), "c a of 2");
+    assert_eq!(list("customer_ref=nobody"), " of 0");
+    assert_eq!(list("contract_ref=nonsense"), " of 0");
+}
+
+fn what_cant_be_charged_is_refused(database: &Database) {
+    let (scene, contract_ref) = begin(database, &json!({}));
+    scene.fee("other", "1");
+    let both = scene.sell(&[product(PLAN, "2026-01-01", "2026-06-30"), product("other", "2026-04-01", "2026-12-31")]);
+    let unknown = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+    let with = |fields: Value| charge(&contract_ref, "2026-01-10", "1", &fields);
+    let of_both = |date: &str, pricing: &str| charge(&both, date, "1", &json!({"product_pricing_ref": pricing}));
+    let no_match = rule("no_matching_contract", "/date no_matching_contract");
+    let rows = [
+        (json!({}), invalid("/contract_ref required, /date required, /name required, /unit_price required")),
+        (with(json!({"unit_prise": 1})), invalid("/unit_prise unknown_field")),
+        (with(json!({"charge_ref": "a b"})), invalid("/charge_ref invalid_format")),
+        (with(json!({"contract_ref": "nonsense"})), invalid("/contract_ref invalid_format")),
+        (with(json!({"contract_ref": unknown})), invalid("/contract_ref unknown_reference")),
+        (with(json!({"date": "2026-02-30"})), invalid("/date invalid_format")),
+        (with(json!({"name": ""})), invalid("/name too_short")),
+        (with(json!({"quantity": -1})), invalid("/quantity out_of_range")),
+        (with(json!({"unit_price": "1000000000"})), invalid("/unit_price out_of_range")),
+        (with(json!({"unit_price": "-0.0000000000001"})), invalid("/unit_price out_of_range")),
+        (with(json!({"unit_price": "much"})), invalid("/unit_price invalid_format")),
+        (with(json!({"bill_with": "BOTH"})), invalid("/bill_with invalid_value")),
+        (with(json!({"discountable": "yes", "issue": 1})), invalid("/discountable wrong_type, /issue wrong_type")),
+        (with(json!({"quantity": "999999999999999", "unit_price": "999999999"})), refused(422, "amount_out_of_range")),
+        (with(json!({"date": "2025-12-31"})), no_match),
+        (with(json!({"date": "2027-01-01"})), no_match),
+        (with(json!({"product_pricing_ref": "other"})), rule("unknown_product", "/product_pricing_ref unknown_product")),
+        (of_both("2026-03-31", "other"), no_match),
+        (of_both("2026-07-01", PLAN), no_match),
+        (charge(&both, "2026-04-10", "1", &json!({})), invalid("/product_pricing_ref ambiguous_product")),
+    ];
+    let mut table = Table::default();
+    for (body, refusal) in rows {
+        table.post(&scene.client, "/api/charges/", &body, refusal);
+    }
+    for (body, refusal) in [
+        (json!({"bill_with": "FIXED"}), invalid("/bill_with unknown_field")),
+        (json!({"charge_ref": "other"}), invalid("/charge_ref not_changeable")),
+        (json!({"name": null, "quantity": -1}), invalid("/name required, /quantity out_of_range")),
+        (json!({"unit_price": 1}), refused(404, "charge_not_found")),
+    ] {
+        table.post(&scene.client, "/api/charges/edit/setup", &body, refusal);
+    }
+    table.finish();
+    let reserved =
+        json!({"product_pricing_ref": "x", "name": "x", "currency": "EUR", "line_items": [catalog::fixed("charge:x", "1")]});
+    let reserved = scene.client.post("/api/pricings/", &reserved);
+    assert_eq!((reserved.status, &reserved.body["errors"][0]["code"]), (422, &json!("reserved")), "{}", reserved.text);
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 109.00 DRAFT"], "nothing is stored, and no number is spent");
+    // Where several products bill the day, the pricing tells which.
+    assert_eq!(try_record(&scene, &of_both("2026-04-10", "other")).ok()["product_pricing_ref"], "other");
+}
