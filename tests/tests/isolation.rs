@@ -46,6 +46,8 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         .post("/api/usage/products/", &json!({"usage_product_ref": format!("{name}-product"), "name": format!("{name} calls")}))
         .ok();
     client.post("/api/pricings/", &catalog::plan(&format!("{name}-plan"), &format!("{name}-product"))).ok();
+    let account = json!({"billing_account_id": format!("{name}-account"), "account_number": "1", "bank_name": name});
+    client.post("/api/bank_accounts/", &account).ok();
     let format = json!({"format_ref": format!("{name}-format"), "format_name": format!("{name} log"), "mapping": mapping()});
     client.post("/api/usage/formats/", &format).ok();
     let contract_ref = catalog::make_contract(
@@ -158,6 +160,9 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     }
     add("GET", "/api/documents/{}", None, &theirs.document_ref, UNKNOWN_UUID);
     add("GET", "/api/usage/formats/{}", None, "theirs-format", UNKNOWN_NAME);
+    add("GET", "/api/bank_accounts/{}", None, "theirs-account", UNKNOWN_NAME);
+    let edit = json!({"bank_name": "Taken over"});
+    add("POST", "/api/bank_accounts/edit/{}", Some(edit), "theirs-account", UNKNOWN_NAME);
     let edit = json!({"format_name": "Taken over", "mapping": mapping()});
     add("POST", "/api/usage/formats/edit/{}", Some(edit), "theirs-format", UNKNOWN_NAME);
     for (field, foreign, unknown) in [("format_ref", "theirs-format", UNKNOWN_NAME), ("format_name", "theirs log", "unknown log")]
@@ -315,7 +320,7 @@ fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
 
 /// Every list an organization has.
 fn everything(client: &Client, admin: &Client) -> Vec<String> {
-    let lists = ["documents", "charges", "customers", "entities", "usage/products", "usage/formats", "pricings"]
+    let lists = ["documents", "charges", "customers", "entities", "usage/products", "usage/formats", "pricings", "bank_accounts"]
         .map(|list| format!("/api/{list}/filter?pageSize=1000"));
     let names = [
         "/api/customers/names".to_owned(),

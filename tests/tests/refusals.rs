@@ -57,6 +57,8 @@ fn everything(client: &Client) -> Vec<Value> {
         "/api/usage/products/filter?pageSize=1000",
         "/api/usage/formats/filter?pageSize=1000",
         "/api/pricings/filter?pageSize=1000",
+        "/api/bank_accounts/filter?pageSize=1000",
+        "/api/exchange_rates/filter?pageSize=1000",
     ];
     lists.map(|path| client.get(path).ok()).to_vec()
 }
@@ -208,6 +210,7 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
             ("/api/usage/products/", "usage_product_not_found"),
             ("/api/usage/formats/", "usage_format_not_found"),
             ("/api/pricings/", "pricing_not_found"),
+            ("/api/bank_accounts/", "bank_account_not_found"),
         ] {
             // Dots lead to another path, which there isn't either.
             let code = if reference.contains("..") { "route_not_found" } else { code };
@@ -244,6 +247,12 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
     ] {
         table.post(&stage.client, path, &json!({"name": "New"}), refused(404, code));
     }
+    table.post(
+        &stage.client,
+        "/api/bank_accounts/edit/nothing",
+        &json!({"bank_name": "New"}),
+        refused(404, "bank_account_not_found"),
+    );
     let both = rule("validation_failed", "/customer_ref unknown_reference, /usage_product_ref unknown_reference");
     let event =
         json!({"timestamp": acceptance::when::now(), "customer_ref": "nobody", "usage_product_ref": "nothing", "quantity": 1});

@@ -15,7 +15,7 @@ use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, S
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
 use billing_domain::refs::{
-    ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
+    BankAccountRef, ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
 };
 use billing_domain::usage::{UsageKey, UsageTotal};
 
@@ -73,13 +73,19 @@ pub(crate) fn held(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contract_ref: ContractRef,
+    now: Timestamp,
 ) -> UseCaseResult<Option<ContractBook>> {
     let book = empty(tx, organization, contract_ref, Some(Lock::Exclusive))?;
-    book.map(|book| whole(tx, organization, book)).transpose()
+    book.map(|book| whole(tx, organization, book, now)).transpose()
 }
 
-/// All of a contract's book: every decision can be made of it.
-pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: ContractBook) -> UseCaseResult<ContractBook> {
+/// All of a contract's book: every decision can be made of it at an instant.
+pub(crate) fn whole(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: ContractBook,
+    now: Timestamp,
+) -> UseCaseResult<ContractBook> {
     let rows = tx.book_rows(book.contract.key(organization))?;
     // An adjustment of an event's own document names that child, which isn't among them.
     let known: BTreeSet<DocumentRef> = rows.documents.iter().map(|document| document.head.document_ref).collect();
@@ -88,7 +94,29 @@ pub(crate) fn whole(tx: &mut dyn Tx, organization: OrganizationId, book: Contrac
     let missing: Vec<DocumentRef> = parents.difference(&known).copied().collect();
     let mut book = book.with_rows(Extent::Whole, rows)?;
     know(tx, organization, &mut book, &missing)?;
+    know_papers(tx, organization, &mut book, [], now)?;
     Ok(book)
+}
+
+/// Adds what a book's documents say as papers and it doesn't hold: the bank accounts that they name, and `also` these, and
+/// exchange rates. Nothing is read where nothing is named.
+pub(crate) fn know_papers(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    also: impl IntoIterator<Item = BankAccountRef>,
+    now: Timestamp,
+) -> UseCaseResult<()> {
+    let accounts = book.unknown_bank_accounts(also);
+    if !accounts.is_empty() {
+        let found = tx.bank_accounts_by_refs(organization, &accounts)?;
+        book.learn_bank_accounts(accounts, found);
+    }
+    for pair in book.unknown_exchange_rates(now) {
+        let rate = tx.exchange_rate(organization, pair.from, pair.to, pair.on)?;
+        book.learn_exchange_rate(pair, rate);
+    }
+    Ok(())
 }
 
 /// The books of contracts, with what adding usage to drafts needs of them: the documents that carry the usage of periods,

@@ -91,16 +91,16 @@ pub struct ChargeQuery {
 /// [`UseCaseError::AlreadyExists`]; [`UseCaseError::NoMatch`] when no product bills the day; [`UseCaseError::Invalid`], for a
 /// credit above what is billed, too.
 pub fn record_charge(services: &Services, principal: &Principal, request: &ChargeRequest) -> UseCaseResult<ChargeView> {
-    let organization = allow(principal, UseCase::RecordCharge)?;
+    let (organization, now) = (allow(principal, UseCase::RecordCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
         if let Some(charge_ref) = &request.charge.charge_ref
             && tx.charge(organization, charge_ref)?.is_some()
         {
             return Err(UseCaseError::AlreadyExists { thing: Thing::Charge, field: "charge_ref" });
         }
-        let book = books::held(tx, organization, request.contract_ref)?;
+        let book = books::held(tx, organization, request.contract_ref, now)?;
         let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], Thing::Contract))?;
-        decide(services, tx, principal, &mut book, request.issue, |book, occasion| {
+        decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
             Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
         })
     })
@@ -117,10 +117,10 @@ pub fn edit_charge(
     edit: &ChargeEdit,
     issue: bool,
 ) -> UseCaseResult<ChargeView> {
-    let organization = allow(principal, UseCase::EditCharge)?;
+    let (organization, now) = (allow(principal, UseCase::EditCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
-        let (mut book, present) = held(tx, organization, charge_ref)?;
-        decide(services, tx, principal, &mut book, issue, |book, occasion| {
+        let (mut book, present) = held(tx, organization, charge_ref, now)?;
+        decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
             Ok(charge::change(book, &present, edit, occasion, &mut supplies(services))?)
         })
     })
@@ -131,10 +131,10 @@ pub fn edit_charge(
 /// # Errors
 /// [`UseCaseError::Unknown`], for a charge deleted before, too.
 pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<()> {
-    let organization = allow(principal, UseCase::DeleteCharge)?;
+    let (organization, now) = (allow(principal, UseCase::DeleteCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
-        let (mut book, present) = held(tx, organization, charge_ref)?;
-        let deleted = decide(services, tx, principal, &mut book, false, |book, occasion| {
+        let (mut book, present) = held(tx, organization, charge_ref, now)?;
+        let deleted = decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
             Ok(charge::delete(book, &present, occasion, &mut supplies(services))?)
         });
         deleted.map(drop)
@@ -146,10 +146,10 @@ pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &Ch
 /// # Errors
 /// [`UseCaseError::Unknown`], for a deleted one, too.
 pub fn get_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
-    let organization = allow(principal, UseCase::GetCharge)?;
+    let (organization, now) = (allow(principal, UseCase::GetCharge)?, services.now());
     transact(&*services.store, Access::Read, |tx| {
         let charge = live(tx, organization, charge_ref)?;
-        let found = view_all(tx, organization, vec![charge])?.pop();
+        let found = view_all(tx, organization, vec![charge], now)?.pop();
         found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
     })
 }
@@ -164,7 +164,7 @@ pub fn list_charges(
     query: &ChargeQuery,
     page: PageRequest,
 ) -> UseCaseResult<Page<ChargeView>> {
-    let organization = allow(principal, UseCase::ListCharges)?;
+    let (organization, now) = (allow(principal, UseCase::ListCharges)?, services.now());
     transact(&*services.store, Access::Read, |tx| {
         let mut filter = query.filter.clone();
         if let Some(customer_ref) = &query.customer_ref {
@@ -173,7 +173,7 @@ pub fn list_charges(
             filter.customer_id = Some(customer.id);
         }
         let Page { items, total } = tx.charges(organization, &filter, page)?;
-        Ok(Page { items: view_all(tx, organization, items)?, total })
+        Ok(Page { items: view_all(tx, organization, items, now)?, total })
     })
 }
 
@@ -183,9 +183,14 @@ fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -
 }
 
 /// A charge with its contract held: a charge never changes its contract, but may have changed until that was held.
-fn held(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -> UseCaseResult<(ContractBook, Charge)> {
+fn held(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    charge_ref: &ChargeRef,
+    now: Timestamp,
+) -> UseCaseResult<(ContractBook, Charge)> {
     let contract_ref = live(tx, organization, charge_ref)?.contract_ref;
-    let book = books::held(tx, organization, contract_ref)?;
+    let book = books::held(tx, organization, contract_ref, now)?;
     let book = book.ok_or_else(|| corrupt("a charge", charge_ref, "has no contract"))?;
     let present = book.charges().live().find(|charge| charge.charge_ref == *charge_ref).cloned();
     Ok((book, present.ok_or(UseCaseError::Unknown(Thing::Charge))?))
@@ -197,10 +202,10 @@ fn decide(
     tx: &mut dyn Tx,
     principal: &Principal,
     book: &mut ContractBook,
-    issue: bool,
+    (now, issue): (Timestamp, bool),
     decide: impl FnOnce(&mut ContractBook, Occasion) -> UseCaseResult<Charge>,
 ) -> UseCaseResult<ChargeView> {
-    let (organization, now) = (principal.organization(), services.now());
+    let organization = principal.organization();
     // A credit may not take more than usage and all else make, and documents may be issued.
     books::recount(tx, organization, book, |_, total| total.latest.is_none() || total.max.is_none())?;
     let charge = decide(book, Occasion { now, by: principal.actor(), issue })?;
@@ -211,12 +216,17 @@ fn decide(
 }
 
 /// Charges with what is beside them; each contract's book is read once.
-fn view_all(tx: &mut dyn Tx, organization: OrganizationId, charges: Vec<Charge>) -> UseCaseResult<Vec<ChargeView>> {
+fn view_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    charges: Vec<Charge>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<ChargeView>> {
     let mut of_contracts: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
     for contract_ref in distinct(charges.iter().map(|charge| charge.contract_ref)) {
         let book = books::empty(tx, organization, contract_ref, None)?;
         let book = book.ok_or_else(|| corrupt("a charge", &contract_ref, "names a contract that is not there"))?;
-        of_contracts.insert(contract_ref, books::whole(tx, organization, book)?);
+        of_contracts.insert(contract_ref, books::whole(tx, organization, book, now)?);
     }
     let refs: Vec<ChargeRef> =
         charges.iter().filter(|charge| charge.revision > 1).map(|charge| charge.charge_ref.clone()).collect();

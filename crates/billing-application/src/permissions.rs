@@ -29,12 +29,13 @@ use_cases! {
     Need::Administrator => GenerateKey, ListKeys, DeleteKey;
     Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent;
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
-        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat;
+        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
     Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, RecordCharge, EditCharge, DeleteCharge;
     Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
+        GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search;
 }

@@ -118,7 +118,7 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
             });
             let written_off = tx.written_off(organization, key.customer_id)?.into_iter().find(|(other, _)| *other == key);
             let written_off = written_off.map_or(Money::zero(key.currency), |(_, written_off)| written_off);
-            Ok::<_, UseCaseError>(check_account(&account, written_off).map_err(UseCaseError::from)?)
+            check_account(&account, written_off).map_err(UseCaseError::from)
         });
         let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);
         match looked_at {
@@ -159,7 +159,7 @@ fn verify_contract(
     let contract_ref = contract.contract_ref;
     let number = contract.number_text();
     let book = books::empty(tx, organization, contract_ref, None).and_then(|book| match book {
-        Some(book) => books::whole(tx, organization, book),
+        Some(book) => books::whole(tx, organization, book, now),
         None => Err(corrupt("a contract", &contract_ref, "is not there")),
     });
     let mut book = match book {

@@ -2,6 +2,7 @@
 //! It rates nothing: that is [`rating`](crate::rating).
 
 use crate::calendar::Timestamp;
+use crate::codes::UnitCode;
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{CHARGE_PREFIX, LineItemId, PricingRef, UsageProductRef};
@@ -45,6 +46,8 @@ pub struct UsageProductProfile {
     pub name: OneLine,
     /// What one of it is called on a document: `GB`, `call`, …
     pub unit: Option<OneLine>,
+    /// What one of it is, for machines.
+    pub unit_code: UnitCode,
     /// How a period's quantities become one.
     pub aggregation: Aggregation,
 }

@@ -1,12 +1,17 @@
 //! The two sides of a document: the customer who pays and the supplier entity that bills.
 
+pub mod bank;
+pub mod legal;
+
 use thiserror::Error;
 
 use crate::calendar::{TimeZone, Timestamp};
+use crate::codes::CountryCode;
 use crate::money::{Currency, Percentage};
-use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
+use crate::refs::{BankAccountRef, CustomerId, CustomerRef, EntityRef, OrganizationId};
 use crate::refusal::Refusal;
 use crate::text::{OneLine, Prose};
+use legal::{BuyerReference, LegalProfile, PaperProfile};
 
 /// The most days of net terms.
 pub const MAX_NET_TERMS_DAYS: u16 = 3650;
@@ -77,8 +82,10 @@ pub struct Address {
     pub state: Option<Prose>,
     /// Postal code.
     pub zip_code: Option<Prose>,
-    /// Country.
+    /// Country, in words.
     pub country: Option<Prose>,
+    /// Country.
+    pub country_code: Option<CountryCode>,
 }
 
 /// Where and how to pay. Copied onto a document when it is opened.
@@ -108,6 +115,13 @@ impl PaymentDetails {
 pub struct BankTransferDetails {
     /// Bank account identifier.
     pub billing_account_id: Option<OneLine>,
+}
+
+impl BankTransferDetails {
+    /// The bank account that it names, where it can name one.
+    pub fn account_ref(&self) -> Option<BankAccountRef> {
+        BankAccountRef::parse(self.billing_account_id.as_ref()?.as_str()).ok()
+    }
 }
 
 /// Online payment, by reference.
@@ -168,6 +182,10 @@ pub struct CustomerProfile {
     pub payment: PaymentDetails,
     /// Whether balance goes to documents of other families by itself (billing rules 9).
     pub apply_balance: bool,
+    /// How authorities and networks know it.
+    pub legal: LegalProfile,
+    /// What it wants to find on documents of products that don't say it themselves.
+    pub buyer_reference: Option<BuyerReference>,
 }
 
 /// A supplier entity: the legal person that bills.
@@ -216,6 +234,10 @@ pub struct EntityProfile {
     pub grace_hours: u16,
     /// Default payment details.
     pub payment: PaymentDetails,
+    /// How authorities and networks know it.
+    pub legal: LegalProfile,
+    /// What its documents are like as papers.
+    pub paper: PaperProfile,
 }
 
 impl CustomerProfile {
@@ -233,6 +255,8 @@ impl CustomerProfile {
             net_terms: None,
             payment: PaymentDetails::default(),
             apply_balance: true,
+            legal: LegalProfile::default(),
+            buyer_reference: None,
         }
     }
 }
@@ -251,6 +275,8 @@ impl EntityProfile {
             net_terms: None,
             grace_hours: DEFAULT_GRACE_HOURS,
             payment: PaymentDetails::default(),
+            legal: LegalProfile::default(),
+            paper: PaperProfile::default(),
         }
     }
 

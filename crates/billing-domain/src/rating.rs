@@ -251,6 +251,7 @@ mod tests {
                 maximum_amount: None,
             },
             unit: None,
+            unit_code: crate::codes::UnitCode::ONE,
             aggregation: Aggregation::Sum,
         }
     }

@@ -30,6 +30,8 @@ pub enum Thing {
     Administrator,
     /// An API key.
     ApiKey,
+    /// A bank account.
+    BankAccount,
     /// A credit or a payment that was applied to a document.
     Application,
     /// A charge.
@@ -62,6 +64,7 @@ impl Thing {
         match self {
             Self::Administrator => "administrator",
             Self::ApiKey => "API key",
+            Self::BankAccount => "bank account",
             Self::Application => "application",
             Self::Charge => "charge",
             Self::Contract => "contract",
@@ -228,6 +231,8 @@ named_ref! {
     EntityRef;
     /// A usage format.
     FormatRef;
+    /// A bank account.
+    BankAccountRef;
     /// A charge; it may name what is billed by hand.
     ChargeRef;
     /// A line item; unique within its pricing. Those that begin with [`CHARGE_PREFIX`] are of charges.

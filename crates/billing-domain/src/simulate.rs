@@ -29,6 +29,7 @@ use crate::catalog::{
     Aggregation, Charge, FixedPrice, LineItem, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProduct, UsageProductProfile,
 };
+use crate::codes::UnitCode;
 use crate::contract::agreement::Catalog;
 use crate::contract::terms::{PaymentTime, RequestedProduct};
 use crate::contract::{Contract, ContractProduct};
@@ -150,7 +151,12 @@ impl Terms {
                     let usage_product_ref = UsageProductRef::parse(id).map_err(|error| unread("usage", id, &error))?;
                     usage_products.push(UsageProduct {
                         usage_product_ref: usage_product_ref.clone(),
-                        profile: UsageProductProfile { name: line(id)?, unit: None, aggregation: Aggregation::Sum },
+                        profile: UsageProductProfile {
+                            name: line(id)?,
+                            unit: None,
+                            unit_code: UnitCode::ONE,
+                            aggregation: Aggregation::Sum,
+                        },
                         created_at: at,
                     });
                     Charge::Usage(UsageCharge {

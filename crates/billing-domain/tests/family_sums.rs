@@ -7,6 +7,7 @@ use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates,
 use billing_domain::document::totals::{DocumentContent, RatedLines, total_up};
 use billing_domain::money::{Money, Percentage};
 use billing_domain::refs::ProductNo;
+use billing_domain::tax::TaxTreatment;
 use billing_testkit::{fixtures, strategies};
 use fixtures::{agreed, cents, date, eur, fixed, line, line_item_id, percent, period, pricing};
 use proptest::prelude::*;
@@ -115,10 +116,11 @@ fn document(terms: &ProductTerms, kind: DocumentKind, amount: Money, rates: Rate
         bill_with: BillWith::Fixed,
         usage: None,
         quantities: Vec::new(),
+        unit_code: None,
         charge: None,
         amount,
     };
-    let lines = RatedLines { product_no: ProductNo(0), terms, rates, lines: vec![line] };
+    let lines = RatedLines { product_no: ProductNo(0), terms, rates, treatment: TaxTreatment::default(), lines: vec![line] };
     let content = total_up(amount.currency(), kind, vec![lines], before).expect("in range");
     assert!(content.adds_up());
     content

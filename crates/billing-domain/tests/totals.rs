@@ -12,6 +12,7 @@ use billing_domain::document::linking::{Part, part_for_usage, parts_of_period};
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_keys};
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
+use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{fixtures, strategies};
 use fixtures::{agreed, agreed_with, at, currency, date, eur, fixed, once, per_unit, percent, price, pricing, quantity};
@@ -73,7 +74,13 @@ fn bill(
 ) -> Result<DocumentContent, AmountOutOfRange> {
     let lines = parts.iter().map(|RatedPart { part, rates }| {
         let lines = lines_of_part(contract_ref, part, usage)?;
-        Ok(RatedLines { product_no: part.own.product_no, terms: part.own.terms, rates: *rates, lines })
+        Ok(RatedLines {
+            product_no: part.own.product_no,
+            terms: part.own.terms,
+            rates: *rates,
+            treatment: TaxTreatment::default(),
+            lines,
+        })
     });
     total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, _>>()?, &FamilySums::default())
 }

@@ -10,8 +10,8 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, batches, billing, charges, contracts, customers, documents, entities, money, pricings, reports, search, service, usage,
-    usage_formats, usage_products,
+    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
+    reports, search, service, usage, usage_formats, usage_products,
 };
 
 /// The one version of the interface.
@@ -153,6 +153,14 @@ operations! {
     POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => pricings::edit_pricing;
     GET "/api/pricings/filter" Permission(ListPricings) => pricings::list_pricings;
     GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => pricings::get_pricing;
+
+    POST "/api/bank_accounts/" Permission(CreateBankAccount) => bank_accounts::create_bank_account;
+    POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => bank_accounts::edit_bank_account;
+    GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => bank_accounts::list_bank_accounts;
+    GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => bank_accounts::get_bank_account;
+
+    POST "/api/exchange_rates/" Permission(PutExchangeRate) => exchange_rates::put_exchange_rate;
+    GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => exchange_rates::list_exchange_rates;
 
     GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents;
     GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document;

@@ -347,6 +347,17 @@ mod tests {
     }
 
     #[test]
+    fn charges_are_narrowed_by_dates_and_references() {
+        let wrong = codes(query("from=2026-1-1&to=2026-02-30&pageSize=x").charges());
+        let expected = ["/from", "/to", "/pageSize"].map(|pointer| (pointer.to_owned(), "invalid_format"));
+        assert_eq!(wrong, expected);
+        assert!(query("contract_ref=nonsense").charges().expect("no violation").0.is_none());
+        let (charges, _) = query("customer_ref=acme&from=2026-01-01&to=2026-01-31").charges().expect("right");
+        let charges = charges.expect("a query");
+        assert!(charges.customer_ref.is_some() && charges.filter.from.is_some() && charges.filter.to.is_some());
+    }
+
+    #[test]
     fn links_name_the_neighbours_and_keep_the_other_parameters() {
         let asked = PageRequest::new(2, 1).expect("a page");
         assert_eq!(

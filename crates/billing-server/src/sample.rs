@@ -10,6 +10,7 @@ use billing_domain::catalog::{
     Aggregation, Charge, FixedPrice, LineItem, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProductProfile,
 };
+use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::CustomerProfile;
@@ -71,7 +72,12 @@ fn broken(reason: impl std::fmt::Display) -> Failure {
 
 pub(crate) fn usage_product(services: &Services, principal: &Principal, reference: &str, name: &str, unit: &str) -> Outcome<()> {
     let reference = UsageProductRef::parse(reference).map_err(broken)?;
-    let profile = UsageProductProfile { name: line(name)?, unit: Some(line(unit)?), aggregation: Aggregation::Sum };
+    let profile = UsageProductProfile {
+        name: line(name)?,
+        unit: Some(line(unit)?),
+        unit_code: UnitCode::ONE,
+        aggregation: Aggregation::Sum,
+    };
     create_usage_product(services, principal, Some(reference), profile)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use billing_domain::access::{Actor, Scope, Scopes, SecretPurpose};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{Aggregation, Recurrence};
+use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
 use billing_domain::contract::EndReason;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
@@ -13,12 +14,15 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::Slot;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
+use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
+use billing_domain::party::legal::{BuyerReference, Language, PaperSize, Strictness, VatId};
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, OrganizationId, PricingRef,
-    UsageProductRef,
+    BankAccountRef, ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId,
+    OrganizationId, PricingRef, UsageProductRef,
 };
+use billing_domain::tax::TaxCategory;
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -152,6 +156,18 @@ leaves! {
     Quantity, "a quantity", |quantity| quantity.as_decimal().to_string(), |text| Self::parse(text).ok();
     Money, "an amount of money", shown, read_money;
     NumberPrefix, "a number prefix", |prefix| prefix.as_str().to_owned(), |text| Self::parse(text).ok();
+    CountryCode, "a country", shown, |text| Self::parse(text).ok();
+    UnitCode, "a unit code", shown, |text| Self::parse(text).ok();
+    IdentifierScheme, "an identifier scheme", shown, |text| Self::parse(text).ok();
+    AddressScheme, "an electronic address scheme", shown, |text| Self::parse(text).ok();
+    NoteSubject, "a text subject", shown, |text| Self::parse(text).ok();
+    ExemptionCode, "a VATEX code", shown, |text| Self::parse(text).ok();
+    VatId, "a VAT id", |id| id.as_str().to_owned(), |text| Self::parse(text).ok();
+    Iban, "an IBAN", |iban| iban.as_str().to_owned(), |text| Self::parse(text).ok();
+    Bic, "a BIC", |bic| bic.as_str().to_owned(), |text| Self::parse(text).ok();
+    RoutingNumber, "a routing number", |number| number.as_str().to_owned(), |text| Self::parse(text).ok();
+    BuyerReference, "a buyer reference", |reference| reference.as_str().to_owned(), |text| Self::parse(text).ok();
+    BankAccountRef, "a reference", shown, |text| Self::parse(text).ok();
     NetTerms, "net terms", show_net_terms, read_net_terms;
     Scopes, "scopes", show_scopes, read_scopes;
 }
@@ -172,6 +188,15 @@ words! {
     CycleUnit, "a unit of billing cycles" {
         CycleUnit::OneTime = "ONE_TIME", CycleUnit::Monthly = "MONTHLY", CycleUnit::Quarterly = "QUARTERLY", CycleUnit::Yearly = "YEARLY",
     }
+    TaxCategory, "a tax category" {
+        TaxCategory::S = "S", TaxCategory::Z = "Z", TaxCategory::E = "E", TaxCategory::Ae = "AE", TaxCategory::G = "G", TaxCategory::O = "O",
+    }
+    Language, "a language" {
+        Language::En = "en", Language::De = "de", Language::Fr = "fr", Language::Es = "es", Language::It = "it", Language::Nl = "nl",
+        Language::Pt = "pt", Language::Pl = "pl",
+    }
+    Strictness, "how strict papers are" { Strictness::Lenient = "LENIENT", Strictness::Strict = "STRICT" }
+    PaperSize, "a size of paper" { PaperSize::A4 = "A4", PaperSize::Letter = "LETTER" }
     EndReason, "a reason to end" { EndReason::Cancelled = "CANCELLED", EndReason::Removed = "REMOVED" }
     SecretPurpose, "a purpose" { SecretPurpose::BearerToken = "BEARER_TOKEN", SecretPurpose::SessionCookie = "SESSION_COOKIE" }
 }

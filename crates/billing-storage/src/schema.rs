@@ -68,6 +68,8 @@ tables! {
         net_terms -> Nullable<Text>,
         grace_hours -> Integer,
         payment -> Json,
+        legal -> Nullable<Json>,
+        paper -> Nullable<Json>,
         created_at -> Ts,
     }
     customers (customer_id) {
@@ -85,6 +87,8 @@ tables! {
         net_terms -> Nullable<Text>,
         payment -> Json,
         apply_balance -> Bool,
+        legal -> Nullable<Json>,
+        buyer_reference -> Nullable<Text>,
         created_at -> Ts,
     }
     usage_products (organization_id, usage_product_ref) {
@@ -92,6 +96,7 @@ tables! {
         usage_product_ref -> Text,
         name -> Text,
         unit -> Nullable<Text>,
+        unit_code -> Text,
         aggregation -> Text,
         created_at -> Ts,
     }
@@ -102,6 +107,25 @@ tables! {
         currency -> Text,
         minimum_fee -> Nullable<Dec>,
         line_items -> Json,
+        created_at -> Ts,
+    }
+    bank_accounts (organization_id, account_ref) {
+        organization_id -> Id,
+        account_ref -> Text,
+        account_name -> Nullable<Text>,
+        iban -> Nullable<Text>,
+        account_number -> Nullable<Text>,
+        routing_number -> Nullable<Text>,
+        bic -> Nullable<Text>,
+        bank_name -> Nullable<Text>,
+        created_at -> Ts,
+    }
+    exchange_rates (organization_id, from_currency, to_currency, day) {
+        organization_id -> Id,
+        from_currency -> Text,
+        to_currency -> Text,
+        day -> Day,
+        rate -> Dec,
         created_at -> Ts,
     }
     usage_formats (organization_id, format_ref) {

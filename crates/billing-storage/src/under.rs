@@ -113,8 +113,7 @@ under! {
     CustomerOfContract: [
         id "c.customer_id", plain "c.customer_ref", plain "c.name", plain "c.legal_name", plain "c.email", plain "c.tax_id",
         json "c.billing_address", plain "c.currency", dec "c.tax", plain "c.entity_ref", plain "c.net_terms", json "c.payment",
-        flag "c.apply_balance",
-        ts "c.created_at"
+        flag "c.apply_balance", json "c.legal", plain "c.buyer_reference", ts "c.created_at"
     ]
         "customers c WHERE c.customer_id = contracts.customer_id"
         by "c.customer_id";

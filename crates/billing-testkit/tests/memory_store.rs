@@ -42,6 +42,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/ledger.rs"),
         include_str!("../src/suite/locks.rs"),
         include_str!("../src/suite/numbers.rs"),
+        include_str!("../src/suite/paper.rs"),
         include_str!("../src/suite/reading.rs"),
         include_str!("../src/suite/replay_log.rs"),
         include_str!("../src/suite/revisions.rs"),

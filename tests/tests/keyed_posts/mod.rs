@@ -155,6 +155,9 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     let given_up = issued_of(client, "given-up");
     catalog::make_customer(client, "past");
     catalog::make_contract(client, &catalog::past_contract("past"));
+    let account = |id: &str| json!({"billing_account_id": id, "iban": "DE89370400440532013000"});
+    client.post("/api/bank_accounts/", &account("edited")).ok();
+    let rate = |rate: &str| json!({"from": "USD", "to": "EUR", "date": "2026-01-31", "rate": rate});
     let renamed = || (json!({"name": "Renamed"}), json!({"name": "Renamed otherwise"}));
     let edit = |operation, reference| {
         let (body, other) = renamed();
@@ -205,6 +208,14 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
         edit("/api/entities/edit/{entity_ref}", "edited"),
         create("/api/pricings/", plan),
         edit("/api/pricings/edit/{product_pricing_ref}", catalog::API_PLAN),
+        Post::new("/api/bank_accounts/", account("new"), account("other")).adding_to("/api/bank_accounts/filter"),
+        Post::new(
+            "/api/bank_accounts/edit/{billing_account_id}",
+            json!({"bank_name": "Renamed"}),
+            json!({"bank_name": "Renamed otherwise"}),
+        )
+        .to("edited"),
+        Post::new("/api/exchange_rates/", rate("0.92"), rate("0.93")).adding_to("/api/exchange_rates/filter"),
         edit("/api/documents/issue/{document_ref}", &draft).without_body(),
         edit("/api/documents/void/{document_ref}", &voided).without_body(),
         Post::new("/api/documents/payments/{document_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&paid),

@@ -246,6 +246,55 @@ pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
             json!({"name": "New", "usage_product_ref": "api-calls"}),
             taken("/usage_product_ref already_exists"),
         ),
+        (
+            "/api/usage/products/",
+            json!({"name": "New", "unit_code": "call"}),
+            rule("unknown_unit_code", "/unit_code unknown_unit_code"),
+        ),
+        ("/api/customers/", json!({"name": "New", "vat_id": "GR123456789"}), rule("invalid_vat_id", "/vat_id invalid_vat_id")),
+        (
+            "/api/customers/",
+            json!({"name": "New", "billing_address": {"country_code": "UK"}}),
+            rule("invalid_country_code", "/billing_address/country_code invalid_country_code"),
+        ),
+        (
+            "/api/customers/",
+            json!({"name": "New", "tax": 19, "tax_category": "AE", "exemption_code": "VATEX-EU-AE"}),
+            rule("tax_category_rate", "/tax_category tax_category_rate"),
+        ),
+        (
+            "/api/customers/",
+            json!({"name": "New", "tax": 0, "tax_category": "E"}),
+            rule("exemption_reason_required", "/exemption_reason exemption_reason_required"),
+        ),
+        (
+            "/api/entities/",
+            json!({"name": "New", "number_prefix": "NEW", "paper": "LAX", "paper_size": "A3", "contact": {"mail": "a"},
+                "electronic_address": {"scheme": "XX", "value": "a"}, "legal_notes": [{"subject_code": "XXXX"}]}),
+            invalid(
+                "/paper invalid_value, /paper_size invalid_value, /contact/mail unknown_field, \
+                 /electronic_address/scheme unknown_scheme, /legal_notes/0/subject_code unknown_subject_code, \
+                 /legal_notes/0/text required",
+            ),
+        ),
+        ("/api/bank_accounts/", json!({"billing_account_id": "a"}), invalid("/iban required")),
+        ("/api/bank_accounts/", json!({"iban": "DE89370400440532013000"}), invalid("/billing_account_id required")),
+        (
+            "/api/bank_accounts/",
+            json!({"billing_account_id": "a", "iban": "DE88370400440532013000"}),
+            rule("invalid_iban", "/iban invalid_iban"),
+        ),
+        (
+            "/api/bank_accounts/",
+            json!({"billing_account_id": "a", "account_number": "1", "routing_number": "021000022", "bic": "X", "iba": "DE"}),
+            invalid("/routing_number invalid_routing_number, /bic invalid_bic, /iba unknown_field"),
+        ),
+        (
+            "/api/exchange_rates/",
+            json!({"from": "EUR", "to": "EUR", "date": "2026-01-31", "rate": 0}),
+            invalid("/to out_of_range, /rate out_of_range"),
+        ),
+        ("/api/exchange_rates/", json!({}), invalid("/from required, /to required, /date required, /rate required")),
         ("/api/pricings/", json!({}), invalid("/name required, /currency required")),
         ("/api/pricings/", json!({"name": "New", "currency": "EUR", "minimum_fee": -1}), invalid("/minimum_fee out_of_range")),
         ("/api/pricings/", catalog::plan("api-plan", "api-calls"), taken("/product_pricing_ref already_exists")),

@@ -1,15 +1,19 @@
-//! The catalog: customers, supplier entities, usage products and pricings.
+//! The catalog: customers, supplier entities, usage products and pricings, bank accounts and exchange rates.
 //!
 //! An edit hands the present values to the caller's function and stores what it answers, in one
 //! transaction: what the request leaves out is kept, whoever else edits at the time.
 
+mod bank_accounts;
 mod customers;
 mod entities;
+mod exchange_rates;
 mod pricings;
 mod usage_products;
 
+pub use bank_accounts::{create_bank_account, edit_bank_account, get_bank_account, list_bank_accounts};
 pub use customers::{create_customer, edit_customer, get_customer, list_customers};
 pub use entities::{EntityView, WantedEntity, create_entity, edit_entity, get_entity, list_entities};
+pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
 pub use pricings::{create_pricing, edit_pricing, get_pricing, list_pricings};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 

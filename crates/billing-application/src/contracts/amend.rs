@@ -9,6 +9,7 @@ use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange}
 use billing_domain::document::{BookDocument, DocumentHead, DraftContent, Standing};
 use billing_domain::ledger::terms::{self, Backdated};
 use billing_domain::ledger::{ContractBook, Entry};
+use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
 use billing_domain::violation::Violations;
@@ -80,6 +81,11 @@ pub fn edit_contract(
                 book.entities.push(entity);
             }
         }
+        let accounts = edit.products.iter().flatten().filter_map(|patch| match &patch.bank_transfer {
+            Patch::Set(details) => details.account_ref(),
+            Patch::Keep | Patch::Clear => None,
+        });
+        books::know_papers(tx, principal.organization(), book, accounts, now)?;
         Ok(terms::edit(book, edit, &catalog, backdated, now, &mut supplies(services))?)
     })
 }
@@ -159,7 +165,7 @@ fn amend(
     let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
     let organization = allow(principal, use_case)?;
     let work = |tx: &mut dyn Tx| -> UseCaseResult<(ContractView, Option<Effects>)> {
-        let book = books::held(tx, organization, contract_ref)?;
+        let book = books::held(tx, organization, contract_ref, now)?;
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
         books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;

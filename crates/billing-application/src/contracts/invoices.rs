@@ -56,7 +56,7 @@ fn invoices(
     let organization = allow(principal, UseCase::PreviewInvoices)?;
     transact(&*services.store, Access::Read, |tx| {
         let book = books::empty(tx, organization, contract_ref, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
-        let book = books::whole(tx, organization, book)?;
+        let book = books::whole(tx, organization, book, now)?;
         let mut shown = ask(&book, now)?;
         let opened: Vec<DocumentRef> =
             shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect();

@@ -59,9 +59,10 @@ fn act(
     let organization = allow(principal, use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let book = books::held(tx, organization, found.head.contract_ref)?;
+        let book = books::held(tx, organization, found.head.contract_ref, now)?;
         let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
         books::know(tx, organization, &mut book, &[document_ref])?;
+        books::know_papers(tx, organization, &mut book, [], now)?;
         // Again, as it is now that nobody can change it.
         let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let answered = action(tx, &mut book, document, now)?;

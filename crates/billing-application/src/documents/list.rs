@@ -126,7 +126,7 @@ pub fn list_documents(
         let mut books = Vec::new();
         let mut items = Vec::with_capacity(documents.len());
         for document in documents {
-            let book = book_of(tx, organization, &mut books, &document)?;
+            let book = book_of(tx, organization, &mut books, &document, now)?;
             items.push(show_document(book, &relatives, document, now)?);
         }
         Ok(DocumentList { items, next, sums })
@@ -209,7 +209,7 @@ pub fn tabulate_documents(
             let documents = tx.listed_documents(organization, &filter, order, part)?;
             let Some(last) = documents.last() else { return Ok(()) };
             part.after = Some(order.position(last));
-            for row in rows(tx, organization, documents)? {
+            for row in rows(tx, organization, documents, now)? {
                 handed_over = true;
                 sink(&row)?;
             }
@@ -217,7 +217,12 @@ pub fn tabulate_documents(
     })
 }
 
-fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>) -> UseCaseResult<Vec<DocumentRow>> {
+fn rows(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    documents: Vec<Document>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<DocumentRow>> {
     let contracts = distinct(documents.iter().map(|document| document.head.contract_ref));
     let contracts: BTreeMap<ContractRef, u64> = tx.contract_numbers(organization, &contracts)?.into_iter().collect();
     let parents = distinct(documents.iter().filter_map(|document| document.head.parent));
@@ -236,10 +241,13 @@ fn rows(tx: &mut dyn Tx, organization: OrganizationId, documents: Vec<Document>)
                 po_number: issued.po_number.clone(),
                 note: None,
                 content: issued.content.clone(),
+                paper: None,
             },
-            Lifecycle::Draft => book_of(tx, organization, &mut books, &document)?.draft_content(document_ref)?,
+            Lifecycle::Draft => book_of(tx, organization, &mut books, &document, now)?.draft_content(document_ref)?,
             Lifecycle::Discarded(Some(said)) => (**said).clone(),
-            Lifecycle::Discarded(None) => super::forgotten(book_of(tx, organization, &mut books, &document)?, &document.head)?,
+            Lifecycle::Discarded(None) => {
+                super::forgotten(book_of(tx, organization, &mut books, &document, now)?, &document.head)?
+            }
         };
         let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
         let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.standing());

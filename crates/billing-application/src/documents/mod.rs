@@ -18,10 +18,11 @@ use billing_domain::account::{Application, Source};
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::{Paper, missing};
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Owed, Parties, Purpose,
-    Settlement, Standing,
+    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, Owed, Parties,
+    Purpose, Settlement, Standing,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
@@ -76,6 +77,20 @@ pub struct DocumentView {
     pub po_number: Option<OneLine>,
     /// Its products' notes.
     pub note: Option<Prose>,
+    /// What it says as a legal paper; `None` of one frozen before that was.
+    pub paper: Option<Box<Paper>>,
+}
+
+impl DocumentView {
+    /// What the law asks for that it doesn't say (billing rules 10), as pointers.
+    pub fn missing(&self) -> Vec<String> {
+        missing(&self.parties, self.paper.as_deref(), &self.content)
+    }
+
+    /// The shape of what is frozen of it, or will be.
+    pub fn format(&self) -> u8 {
+        if self.paper.is_some() { 2 } else { 1 }
+    }
 }
 
 /// What a document gets when it is opened.
@@ -161,7 +176,7 @@ fn document_view(
     let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
     let relatives = Relatives::read(tx, organization, [&document])?;
     let mut books = Vec::new();
-    let book = book_of(tx, organization, &mut books, &document)?;
+    let book = book_of(tx, organization, &mut books, &document, now)?;
     show_document(book, &relatives, document, now)
 }
 
@@ -172,6 +187,7 @@ fn book_of<'a>(
     organization: OrganizationId,
     books: &'a mut Vec<(bool, ContractBook)>,
     document: &Document,
+    now: Timestamp,
 ) -> UseCaseResult<&'a ContractBook> {
     let head = &document.head;
     let needs_whole = document.is_draft();
@@ -185,7 +201,7 @@ fn book_of<'a>(
         }
     };
     if needs_whole && !books[index].0 {
-        books[index] = (true, books::whole(tx, organization, books[index].1.clone())?);
+        books[index] = (true, books::whole(tx, organization, books[index].1.clone(), now)?);
     }
     Ok(&books[index].1)
 }
@@ -407,11 +423,11 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
     };
     let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
     let applications = relatives.applications(head.document_ref);
-    let said = DraftContent { parties: issued.parties, po_number: issued.po_number, note: issued.note, content: issued.content };
+    let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } = *issued;
+    let said = DraftContent { parties, po_number, note, content, paper };
     let view = said_view(book, head, stands, settlement, opened, said)?;
-    let due_date = view.owed.amount_due.map(|_| issued.due_date);
-    let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > issued.due_date;
-    let dates = IssueDates { issue_date: issued.issue_date, due_date, overdue };
+    let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
+    let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
     Ok(DocumentView { issued: Some(dates), applications, ..view })
 }
 
@@ -422,6 +438,7 @@ fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftCon
         po_number: None,
         note: None,
         content: total_up(head.currency, head.kind, Vec::new(), &FamilySums::default())?,
+        paper: None,
     })
 }
 
@@ -453,5 +470,6 @@ fn said_view(
         settlement,
         po_number: said.po_number,
         note: said.note,
+        paper: said.paper,
     })
 }

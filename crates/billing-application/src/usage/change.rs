@@ -39,7 +39,7 @@ pub fn update_event(
     transact(&*services.store, Access::Write, |tx| {
         let held = match update.occurred_at {
             Some(_) => hold_moving(tx, principal, event_ref, update, now)?,
-            None => hold_in_place(tx, principal, event_ref, Some(update))?,
+            None => hold_in_place(tx, principal, event_ref, Some(update), now)?,
         };
         let revised = update.applied_to(&held.event);
         if revised == held.event {
@@ -92,7 +92,7 @@ pub fn delete_event(services: &Services, principal: &Principal, event_ref: Event
     allow(principal, UseCase::DeleteEvent)?;
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
-        let held = hold_in_place(tx, principal, event_ref, None)?;
+        let held = hold_in_place(tx, principal, event_ref, None, now)?;
         let revised = UsageEvent { deleted: true, ..held.event.clone() };
         revise(services, tx, principal, held, revised, now)?;
         Ok(())
@@ -121,6 +121,7 @@ fn hold_in_place(
     principal: &Principal,
     event_ref: EventRef,
     update: Option<&EventUpdate>,
+    now: Timestamp,
 ) -> UseCaseResult<Held> {
     let organization = principal.organization();
     for _ in 0..MAX_HOLD_ATTEMPTS {
@@ -133,7 +134,7 @@ fn hold_in_place(
             refuse_other_names(tx, principal, update, &event, &agreed.customer)?;
         }
         let book = books::with_parties(tx, organization, agreed)?;
-        let mut present = books::whole(tx, organization, book)?;
+        let mut present = books::whole(tx, organization, book, now)?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
         return Ok(Held { event, present, moved: None });
     }
@@ -157,7 +158,7 @@ fn hold_moving(
         refuse_other_names(tx, principal, update, &event, &customer)?;
         let revised = update.applied_to(&event);
         if revised.occurred_at == event.occurred_at {
-            return hold_in_place(tx, principal, event_ref, Some(update));
+            return hold_in_place(tx, principal, event_ref, Some(update), now);
         }
         refuse_future(revised.occurred_at, now)?;
         let target = target_of(tx, organization, &customer, &revised)?;
@@ -173,9 +174,9 @@ fn hold_moving(
         }
         let (contract, mut moved) = target;
         if contract.contract_ref != present {
-            moved.book = books::held(tx, organization, contract.contract_ref)?;
+            moved.book = books::held(tx, organization, contract.contract_ref, now)?;
         }
-        let present = books::held(tx, organization, present)?;
+        let present = books::held(tx, organization, present, now)?;
         let mut present = present.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
         return Ok(Held { event, present, moved: Some(moved) });

@@ -186,7 +186,7 @@ impl Slice<'_> {
             let (mut books, off_drafts) = self.on_drafts(tx, shared.into_iter().map(|(_, book)| book), &landed)?;
             if off_drafts.is_empty() {
                 for (contract_ref, book) in held {
-                    books.insert(contract_ref, books::whole(tx, organization, book)?);
+                    books.insert(contract_ref, books::whole(tx, organization, book, self.now)?);
                 }
                 return Ok((books, landed, refused));
             }

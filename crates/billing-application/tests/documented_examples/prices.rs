@@ -1,6 +1,7 @@
 //! Section 6.
 
 use billing_domain::catalog::{Aggregation, Charge, LineItem};
+use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::{MeteredCharge, PaymentTime};
 use billing_domain::money::{DayShare, Money};
 use billing_domain::ports::IdSource;
@@ -15,7 +16,7 @@ use crate::page::Page;
 
 fn metered(item: &LineItem, aggregation: Aggregation) -> MeteredCharge {
     match &item.charge {
-        Charge::Usage(charge) => MeteredCharge { charge: charge.clone(), unit: None, aggregation },
+        Charge::Usage(charge) => MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation },
         Charge::Fixed { .. } => panic!("a usage line item"),
     }
 }

@@ -14,14 +14,17 @@ use super::terms::{
 };
 use super::{Agreed, Contract, ContractProduct, EndReason, Segment, check_products};
 use crate::calendar::{Period, Timestamp, day_after};
+use crate::codes::ExemptionCode;
 use crate::contract::schedule::{BillingCycle, BillingSchedule};
 use crate::contract::terms::PaymentTime;
 use crate::money::{Percentage, Price};
+use crate::party::legal::BuyerReference;
 use crate::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
+use crate::tax::{TaxCategory, TaxTreatment};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -91,6 +94,43 @@ pub struct ProductPatch {
     pub online: Patch<OnlinePaymentDetails>,
     /// Crypto wallet.
     pub crypto: Patch<CryptoDetails>,
+    /// How it is taxed at a rate of 0.
+    pub treatment: TreatmentPatch,
+    /// What the payer wants to find on its documents.
+    pub buyer_reference: Patch<BuyerReference>,
+}
+
+/// How something is taxed, field by field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreatmentPatch {
+    /// The category.
+    pub category: Patch<TaxCategory>,
+    /// The reason, as a code.
+    pub exemption_code: Patch<ExemptionCode>,
+    /// The reason, in words.
+    pub exemption_reason: Patch<OneLine>,
+}
+
+impl TreatmentPatch {
+    /// A patch that says nothing.
+    const KEEP: Self = Self { category: Patch::Keep, exemption_code: Patch::Keep, exemption_reason: Patch::Keep };
+
+    /// The treatment after the edit.
+    pub fn apply(self, present: TaxTreatment) -> TaxTreatment {
+        TaxTreatment {
+            category: self.category.apply(present.category),
+            exemption_code: self.exemption_code.apply(present.exemption_code),
+            exemption_reason: self.exemption_reason.apply(present.exemption_reason),
+        }
+    }
+
+    fn unless(self, agreed: &TaxTreatment) -> Self {
+        Self {
+            category: self.category.unless(agreed.category.as_ref()),
+            exemption_code: self.exemption_code.unless(agreed.exemption_code.as_ref()),
+            exemption_reason: self.exemption_reason.unless(agreed.exemption_reason.as_ref()),
+        }
+    }
 }
 
 /// What an edit asks for.
@@ -578,6 +618,8 @@ fn added(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<(
             online: patch.online.apply(None),
             crypto: patch.crypto.apply(None),
         },
+        treatment: patch.treatment.apply(TaxTreatment::default()),
+        buyer_reference: patch.buyer_reference.apply(None),
         ..RequestedProduct::plain(patch.pricing_ref, billing_start_date, billing_end_date)
     })?;
     let no = ProductNo(draft.contract.products.iter().map(|product| product.no.0 + 1).max().unwrap_or(0));
@@ -768,6 +810,7 @@ fn strip(terms: &mut ProductTerms) {
         }
     }
     terms.note = None;
+    terms.buyer_reference = None;
     terms.net_terms = None;
     terms.payment = PaymentDetails::default();
 }
@@ -874,6 +917,8 @@ impl ProductPatch {
             bank_transfer: Patch::Keep,
             online: Patch::Keep,
             crypto: Patch::Keep,
+            treatment: TreatmentPatch::KEEP,
+            buyer_reference: Patch::Keep,
         }
     }
 
@@ -922,6 +967,8 @@ impl ProductPatch {
             bank_transfer: self.bank_transfer.unless(agreed.payment.bank_transfer.as_ref()),
             online: self.online.unless(agreed.payment.online.as_ref()),
             crypto: self.crypto.unless(agreed.payment.crypto.as_ref()),
+            treatment: self.treatment.unless(&agreed.treatment),
+            buyer_reference: self.buyer_reference.unless(agreed.buyer_reference.as_ref()),
             ..self
         }
     }
@@ -940,6 +987,7 @@ impl ProductPatch {
     fn timeless_onto(&self, terms: &ProductTerms) -> Result<ProductTerms, Violations> {
         let mut terms = terms.clone();
         terms.note = self.note.clone().apply(terms.note);
+        terms.buyer_reference = self.buyer_reference.clone().apply(terms.buyer_reference);
         terms.net_terms = self.net_terms.clone().apply(terms.net_terms);
         terms.payment = PaymentDetails {
             bank_transfer: self.bank_transfer.clone().apply(terms.payment.bank_transfer),
@@ -1032,6 +1080,7 @@ impl ProductPatch {
         }
         terms.payment_time = self.payment_time.clone().apply(Some(terms.payment_time)).unwrap_or_default();
         terms.tax = self.tax.clone().apply(terms.tax);
+        terms.treatment = self.treatment.clone().apply(terms.treatment);
         terms.discount = self.discount.clone().apply(terms.discount);
         let schedule = BillingSchedule::new(
             self.billing_start_date.unwrap_or(range.start()),

@@ -6,11 +6,14 @@ use thiserror::Error;
 use super::schedule::{BillingCycle, BillingSchedule};
 use crate::calendar::Period;
 use crate::catalog::{Aggregation, Charge, FixedPrice, LineItem, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct};
+use crate::codes::UnitCode;
 use crate::money::{Currency, Percentage, Price};
+use crate::party::legal::BuyerReference;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, UsageProductRef};
+use crate::tax::TaxTreatment;
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -203,6 +206,10 @@ pub struct RequestedProduct {
     pub note: Option<Prose>,
     /// Payment details.
     pub payment: PaymentDetails,
+    /// How it is taxed at a rate of 0.
+    pub treatment: TaxTreatment,
+    /// What the payer wants to find on its documents.
+    pub buyer_reference: Option<BuyerReference>,
 }
 
 impl RequestedProduct {
@@ -223,6 +230,8 @@ impl RequestedProduct {
             net_terms: None,
             note: None,
             payment: PaymentDetails::default(),
+            treatment: TaxTreatment::default(),
+            buyer_reference: None,
         }
     }
 }
@@ -255,6 +264,10 @@ pub struct ProductTerms {
     pub note: Option<Prose>,
     /// Payment details, where the product states them.
     pub payment: PaymentDetails,
+    /// How it is taxed at a rate of 0, where the product states it.
+    pub treatment: TaxTreatment,
+    /// What the payer wants to find on its documents, where the product states it.
+    pub buyer_reference: Option<BuyerReference>,
 }
 
 /// What of a pricing isn't a line item.
@@ -304,6 +317,8 @@ pub struct MeteredCharge {
     pub charge: UsageCharge,
     /// What one of it is called.
     pub unit: Option<OneLine>,
+    /// What one of it is, for machines.
+    pub unit_code: UnitCode,
     /// How a period's quantities become one.
     pub aggregation: Aggregation,
 }
@@ -428,6 +443,8 @@ impl ProductTerms {
             net_terms: request.net_terms,
             note: request.note,
             payment: request.payment,
+            treatment: request.treatment,
+            buyer_reference: request.buyer_reference,
         };
         if let Err(violations) = terms.check() {
             found.extend_below(&[], violations);
@@ -435,12 +452,17 @@ impl ProductTerms {
         found.or(terms)
     }
 
-    /// Checks what no single field shows (billing rules 2, 6).
+    /// Checks what no single field shows (billing rules 2, 6, 10).
     ///
     /// # Errors
     /// Violations with paths below the product.
     pub fn check(&self) -> Result<(), Violations> {
-        check_prepaid(&self.line_items, self.payment_time)
+        let mut found = Violations::none();
+        let rules = [check_prepaid(&self.line_items, self.payment_time), self.treatment.check(self.tax)];
+        for violations in rules.into_iter().filter_map(Result::err) {
+            found.extend_below(&[], violations);
+        }
+        found.or(())
     }
 
     /// Whether a selected line item is priced by a usage product's events.
@@ -583,6 +605,7 @@ pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result
             SelectedCharge::Usage(MeteredCharge {
                 charge: charge.clone(),
                 unit: product.profile.unit.clone(),
+                unit_code: product.profile.unit_code,
                 aggregation: product.profile.aggregation,
             })
         }

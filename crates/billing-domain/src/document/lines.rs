@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 
 use super::DocumentKind;
 use crate::calendar::Period;
+use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::QuantityStep;
 use crate::decimal::exact_add;
@@ -67,6 +68,8 @@ pub struct DocumentLine {
     pub usage: Option<LineUsage>,
     /// The agreed quantities, of a fixed line that has other ones than 1: each from its day, the first from the period's.
     pub quantities: Vec<QuantityStep>,
+    /// What one of it is, for machines; `None` of documents issued before it was known.
+    pub unit_code: Option<UnitCode>,
     /// What was charged by hand, of a charge's line that isn't a difference.
     pub charge: Option<LineCharge>,
     /// Rounded once.
@@ -191,6 +194,7 @@ impl LedgerLine {
             bill_with: self.key.bill_with,
             usage,
             quantities: Vec::new(),
+            unit_code: Some(metered.map_or(UnitCode::ONE, |metered| metered.unit_code)),
             charge: None,
             amount: self.amount,
         }

@@ -3,6 +3,7 @@
 pub mod lines;
 pub mod linking;
 pub mod numbering;
+pub mod paper;
 pub mod totals;
 
 use chrono::NaiveDate;
@@ -16,6 +17,7 @@ use crate::refs::{
 use crate::text::{OneLine, Prose};
 use linking::Slot;
 use numbering::DocumentNumber;
+use paper::Paper;
 use totals::DocumentContent;
 
 /// What a document does to what the customer owes.
@@ -242,6 +244,8 @@ pub struct IssuedDocument {
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
+    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    pub paper: Option<Box<Paper>>,
 }
 
 /// What a draft says at a moment.
@@ -255,6 +259,8 @@ pub struct DraftContent {
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
+    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    pub paper: Option<Box<Paper>>,
 }
 
 /// Who bills whom, as a document shows it.

@@ -11,6 +11,7 @@ use super::lines::{
     BillWith, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign,
 };
 use crate::charge::{Charge, Charges};
+use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::decimal::exact_add;
@@ -18,6 +19,7 @@ use crate::money::{AmountOutOfRange, Currency, DayShare, Money, Percentage, Pric
 use crate::quantity::Quantity;
 use crate::rating::{Minimum, RatedUsage, rate, rate_fixed, rate_prepaid};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
+use crate::tax::TaxTreatment;
 use crate::text::OneLine;
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -26,7 +28,7 @@ use crate::usage::{UsageKey, UsageTotal};
 pub struct DocumentContent {
     /// The products, in contract order; one that is billed at several rates has an entry for each.
     pub products: Vec<BilledProduct>,
-    /// One entry per tax rate, lowest first; rates of 0 included.
+    /// One entry per tax rate, category and reason, lowest rate first; rates of 0 included.
     pub taxes: Vec<Tax>,
     /// Σ of the products' sub totals.
     pub sub_total: Money,
@@ -61,14 +63,18 @@ pub struct BilledProduct {
     pub net: Money,
     /// Percent.
     pub tax_rate: Percentage,
+    /// The category of its tax, and why it isn't taxed.
+    pub treatment: TaxTreatment,
 }
 
-/// One tax rate's part of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a document taxes alike: at one rate, in one category, for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tax {
     /// Percent.
     pub rate: Percentage,
-    /// Σ net of the products with that rate.
+    /// The category, and why it isn't taxed.
+    pub treatment: TaxTreatment,
+    /// Σ net of the products that are taxed so.
     pub base: Money,
     /// What keeps the family's tax at the rate of its net amounts, rounded (billing rules 5).
     pub amount: Money,
@@ -128,6 +134,8 @@ pub struct RatedLines<'c> {
     pub terms: &'c ProductTerms,
     /// What they are billed at.
     pub rates: Rates,
+    /// The category of their tax, and why they aren't taxed.
+    pub treatment: TaxTreatment,
     /// The lines.
     pub lines: Vec<DocumentLine>,
 }
@@ -157,19 +165,21 @@ pub fn total_up(
             discount,
             net: sub_total.checked_sub(discount)?,
             tax_rate: rated.rates.tax,
+            treatment: rated.treatment,
         })
     });
     let products = products.collect::<Result<Vec<_>, _>>()?;
-    let mut rates: Vec<Percentage> = products.iter().map(|product| product.tax_rate).collect();
-    rates.sort();
-    rates.dedup();
-    let tax = |rate: Percentage| {
-        let of_rate = products.iter().filter(|product| product.tax_rate == rate).map(|product| product.net);
-        let base = Money::sum(currency, of_rate)?;
+    // Only at a rate of 0 are there several, whose tax is 0: a family's sums of a rate tell the tax of each.
+    let mut taxed: Vec<(Percentage, &TaxTreatment)> = products.iter().map(BilledProduct::taxed).collect();
+    taxed.sort();
+    taxed.dedup();
+    let tax = |(rate, treatment): (Percentage, &TaxTreatment)| {
+        let alike = products.iter().filter(|product| product.taxed() == (rate, treatment)).map(|product| product.net);
+        let base = Money::sum(currency, alike)?;
         let step = before.step(SumKey::Tax(rate), sign(kind) * base.minor(), currency)?;
-        Ok(Tax { rate, base, amount: Money::from_minor(sign(kind) * step, currency) })
+        Ok(Tax { rate, treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) })
     };
-    let taxes = rates.into_iter().map(tax).collect::<Result<Vec<_>, _>>()?;
+    let taxes = taxed.into_iter().map(tax).collect::<Result<Vec<_>, _>>()?;
     let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
     let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
     let total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
@@ -181,6 +191,18 @@ impl BilledProduct {
     /// What it is billed at.
     pub const fn rates(&self) -> Rates {
         Rates { discount: self.discount_rate, tax: self.tax_rate }
+    }
+
+    /// How it is taxed: products with the same are one entry of the taxes.
+    pub const fn taxed(&self) -> (Percentage, &TaxTreatment) {
+        (self.tax_rate, &self.treatment)
+    }
+}
+
+impl Tax {
+    /// How it taxes.
+    pub const fn taxed(&self) -> (Percentage, &TaxTreatment) {
+        (self.rate, &self.treatment)
     }
 }
 
@@ -224,10 +246,10 @@ impl DocumentContent {
                 && product.sub_total.checked_sub(product.discount) == Ok(product.net)
         });
         let taxes_add_up = self.taxes.iter().all(|tax| {
-            let of_rate = self.products.iter().filter(|product| product.tax_rate == tax.rate).map(|product| product.net);
-            Money::sum(currency, of_rate) == Ok(tax.base)
+            let alike = self.products.iter().filter(|product| product.taxed() == tax.taxed()).map(|product| product.net);
+            Money::sum(currency, alike) == Ok(tax.base)
         });
-        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.rate == product.tax_rate);
+        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.taxed() == product.taxed());
         let net = self.sub_total.checked_sub(self.total_discount);
         products_add_up
             && taxes_add_up
@@ -275,6 +297,7 @@ pub fn lines_of_period(
                 bill_with: BillWith::Usage,
                 usage: None,
                 quantities: Vec::new(),
+                unit_code: Some(UnitCode::ONE),
                 charge: None,
                 amount: missing,
             });
@@ -331,6 +354,7 @@ fn usage_line(
             tiers: rated.tiers,
         }),
         quantities: Vec::new(),
+        unit_code: Some(metered.unit_code),
         charge: None,
         amount: rated.amount,
     }
@@ -379,6 +403,7 @@ fn fixed_line(
         bill_with: BillWith::Fixed,
         usage: None,
         quantities: shown_steps(quantities.on(period.start()), period, quantities.as_slice(), item.is_once()),
+        unit_code: Some(UnitCode::ONE),
         charge: None,
         amount,
     }))
@@ -393,6 +418,7 @@ fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLi
         bill_with: charge.bill_with,
         usage: None,
         quantities: Vec::new(),
+        unit_code: Some(UnitCode::ONE),
         charge: Some(LineCharge {
             date: charge.date,
             quantity: charge.quantity,

@@ -1,6 +1,10 @@
 //! One contract with everything a decision about it needs: parties, terms, documents, lines, sums and usage.
 //! It decides nothing: it answers look-ups, says what drafts say, and takes entries up.
 
+mod paper;
+
+pub use paper::CurrencyPair;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,9 +24,11 @@ use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
 };
 use crate::money::{AmountOutOfRange, Money, Percentage};
+use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
-use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
+use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
+use crate::tax::ExchangeRate;
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -72,6 +78,10 @@ pub struct ContractBook {
     pub customer: Customer,
     /// Who bills it, in any version.
     pub entities: Vec<Entity>,
+    /// The bank accounts that payment details name; `None` of one that isn't there.
+    bank_accounts: BTreeMap<BankAccountRef, Option<BankAccountProfile>>,
+    /// What documents' currencies are worth in those that entities account for tax in; `None` where nobody said.
+    exchange_rates: Vec<(CurrencyPair, Option<ExchangeRate>)>,
     extent: Extent,
     /// When the billing run looks at the contract again, as stored; unknown of a contract that isn't.
     next_due: Option<Option<Timestamp>>,
@@ -98,6 +108,8 @@ impl ContractBook {
             contract: Arc::new(contract),
             customer,
             entities,
+            bank_accounts: BTreeMap::new(),
+            exchange_rates: Vec::new(),
             extent: Extent::Whole,
             next_due: None,
             documents: BTreeMap::new(),
@@ -299,6 +311,10 @@ impl ContractBook {
                         (head.number.sequence, head.number_in_contract) = *numbers;
                     }
                 }
+                Entry::Issued { document_ref, issued } => self.name_corrected(*document_ref, issued.paper.as_deref_mut(), &given),
+                Entry::Discarded { document_ref, content, .. } => {
+                    self.name_corrected(*document_ref, content.paper.as_deref_mut(), &given);
+                }
                 _ => {}
             }
         }
@@ -360,11 +376,14 @@ impl ContractBook {
     /// As [`content`](Self::content).
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.known(document_ref)?.head;
+        let content = self.content(document_ref)?;
+        let rate = self.tax_rate_of_exchange(head)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
             po_number: self.contract.po_number.clone(),
             note: self.note_of(head),
-            content: self.content(document_ref)?,
+            paper: Some(Box::new(self.paper_of(head, &content, rate)?)),
+            content,
         })
     }
 
@@ -421,7 +440,7 @@ impl ContractBook {
             let shown =
                 |line: &LedgerLine| line.shown(period(line).as_ref(), self.charges.name_of(line.key.line_item_id.as_ref()));
             let lines = lines.into_iter().map(shown).collect();
-            rated.push(RatedLines { product_no, terms, rates, lines });
+            rated.push(RatedLines { product_no, terms, rates, treatment: self.treatment(terms, rates)?, lines });
         }
         Ok(rated)
     }
@@ -434,9 +453,15 @@ impl ContractBook {
         };
         let own = terms_at(&part.own)?;
         let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
-        let mut put = |rates: Rates, terms, line: DocumentLine| match by_rates.iter_mut().find(|rated| rated.rates == rates) {
-            Some(rated) => rated.lines.push(line),
-            None => by_rates.push(RatedLines { product_no: product.no, terms, rates, lines: vec![line] }),
+        let mut put = |rates: Rates, terms, line: DocumentLine| {
+            match by_rates.iter_mut().find(|rated| rated.rates == rates) {
+                Some(rated) => rated.lines.push(line),
+                None => {
+                    let treatment = self.treatment(terms, rates)?;
+                    by_rates.push(RatedLines { product_no: product.no, terms, rates, treatment, lines: vec![line] });
+                }
+            }
+            Ok::<_, Refusal>(())
         };
         let same = part.fixed == part.usage;
         let accounts = if same {
@@ -450,16 +475,13 @@ impl ContractBook {
             // What an issued document bills is put right by adjustments of it.
             let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
             for (rates, line) in self.rest(&period, &open, family)? {
-                put(rates, if same { own.terms } else { period.terms }, line);
+                put(rates, if same { own.terms } else { period.terms }, line)?;
             }
         }
         if by_rates.is_empty() {
-            by_rates.push(RatedLines {
-                product_no: product.no,
-                terms: own.terms,
-                rates: self.rates(own.terms, family),
-                lines: Vec::new(),
-            });
+            let rates = self.rates(own.terms, family);
+            let treatment = self.treatment(own.terms, rates)?;
+            by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, treatment, lines: Vec::new() });
         }
         Ok(by_rates)
     }

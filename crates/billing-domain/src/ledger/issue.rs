@@ -9,11 +9,14 @@ use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
 use crate::document::lines::{DocumentLine, LedgerLine, negated};
 use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
+use crate::document::paper::missing;
 use crate::document::totals::DocumentContent;
 use crate::document::{
     BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date,
 };
 use crate::money::Money;
+use crate::party::Entity;
+use crate::party::legal::Strictness;
 use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 
@@ -395,17 +398,50 @@ fn freeze_as(
     let entity = book.entity(&head.entity_ref)?;
     let issue_date = entity.profile.time_zone.service_date(now);
     let total = content.total;
+    let rate = match book.tax_rate_of_exchange(head)? {
+        Some(None) => return Err(exchange_rate_missing(head, entity, issue_date)),
+        known => known.flatten(),
+    };
+    let parties = Parties::of(&book.customer, entity);
+    let paper = book.paper_of(head, &content, rate)?;
+    if entity.profile.paper.strictness == Strictness::Strict {
+        require_complete(head, &missing(&parties, Some(&paper), &content))?;
+    }
     let issued = IssuedDocument {
         issued_at: now,
         issue_date,
         due_date: due_date(issue_date, head.net_terms),
-        parties: Parties::of(&book.customer, entity),
+        parties,
         po_number: book.contract.po_number.clone(),
         note: book.note_of(head),
         content,
+        paper: Some(Box::new(paper)),
     };
     book.put(Entry::Issued { document_ref, issued: Box::new(issued) })?;
     Ok(total)
+}
+
+/// A strict entity issues nothing that lacks what the law asks for (billing rules 10).
+fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refusal> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let detail = format!(
+        "entity {} issues only complete papers, and the one of the period from {} lacks {}",
+        head.entity_ref,
+        head.period.start(),
+        missing.join(", ")
+    );
+    Err(Refusal::conflict("paper_incomplete", detail))
+}
+
+fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: chrono::NaiveDate) -> Refusal {
+    let to = entity.profile.paper.tax_currency.unwrap_or(head.currency);
+    let detail = format!(
+        "{} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before:          post one to /api/exchange_rates/",
+        head.number, entity.entity_ref, head.currency
+    );
+    Refusal::conflict("exchange_rate_missing", detail)
 }
 
 /// Puts an issued document out of force: its period is unbilled, and a replacement bills everything again (billing

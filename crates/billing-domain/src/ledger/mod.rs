@@ -15,7 +15,7 @@ pub mod receive;
 pub mod terms;
 pub mod view;
 
-pub use book::{Agreement, BookRows, ContractBook, Extent};
+pub use book::{Agreement, BookRows, ContractBook, CurrencyPair, Extent};
 pub use entry::Entry;
 
 use uuid::Uuid;

@@ -43,6 +43,7 @@ pub enum Backdated {
 /// # Errors
 /// [`Refusal::Invalid`] `too_many_documents`.
 pub fn create(book: &mut ContractBook, backdated: Backdated, now: Timestamp) -> Result<(), Refusal> {
+    book.require_apart(&book.contract, None)?;
     refuse_too_many(book, 0, &[], backdated, now)?;
     issue::remind(book, now)
 }
@@ -62,6 +63,7 @@ pub fn edit(
 ) -> Result<(), Refusal> {
     refuse_over(book, now)?;
     let amendment = with_situation(book, now, |situation| edited(&book.contract, edit, catalog, situation))?;
+    book.require_apart(&amendment.contract, Some(&book.contract))?;
     amend(book, amendment, backdated, now, supplies)
 }
 

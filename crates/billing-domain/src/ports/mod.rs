@@ -18,6 +18,7 @@ mod environment;
 mod formats;
 mod inspection;
 mod lists;
+mod paper;
 mod reading;
 mod replay_log;
 mod running_totals;
@@ -41,6 +42,7 @@ pub use lists::{
     ContractFilter, CustomerFilter, DocumentAmounts, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, Found,
     FoundKind, ListPart, Lists, OrderedBy, Sought, Todays,
 };
+pub use paper::{BankAccounts, ExchangeRates};
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
@@ -71,6 +73,8 @@ pub use formats::MockUsageFormats;
 pub use inspection::MockInspection;
 #[cfg(feature = "mocks")]
 pub use lists::MockLists;
+#[cfg(feature = "mocks")]
+pub use paper::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
 #[cfg(feature = "mocks")]

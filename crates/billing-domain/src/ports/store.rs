@@ -9,9 +9,9 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BookEntries, Books, Charges, Contracts, Customers, Documents, DueContracts,
-    Entities, EventChanges, EventKeys, Inspection, Lists, NumberSeries, Organizations, Payments, Pricings, ReplayLog, RunningTotals,
-    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
+    DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations, Payments,
+    Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -155,6 +155,8 @@ pub trait Tx:
     + UsageProducts
     + UsageFormats
     + Pricings
+    + BankAccounts
+    + ExchangeRates
     + Charges
     + Contracts
     + DueContracts
@@ -190,6 +192,8 @@ impl<T> Tx for T where
         + UsageProducts
         + UsageFormats
         + Pricings
+        + BankAccounts
+        + ExchangeRates
         + Charges
         + Contracts
         + DueContracts

@@ -5,6 +5,7 @@ use billing_domain::catalog::{
     Charge, FixedPrice, LineItem, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
     UsagePrice, UsageProduct, UsageProductProfile,
 };
+use billing_domain::codes::UnitCode;
 use billing_domain::contract::Contract;
 use billing_domain::contract::ContractProduct;
 use billing_domain::contract::agreement;
@@ -14,7 +15,7 @@ use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
 };
 use billing_domain::money::{Currency, Percentage};
-use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix, PaymentDetails};
+use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix};
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
@@ -108,7 +109,12 @@ pub(crate) fn catalog(catalog: &Catalog) -> agreement::Catalog {
     let created_at = at("2025-01-01T00:00:00Z");
     let usage_product = |(index, aggregation): (usize, &billing_domain::catalog::Aggregation)| UsageProduct {
         usage_product_ref: usage_ref(index),
-        profile: UsageProductProfile { name: line(USAGE[index]), unit: None, aggregation: *aggregation },
+        profile: UsageProductProfile {
+            name: line(USAGE[index]),
+            unit: None,
+            unit_code: UnitCode::ONE,
+            aggregation: *aggregation,
+        },
         created_at,
     };
     let pricing = |(index, spec): (usize, &PricingSpec)| Pricing {
@@ -198,9 +204,12 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
             recurrence: recurrence(*once),
             quantities: steps(&item.quantities),
         },
-        ChargeSpec::Usage(of) => {
-            SelectedCharge::Usage(MeteredCharge { charge: usage_charge(of), unit: None, aggregation: usage[of.usage] })
-        }
+        ChargeSpec::Usage(of) => SelectedCharge::Usage(MeteredCharge {
+            charge: usage_charge(of),
+            unit: None,
+            unit_code: UnitCode::ONE,
+            aggregation: usage[of.usage],
+        }),
     };
     SelectedLineItem { id: item_id(item.id), name: line(item.id), charge }
 }
@@ -241,9 +250,6 @@ fn prose(text: &str) -> Prose {
 /// An element of a create.
 pub(crate) fn requested(element: &Element) -> RequestedProduct {
     RequestedProduct {
-        pricing_ref: pricing_ref(element.pricing),
-        billing_start_date: element.start.expect("a start"),
-        billing_end_date: plus(element.end.expect("an end"), -1),
         line_items: set(map(&element.items, |items| items.iter().map(item_request).collect())),
         minimum_fee: map(&element.minimum_fee, |fee| price(*fee)),
         entity_ref: set(map(&element.entity, |entity| entity_ref(*entity))),
@@ -254,7 +260,11 @@ pub(crate) fn requested(element: &Element) -> RequestedProduct {
         discount: set(map(&element.discount, |discount| rate(*discount))),
         net_terms: set(element.net_terms.clone()),
         note: set(map(&element.note, |note| prose(note))),
-        payment: PaymentDetails::default(),
+        ..RequestedProduct::plain(
+            pricing_ref(element.pricing),
+            element.start.expect("a start"),
+            plus(element.end.expect("an end"), -1),
+        )
     }
 }
 

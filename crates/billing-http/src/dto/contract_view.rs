@@ -10,8 +10,11 @@ use utoipa::ToSchema;
 
 use super::contract_lines::ContractLineItemJson;
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{AssignedRef, DateText, ExactNumber, LineText, NamedRef, NetTermsValue, ProseText, TimestampText};
-use super::words::{ContractStateWord, CycleUnitWord, PaymentTimeWord};
+use super::wire::{
+    AssignedRef, BuyerReferenceText, DateText, ExactNumber, ExemptionCodeText, LineText, NamedRef, NetTermsValue, ProseText,
+    TimestampText,
+};
+use super::words::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 
 /// What an answer has of a contract that requests don't say: it is taken back and ignored.
 pub(super) const ANSWERED: [&str; 6] =
@@ -96,6 +99,14 @@ pub(crate) struct ContractProductJson {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet, where the product states one.
     billing_crypto_details: Option<CryptoJson>,
+    /// How it is taxed at a rate of 0, where the product states it.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// What the payer wants to find on its documents, where the product states it.
+    buyer_reference: Option<BuyerReferenceText>,
     /// Today's terms, where they are others than these newest ones; without `effective_from` and `in_force`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, no_recursion)]
@@ -170,6 +181,10 @@ impl From<&ProductTerms> for ContractProductJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+            tax_category: terms.treatment.category.map(TaxCategoryWord::from),
+            exemption_code: terms.treatment.exemption_code.map(ExemptionCodeText::from),
+            exemption_reason: terms.treatment.exemption_reason.as_ref().map(LineText::from),
+            buyer_reference: terms.buyer_reference.as_ref().map(|reference| BuyerReferenceText::from(reference.as_str())),
             in_force: None,
         }
     }

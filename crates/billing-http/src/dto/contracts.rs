@@ -18,15 +18,19 @@ use super::contract_changes::{INCLUDE_CURRENT, include_current, options};
 use super::contract_lines::{self, ContractLineItemBody};
 use super::contract_view::{ANSWERED, ANSWERED_OF_PRODUCT};
 use super::input::{self, Fields, Node};
+use super::legal;
 use super::party::{self, BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{self, DateText, LineText, MAX_VERSION, NamedRef, NetTermsInput, PercentageInput, PriceInput, ProseText};
-use super::words::{CycleUnitWord, PaymentTimeWord};
+use super::wire::{
+    self, BuyerReferenceText, DateText, ExemptionCodeText, LineText, MAX_VERSION, NamedRef, NetTermsInput, PercentageInput,
+    PriceInput, ProseText,
+};
+use super::words::{CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 
 const EFFECTIVE_FROM: &str = "effective_from";
 const CONTRACT_FIELDS: [&str; 4] = ["customer_ref", "po_number", "products", "allow_backdated"];
 const EDIT_FIELDS: [&str; 8] =
     ["customer_ref", "po_number", "products", EFFECTIVE_FROM, INCLUDE_CURRENT, "version", "dry_run", "allow_backdated"];
-const PRODUCT_FIELDS: [&str; 16] = [
+const PRODUCT_FIELDS: [&str; 20] = [
     "product_pricing_ref",
     "billing_start_date",
     "billing_end_date",
@@ -43,6 +47,10 @@ const PRODUCT_FIELDS: [&str; 16] = [
     "billing_bank_transfer_details",
     "billing_online_payment_details",
     "billing_crypto_details",
+    "tax_category",
+    "exemption_code",
+    "exemption_reason",
+    "buyer_reference",
 ];
 const REPRICE: &str = "reprice";
 
@@ -117,6 +125,14 @@ pub(crate) struct ContractProductBody {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// How it is taxed at a rate of 0; the customer's, then the entity's category when left out. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// What the payer wants to find on its documents; the customer's when left out.
+    buyer_reference: Option<BuyerReferenceText>,
 }
 
 /// Interval during which invoices are prepared.
@@ -220,6 +236,14 @@ pub(crate) struct ContractProductEditBody {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// How it is taxed at a rate of 0. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// What the payer wants to find on its documents.
+    buyer_reference: Option<BuyerReferenceText>,
 }
 
 impl ContractEditBody {
@@ -281,6 +305,8 @@ fn product_patch(node: Node<'_>) -> Option<ProductPatch> {
             bank_transfer,
             online,
             crypto,
+            treatment: legal::treatment_patch(fields),
+            buyer_reference: fields.patch("buyer_reference", legal::buyer_reference),
             pricing_ref: pricing_ref?,
         })
     })
@@ -303,6 +329,8 @@ fn product(node: Node<'_>) -> Option<RequestedProduct> {
         let net_terms = fields.optional("net_terms", party::net_terms);
         let note = fields.optional("note", Node::prose);
         let payment = party::payment(fields, None);
+        let treatment = legal::treatment(fields, None, tax);
+        let buyer_reference = fields.optional("buyer_reference", legal::buyer_reference);
         Some(RequestedProduct {
             pricing_ref: pricing_ref?,
             billing_start_date: billing_start_date?,
@@ -318,6 +346,8 @@ fn product(node: Node<'_>) -> Option<RequestedProduct> {
             net_terms,
             note,
             payment,
+            treatment,
+            buyer_reference,
         })
     })
 }

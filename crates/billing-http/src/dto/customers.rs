@@ -9,10 +9,13 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::input::{self, Fields, Node};
+use super::legal::{self, ElectronicAddressJson, RegistrationJson};
 use super::party::{self, AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
-    CurrencyCode, EmailText, ExactNumber, LineText, NamedRef, NetTermsInput, NetTermsValue, PercentageInput, edit_of,
+    BuyerReferenceText, CurrencyCode, EmailText, ExactNumber, ExemptionCodeText, LineText, NamedRef, NetTermsInput,
+    NetTermsValue, PercentageInput, VatIdText, edit_of,
 };
+use super::words::{LanguageWord, TaxCategoryWord};
 
 /// A customer to make.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read_new` makes the request itself")]
@@ -22,11 +25,15 @@ use super::wire::{
     "name": "Acme",
     "legal_name": "Acme GmbH",
     "email": "billing@example.com",
-    "tax_id": "DE123456789",
-    "billing_address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "DE"},
+    "tax_id": "60/123/45678",
+    "billing_address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "Germany", "country_code": "DE"},
     "currency": "EUR",
     "tax": 19,
-    "net_terms": 30
+    "net_terms": 30,
+    "vat_id": "DE123456789",
+    "electronic_address": {"scheme": "EM", "value": "invoices@example.com"},
+    "language": "de",
+    "buyer_reference": "04011000-12345-35"
 }))]
 pub(crate) struct CustomerBody {
     /// Reference; assigned when left out.
@@ -57,6 +64,22 @@ pub(crate) struct CustomerBody {
     billing_crypto_details: Option<CryptoJson>,
     /// Whether what is unapplied of credits and payments settles other documents by itself; true when left out.
     apply_balance: Option<bool>,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
+    /// In which language it wants documents; the entity's when left out.
+    language: Option<LanguageWord>,
+    /// How products are taxed at a rate of 0 that state no category. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// What it wants to find on documents of products that state nothing else.
+    buyer_reference: Option<BuyerReferenceText>,
 }
 
 edit_of! {
@@ -106,6 +129,9 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
     let net_terms = fields.optional_or("net_terms", present.and_then(|p| p.net_terms.as_ref()), party::net_terms);
     let payment = party::payment(fields, present.map(|p| &p.payment));
     let apply_balance = fields.defaulted("apply_balance", present.map(|p| &p.apply_balance), true, Node::boolean);
+    let legal = legal::profile(fields, present.map(|p| &p.legal), tax);
+    let wanted = present.and_then(|p| p.buyer_reference.as_ref());
+    let buyer_reference = fields.optional_or("buyer_reference", wanted, legal::buyer_reference);
     Some(CustomerProfile {
         name: name?,
         legal_name,
@@ -118,6 +144,8 @@ fn profile(fields: Fields<'_>, present: Option<&CustomerProfile>) -> Option<Cust
         net_terms,
         payment,
         apply_balance,
+        legal,
+        buyer_reference,
     })
 }
 
@@ -152,6 +180,22 @@ pub(crate) struct CustomerJson {
     billing_crypto_details: Option<CryptoJson>,
     /// Whether what is unapplied of credits and payments settles other documents by itself.
     apply_balance: bool,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
+    /// In which language it wants documents; the entity's when left out.
+    language: Option<LanguageWord>,
+    /// How products are taxed at a rate of 0 that state no category. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// What it wants to find on documents of products that state nothing else.
+    buyer_reference: Option<BuyerReferenceText>,
 }
 
 impl From<&Customer> for CustomerJson {
@@ -172,6 +216,14 @@ impl From<&Customer> for CustomerJson {
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
             apply_balance: profile.apply_balance,
+            vat_id: profile.legal.vat_id.as_ref().map(|vat_id| VatIdText::from(vat_id.as_str())),
+            registration: profile.legal.registration.as_ref().map(RegistrationJson::from),
+            electronic_address: profile.legal.electronic_address.as_ref().map(ElectronicAddressJson::from),
+            language: profile.legal.language.map(LanguageWord::from),
+            tax_category: profile.legal.treatment.category.map(TaxCategoryWord::from),
+            exemption_code: profile.legal.treatment.exemption_code.map(ExemptionCodeText::from),
+            exemption_reason: profile.legal.treatment.exemption_reason.as_ref().map(LineText::from),
+            buyer_reference: profile.buyer_reference.as_ref().map(|reference| BuyerReferenceText::from(reference.as_str())),
         }
     }
 }

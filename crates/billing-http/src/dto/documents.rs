@@ -4,18 +4,25 @@ use billing_application::documents::{DocumentView, Related};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::Parties;
 use billing_domain::document::lines::DocumentLine;
+use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, Tax};
+use billing_domain::party::BankTransferDetails;
 use billing_domain::rating::RatedTier;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::bank_accounts::BankAccountJson;
 use super::contract_lines::QuantityStepJson;
-use super::money::ApplicationJson;
-use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{
-    AssignedRef, CurrencyCode, DateText, ExactNumber, LineItemRef, LineText, NamedRef, NetTermsValue, TimestampText,
+use super::legal::{
+    ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
 };
-use super::words::{DocumentKindWord, DocumentStateWord, PurposeWord};
+use super::money::ApplicationJson;
+use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
+use super::wire::{
+    AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineItemRef, LineText,
+    NamedRef, NetTermsValue, TimestampText, UnitCodeText, VatIdText,
+};
+use super::words::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 
 /// A document. Null is what it doesn't have yet.
 #[derive(Debug, Serialize, ToSchema)]
@@ -73,7 +80,7 @@ pub(crate) struct DocumentJson {
     related_documents: Vec<RelatedDocumentJson>,
     /// The products it bills.
     products: Vec<DocumentProductJson>,
-    /// Its taxes, one per rate.
+    /// Its taxes, one per rate, category and reason.
     taxes: Vec<TaxJson>,
     /// Sum of the products.
     sub_total: ExactNumber,
@@ -106,6 +113,28 @@ pub(crate) struct DocumentJson {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// The bank account that is named above, where it is one of `/api/bank_accounts/`.
+    bank_account: Option<BankAccountJson>,
+    /// What the payer wants to find on it.
+    buyer_reference: Option<BuyerReferenceText>,
+    /// The issued document that it corrects, of a credit, debit or adjustment.
+    corrects: Option<CorrectedDocumentJson>,
+    /// Its taxes in the currency that its entity accounts for them in, where that is another; null of a draft whose rate isn't known.
+    tax_in_currency: Option<TaxInCurrencyJson>,
+    /// What its taxes are called.
+    tax_label: Option<LineText>,
+    /// What its entity's law wants on it.
+    legal_notes: Vec<LegalNoteJson>,
+    /// In which language it is written.
+    language: Option<LanguageWord>,
+    /// The size of its pages.
+    paper_size: Option<PaperSizeWord>,
+    /// The shape of what is frozen of it: 1 lacks addresses, numbers, bank account, categories and codes; 2 has them.
+    #[schema(minimum = 1, maximum = 2)]
+    format: u8,
+    /// What the law asks for that it doesn't say: pointers such as `/customer/legal_name`. An entity whose `paper` is STRICT issues
+    /// no document with any.
+    missing: Vec<String>,
 }
 
 /// Who pays, as the document says.
@@ -117,6 +146,18 @@ pub(crate) struct DocumentCustomerJson {
     customer_name: LineText,
     /// Registered name.
     customer_legal_name: Option<LineText>,
+    /// Postal address.
+    address: Option<AddressJson>,
+    /// E-mail address.
+    email: Option<EmailText>,
+    /// Any other tax number.
+    tax_id: Option<LineText>,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
 }
 
 /// Who bills, as the document says.
@@ -128,6 +169,20 @@ pub(crate) struct DocumentEntityJson {
     entity_name: LineText,
     /// Registered name.
     entity_legal_name: Option<LineText>,
+    /// Postal address.
+    address: Option<AddressJson>,
+    /// E-mail address.
+    email: Option<EmailText>,
+    /// Any other tax number.
+    tax_id: Option<LineText>,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
+    /// Whom payers ask.
+    contact: Option<ContactJson>,
 }
 
 /// A document that belongs to another.
@@ -178,6 +233,12 @@ pub(crate) struct DocumentProductJson {
     net: ExactNumber,
     /// Tax in percent.
     tax_rate: ExactNumber,
+    /// Tax category; null where a rate of 0 has none.
+    tax_category: Option<TaxCategoryWord>,
+    /// Why it isn't taxed, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// Why it isn't taxed, in words.
+    exemption_reason: Option<LineText>,
 }
 
 /// One line of a document.
@@ -202,6 +263,8 @@ pub(crate) struct DocumentLineJson {
     quantities: Vec<QuantityStepJson>,
     /// What one of it is called.
     unit: Option<LineText>,
+    /// What one of it is, for machines; null in format 1.
+    unit_code: Option<UnitCodeText>,
     /// The price of one, where there is a single one.
     unit_price: Option<ExactNumber>,
     /// The day of a charge.
@@ -229,12 +292,18 @@ pub(crate) struct DocumentTierJson {
     amount: ExactNumber,
 }
 
-/// One tax rate's part of a document.
+/// What a document taxes alike.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaxJson {
+    /// Tax category; null where a rate of 0 has none.
+    tax_category: Option<TaxCategoryWord>,
+    /// Why it isn't taxed, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// Why it isn't taxed, in words.
+    exemption_reason: Option<LineText>,
     /// Percent.
     rate: ExactNumber,
-    /// Net amount of the products with that rate.
+    /// Net amount of the products that are taxed so.
     base: ExactNumber,
     /// The tax.
     amount: ExactNumber,
@@ -244,6 +313,9 @@ impl From<&DocumentView> for DocumentJson {
     fn from(view: &DocumentView) -> Self {
         let (opened, content, payment) = (view.opened.as_ref(), &view.content, &view.payment);
         let parent = opened.and_then(|opened| opened.parent.as_ref());
+        let paper = view.paper.as_deref();
+        let account_ref = payment.bank_transfer.as_ref().and_then(BankTransferDetails::account_ref);
+        let account = paper.and_then(|paper| paper.bank_account.as_ref());
         Self {
             document_ref: opened.map(|opened| AssignedRef::from(opened.document_ref)),
             document_number: opened.map(|opened| opened.number.to_string()),
@@ -254,8 +326,8 @@ impl From<&DocumentView> for DocumentJson {
             contract_number: view.contract_number.clone(),
             number_in_contract: opened.map(|opened| opened.number_in_contract),
             replaces_document_ref: opened.and_then(|opened| opened.replaces).map(AssignedRef::from),
-            customer: DocumentCustomerJson::from(&view.parties),
-            entity: DocumentEntityJson::from(&view.parties),
+            customer: DocumentCustomerJson::of(&view.parties, paper),
+            entity: DocumentEntityJson::of(&view.parties, paper),
             currency: CurrencyCode::from(view.currency),
             net_terms: NetTermsValue::from(view.net_terms),
             period_start: DateText::from(view.period.start()),
@@ -288,26 +360,53 @@ impl From<&DocumentView> for DocumentJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+            bank_account: account_ref.zip(account).map(|(reference, account)| BankAccountJson::of(&reference, account)),
+            buyer_reference: paper
+                .and_then(|paper| paper.buyer_reference.as_ref())
+                .map(|reference| BuyerReferenceText::from(reference.as_str())),
+            corrects: paper.and_then(|paper| paper.corrects.as_ref()).map(CorrectedDocumentJson::from),
+            tax_in_currency: paper.and_then(|paper| paper.tax_in_currency.as_ref()).map(TaxInCurrencyJson::from),
+            tax_label: paper.map(|paper| LineText::from(&paper.tax_label)),
+            legal_notes: paper.map(|paper| paper.legal_notes.iter().map(LegalNoteJson::from).collect()).unwrap_or_default(),
+            language: paper.map(|paper| LanguageWord::from(paper.language)),
+            paper_size: paper.map(|paper| PaperSizeWord::from(paper.size)),
+            format: view.format(),
+            missing: view.missing(),
         }
     }
 }
 
-impl From<&Parties> for DocumentCustomerJson {
-    fn from(parties: &Parties) -> Self {
+impl DocumentCustomerJson {
+    fn of(parties: &Parties, paper: Option<&Paper>) -> Self {
+        let details = paper.map(|paper| &paper.customer);
         Self {
             customer_ref: NamedRef::from(&parties.customer_ref),
             customer_name: LineText::from(&parties.customer_name),
             customer_legal_name: parties.customer_legal_name.as_ref().map(LineText::from),
+            address: details.and_then(|details| details.address.as_ref()).map(AddressJson::from),
+            email: details.and_then(|details| details.email.as_ref()).map(EmailText::from),
+            tax_id: details.and_then(|details| details.tax_id.as_ref()).map(LineText::from),
+            vat_id: details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| VatIdText::from(vat_id.as_str())),
+            registration: details.and_then(|details| details.registration.as_ref()).map(RegistrationJson::from),
+            electronic_address: details.and_then(|details| details.electronic_address.as_ref()).map(ElectronicAddressJson::from),
         }
     }
 }
 
-impl From<&Parties> for DocumentEntityJson {
-    fn from(parties: &Parties) -> Self {
+impl DocumentEntityJson {
+    fn of(parties: &Parties, paper: Option<&Paper>) -> Self {
+        let details = paper.map(|paper| &paper.entity);
         Self {
             entity_ref: NamedRef::from(&parties.entity_ref),
             entity_name: LineText::from(&parties.entity_name),
             entity_legal_name: parties.entity_legal_name.as_ref().map(LineText::from),
+            address: details.and_then(|details| details.address.as_ref()).map(AddressJson::from),
+            email: details.and_then(|details| details.email.as_ref()).map(EmailText::from),
+            tax_id: details.and_then(|details| details.tax_id.as_ref()).map(LineText::from),
+            vat_id: details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| VatIdText::from(vat_id.as_str())),
+            registration: details.and_then(|details| details.registration.as_ref()).map(RegistrationJson::from),
+            electronic_address: details.and_then(|details| details.electronic_address.as_ref()).map(ElectronicAddressJson::from),
+            contact: paper.and_then(|paper| paper.contact.as_ref()).map(ContactJson::from),
         }
     }
 }
@@ -324,6 +423,9 @@ impl From<&BilledProduct> for DocumentProductJson {
             discount: ExactNumber::from(product.discount),
             net: ExactNumber::from(product.net),
             tax_rate: ExactNumber::from(product.tax_rate),
+            tax_category: product.treatment.category.map(TaxCategoryWord::from),
+            exemption_code: product.treatment.exemption_code.map(ExemptionCodeText::from),
+            exemption_reason: product.treatment.exemption_reason.as_ref().map(LineText::from),
         }
     }
 }
@@ -346,6 +448,7 @@ impl From<&DocumentLine> for DocumentLineJson {
                 .and_then(|usage| usage.unit.as_ref())
                 .or_else(|| charge.and_then(|charge| charge.unit.as_ref()))
                 .map(LineText::from),
+            unit_code: line.unit_code.map(UnitCodeText::from),
             unit_price: usage
                 .and_then(|usage| usage.unit_price)
                 .map(ExactNumber::from)
@@ -377,6 +480,13 @@ impl From<&RatedTier> for DocumentTierJson {
 
 impl From<&Tax> for TaxJson {
     fn from(tax: &Tax) -> Self {
-        Self { rate: ExactNumber::from(tax.rate), base: ExactNumber::from(tax.base), amount: ExactNumber::from(tax.amount) }
+        Self {
+            tax_category: tax.treatment.category.map(TaxCategoryWord::from),
+            exemption_code: tax.treatment.exemption_code.map(ExemptionCodeText::from),
+            exemption_reason: tax.treatment.exemption_reason.as_ref().map(LineText::from),
+            rate: ExactNumber::from(tax.rate),
+            base: ExactNumber::from(tax.base),
+            amount: ExactNumber::from(tax.amount),
+        }
     }
 }

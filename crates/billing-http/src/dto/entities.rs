@@ -10,10 +10,13 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::input::{self, Fields, Node};
+use super::legal::{self, ContactJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson};
 use super::party::{self, AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
-    self, CurrencyCode, LineText, NamedRef, NetTermsInput, NetTermsValue, NumberPrefixText, TimeZoneName, edit_of,
+    self, CurrencyCode, ExemptionCodeText, LineText, NamedRef, NetTermsInput, NetTermsValue, NumberPrefixText, TimeZoneName,
+    VatIdText, edit_of,
 };
+use super::words::{LanguageWord, PaperSizeWord, StrictnessWord, TaxCategoryWord};
 
 /// A supplier entity to make.
 #[expect(dead_code, reason = "describes a request in the OpenAPI document; `read_new` makes the request itself")]
@@ -25,8 +28,11 @@ use super::wire::{
     "number_prefix": "EMEA",
     "timezone": "Europe/Berlin",
     "currency": "EUR",
-    "address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "DE"},
-    "tax_id": "DE987654321",
+    "address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "Germany", "country_code": "DE"},
+    "tax_id": "60/987/65432",
+    "vat_id": "DE987654321",
+    "registration": {"scheme": "0002", "value": "303265045"},
+    "contact": {"name": "Billing", "phone": "+49 421 1234", "email": "billing@example.com"},
     "net_terms": 30,
     "grace_hours": 2,
     "billing_bank_transfer_details": {"billing_account_id": "main-account"}
@@ -62,6 +68,33 @@ pub(crate) struct EntityBody {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
+    /// In which language documents are written; English when left out.
+    language: Option<LanguageWord>,
+    /// How products are taxed at a rate of 0 where neither they nor their customer state a category. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// Whether documents are issued that lack what the law asks for; LENIENT when left out: they are, and say what they lack.
+    paper: Option<StrictnessWord>,
+    /// The size of documents' pages; its country's when left out.
+    paper_size: Option<PaperSizeWord>,
+    /// What taxes are called on documents; its country's word when left out.
+    tax_label: Option<LineText>,
+    /// Whom payers ask.
+    contact: Option<ContactJson>,
+    /// What its law wants on documents.
+    #[schema(max_items = 5)]
+    legal_notes: Option<Vec<LegalNoteJson>>,
+    /// The currency that it accounts for tax in, where that is another than a document's.
+    tax_currency: Option<CurrencyCode>,
 }
 
 edit_of! {
@@ -114,6 +147,8 @@ fn profile(fields: Fields<'_>, present: Option<&EntityProfile>) -> Option<Entity
     let grace = present.map(|p| &p.grace_hours);
     let grace_hours = fields.defaulted("grace_hours", grace, DEFAULT_GRACE_HOURS, |node| node.whole(0..=MAX_GRACE_HOURS));
     let payment = party::payment(fields, present.map(|p| &p.payment));
+    let legal = legal::profile(fields, present.map(|p| &p.legal), None);
+    let paper = legal::paper(fields, present.map(|p| &p.paper));
     Some(EntityProfile {
         name: name?,
         legal_name,
@@ -125,6 +160,8 @@ fn profile(fields: Fields<'_>, present: Option<&EntityProfile>) -> Option<Entity
         net_terms,
         grace_hours,
         payment,
+        legal,
+        paper,
     })
 }
 
@@ -160,6 +197,32 @@ pub(crate) struct EntityJson {
     billing_online_payment_details: Option<OnlinePaymentJson>,
     /// Crypto wallet.
     billing_crypto_details: Option<CryptoJson>,
+    /// Number for value added tax.
+    vat_id: Option<VatIdText>,
+    /// Number in a register.
+    registration: Option<RegistrationJson>,
+    /// Where e-invoices go to.
+    electronic_address: Option<ElectronicAddressJson>,
+    /// In which language documents are written; English when left out.
+    language: Option<LanguageWord>,
+    /// How products are taxed at a rate of 0 where neither they nor their customer state a category. E, AE, G and O need a reason.
+    tax_category: Option<TaxCategoryWord>,
+    /// The reason, as a code.
+    exemption_code: Option<ExemptionCodeText>,
+    /// The reason, in words.
+    exemption_reason: Option<LineText>,
+    /// Whether documents are issued that lack what the law asks for.
+    paper: StrictnessWord,
+    /// The size of documents' pages; its country's when left out.
+    paper_size: Option<PaperSizeWord>,
+    /// What taxes are called on documents; its country's word when left out.
+    tax_label: Option<LineText>,
+    /// Whom payers ask.
+    contact: Option<ContactJson>,
+    /// What its law wants on documents.
+    legal_notes: Vec<LegalNoteJson>,
+    /// The currency that it accounts for tax in, where that is another than a document's.
+    tax_currency: Option<CurrencyCode>,
 }
 
 impl From<&EntityView> for EntityJson {
@@ -180,6 +243,19 @@ impl From<&EntityView> for EntityJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
+            vat_id: profile.legal.vat_id.as_ref().map(|vat_id| VatIdText::from(vat_id.as_str())),
+            registration: profile.legal.registration.as_ref().map(RegistrationJson::from),
+            electronic_address: profile.legal.electronic_address.as_ref().map(ElectronicAddressJson::from),
+            language: profile.legal.language.map(LanguageWord::from),
+            tax_category: profile.legal.treatment.category.map(TaxCategoryWord::from),
+            exemption_code: profile.legal.treatment.exemption_code.map(ExemptionCodeText::from),
+            exemption_reason: profile.legal.treatment.exemption_reason.as_ref().map(LineText::from),
+            paper: StrictnessWord::from(profile.paper.strictness),
+            paper_size: profile.paper.size.map(PaperSizeWord::from),
+            tax_label: profile.paper.tax_label.as_ref().map(LineText::from),
+            contact: profile.paper.contact.as_ref().map(ContactJson::from),
+            legal_notes: profile.paper.legal_notes.iter().map(LegalNoteJson::from).collect(),
+            tax_currency: profile.paper.tax_currency.map(CurrencyCode::from),
         }
     }
 }

@@ -369,6 +369,16 @@ impl<'a> Fields<'a> {
         None
     }
 
+    /// Takes what a rule of the domain says, or notes all it finds, below the object.
+    pub(super) fn agreed<T>(&self, rule: Result<T, Violations>) -> Option<T> {
+        Node { value: &Value::Null, at: self.at, found: self.found }.agreed(rule)
+    }
+
+    /// Whether nothing is noted of the whole body yet: what several fields say together can be looked at.
+    pub(super) fn is_faultless(&self) -> bool {
+        self.found.borrow().is_empty()
+    }
+
     /// Refuses each of these fields that is there and isn't null.
     pub(super) fn none_of(&self, names: &[&str], detail: &str) {
         for name in names.iter().filter(|name| self.has(name)) {

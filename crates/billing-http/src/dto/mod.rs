@@ -4,6 +4,7 @@
 //! ([`input`]). The `…Body` structs are what the OpenAPI document says of a request; `read` makes the request itself, because
 //! serde stops at the first mistake and would read numbers as floats. The `…Json` structs are answers.
 
+pub(crate) mod bank_accounts;
 pub(crate) mod batch;
 pub(crate) mod billing;
 pub(crate) mod charges;
@@ -15,6 +16,7 @@ pub(crate) mod document_table;
 pub(crate) mod documents;
 pub(crate) mod entities;
 pub(crate) mod events;
+pub(crate) mod exchange_rates;
 pub(crate) mod formats;
 pub(crate) mod formatted;
 pub(crate) mod keys;
@@ -26,6 +28,7 @@ pub(crate) mod usage_products;
 
 mod contract_lines;
 mod input;
+mod legal;
 mod nearest;
 mod party;
 mod prices;

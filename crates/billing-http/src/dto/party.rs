@@ -1,5 +1,6 @@
 //! What customers, entities, contract products and documents share: addresses, net terms, payment details, both ways.
 
+use billing_domain::codes::CountryCode;
 use billing_domain::party::{
     Address, BankTransferDetails, CryptoDetails, MAX_NET_TERMS_DAYS, NetTerms, NetTermsError, OnlinePaymentDetails,
     PaymentDetails,
@@ -9,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::input::{Fields, Node};
-use super::wire::{DUE_UPON_RECEIPT, DUE_UPON_USAGE, LineText, ProseText};
+use super::wire::{CountryCodeText, DUE_UPON_RECEIPT, DUE_UPON_USAGE, LineText, ProseText};
 
 /// The most tokens of a wallet.
 pub(super) const MAX_TOKENS: usize = 100;
@@ -27,8 +28,10 @@ pub(crate) struct AddressJson {
     state: Option<ProseText>,
     /// Postal code.
     zip_code: Option<ProseText>,
-    /// Country.
+    /// Country, in words.
     country: Option<ProseText>,
+    /// Country.
+    country_code: Option<CountryCodeText>,
 }
 
 /// A bank account, by reference.
@@ -72,6 +75,7 @@ impl From<&Address> for AddressJson {
             state: part(&address.state),
             zip_code: part(&address.zip_code),
             country: part(&address.country),
+            country_code: address.country_code.map(CountryCodeText::from),
         }
     }
 }
@@ -111,6 +115,7 @@ pub(super) fn address(node: Node<'_>) -> Option<Address> {
             state: fields.optional("state", Node::prose),
             zip_code: fields.optional("zip_code", Node::prose),
             country: fields.optional("country", Node::prose),
+            country_code: fields.optional("country_code", |node| node.parsed(CountryCode::parse)),
         })
     })
 }

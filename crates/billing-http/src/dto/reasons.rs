@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use billing_domain::calendar::CalendarError;
+use billing_domain::codes::FormError;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::ExpressionError;
 use billing_domain::idempotency::IdempotencyKeyError;
@@ -77,6 +78,12 @@ impl Reason for ExpressionError {
 impl Reason for NumberPrefixError {
     fn code(&self) -> &'static str {
         "invalid_format"
+    }
+}
+
+impl Reason for FormError {
+    fn code(&self) -> &'static str {
+        self.code
     }
 }
 

@@ -1,6 +1,7 @@
 //! Usage products.
 
 use billing_domain::catalog::{Aggregation, UsageProduct, UsageProductProfile};
+use billing_domain::codes::UnitCode;
 use billing_domain::refs::UsageProductRef;
 use billing_domain::violation::Violations;
 use serde::Serialize;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::input::{self, Fields, Node};
-use super::wire::{LineText, NamedRef, edit_of};
+use super::wire::{LineText, NamedRef, UnitCodeText, edit_of};
 use super::words::AggregationWord;
 
 /// A usage product to make.
@@ -22,6 +23,8 @@ pub(crate) struct UsageProductBody {
     name: LineText,
     /// What one of it is called on a document.
     unit: Option<LineText>,
+    /// What one of it is, for machines; C62 (one) when left out.
+    unit_code: Option<UnitCodeText>,
     /// How the quantities of a period become one; SUM when left out.
     aggregation: Option<AggregationWord>,
 }
@@ -62,9 +65,11 @@ impl UsageProductBody {
 fn profile(fields: Fields<'_>, present: Option<&UsageProductProfile>) -> Option<UsageProductProfile> {
     let name = fields.required_or("name", present.map(|p| &p.name), Node::line);
     let unit = fields.optional_or("unit", present.and_then(|p| p.unit.as_ref()), Node::line);
+    let code = present.map(|p| &p.unit_code);
+    let unit_code = fields.defaulted("unit_code", code, UnitCode::ONE, |node| node.parsed(UnitCode::parse));
     let aggregation = present.map(|p| &p.aggregation);
     let aggregation = fields.defaulted("aggregation", aggregation, Aggregation::default(), Node::word::<AggregationWord>);
-    Some(UsageProductProfile { name: name?, unit, aggregation })
+    Some(UsageProductProfile { name: name?, unit, unit_code, aggregation })
 }
 
 /// A usage product.
@@ -76,6 +81,8 @@ pub(crate) struct UsageProductJson {
     name: LineText,
     /// What one of it is called on a document.
     unit: Option<LineText>,
+    /// What one of it is, for machines.
+    unit_code: UnitCodeText,
     /// How the quantities of a period become one.
     aggregation: AggregationWord,
 }
@@ -86,6 +93,7 @@ impl From<&UsageProduct> for UsageProductJson {
             usage_product_ref: NamedRef::from(&product.usage_product_ref),
             name: LineText::from(&product.profile.name),
             unit: product.profile.unit.as_ref().map(LineText::from),
+            unit_code: UnitCodeText::from(product.profile.unit_code),
             aggregation: AggregationWord::from(product.profile.aggregation),
         }
     }

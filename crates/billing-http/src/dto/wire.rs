@@ -5,6 +5,7 @@ use std::fmt::Display;
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::money::{Money, Percentage, Price, SignedPrice};
+use billing_domain::party::legal::MAX_BUYER_REFERENCE_CHARS;
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{CHARGE_PREFIX, MAX_REF_CHARS};
@@ -100,6 +101,28 @@ texts! {
     TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
     /// An expression over `event`, at most 2048 bytes.
     ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity";
+    /// A country: ISO 3166-1 alpha-2.
+    CountryCodeText: limited(2, 2, "^[A-Z]{2}$"), example "DE";
+    /// A number for value added tax, with the prefix of its country; Greece's is EL.
+    VatIdText: limited(4, 15, "^[A-Z]{2}[A-Z0-9+*]+$"), example "DE123456789";
+    /// An identifier scheme of ISO/IEC 6523.
+    IdentifierSchemeCode: limited(4, 4, "^[0-9]{4}$"), example "0002";
+    /// An electronic address scheme.
+    AddressSchemeCode: limited(2, 4, "^[A-Z0-9]+$"), example "0204";
+    /// A text subject of UNTDID 4451.
+    NoteSubjectCode: limited(3, 3, "^[A-Z]{3}$"), example "PMD";
+    /// A unit code of UN/ECE Recommendation 20 or 21.
+    UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62";
+    /// A VATEX code: why something isn't taxed.
+    ExemptionCodeText: limited(1, 64, "^VATEX-[A-Z0-9-]+$"), example "VATEX-EU-AE";
+    /// What the payer wants to find on its documents.
+    BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35";
+    /// An international bank account number.
+    IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000";
+    /// A bank, as ISO 9362 has it.
+    BicText: limited(8, 11, "^[A-Z0-9]+$"), example "COBADEFFXXX";
+    /// A bank in the United States: nine digits with a check digit.
+    RoutingNumberText: limited(9, 9, "^[0-9]{9}$"), example "021000021";
     /// The start of an entity's document numbers.
     NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB";
 }

@@ -9,8 +9,10 @@ use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
 use billing_domain::summary::Interval;
+use billing_domain::tax::TaxCategory;
 use billing_report::ReportFormat;
 use serde::Serialize;
 use utoipa::openapi::RefOr;
@@ -136,6 +138,48 @@ readable_words! {
         "COUNT" = Aggregation::Count,
         "MAX" = Aggregation::Max,
         "LATEST" = Aggregation::Latest,
+    }
+}
+
+readable_words! {
+    /// A tax category: S standard, Z zero rated, E exempt, AE reverse charge, G export, O not subject to tax.
+    TaxCategoryWord is TaxCategory {
+        "S" = TaxCategory::S,
+        "Z" = TaxCategory::Z,
+        "E" = TaxCategory::E,
+        "AE" = TaxCategory::Ae,
+        "G" = TaxCategory::G,
+        "O" = TaxCategory::O,
+    }
+}
+
+readable_words! {
+    /// A language that documents are written in.
+    LanguageWord is Language {
+        "en" = Language::En,
+        "de" = Language::De,
+        "fr" = Language::Fr,
+        "es" = Language::Es,
+        "it" = Language::It,
+        "nl" = Language::Nl,
+        "pt" = Language::Pt,
+        "pl" = Language::Pl,
+    }
+}
+
+readable_words! {
+    /// Whether documents are issued that lack what the law asks for.
+    StrictnessWord is Strictness {
+        "LENIENT" = Strictness::Lenient,
+        "STRICT" = Strictness::Strict,
+    }
+}
+
+readable_words! {
+    /// The size of a document's pages.
+    PaperSizeWord is PaperSize {
+        "A4" = PaperSize::A4,
+        "LETTER" = PaperSize::Letter,
     }
 }
 

@@ -14,21 +14,33 @@ use billing_domain::violation::{Violation, Violations};
 
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
-/// Violations of business rules rather than of one field's form: alone, their code is the problem's.
-const RULES: [&str; 14] = [
+/// Violations of business rules, and of forms that others have made: alone, their code is the problem's.
+const RULES: [&str; 26] = [
     "ambiguous_name",
     "conflicting_fields",
     "credit_above_billed",
     "duplicate_product",
     "entity_required",
+    "exemption_reason_required",
+    "invalid_bic",
+    "invalid_country_code",
+    "invalid_iban",
+    "invalid_routing_number",
+    "invalid_vat_id",
     "not_a_period_start",
     "not_retroactive",
+    "o_stands_alone",
     "prepaid_needs_before_use",
+    "tax_category_rate",
     "timestamp_in_future",
     "too_many_documents",
+    "unknown_exemption_code",
     "unknown_format",
     "unknown_line_item",
     "unknown_product",
+    "unknown_scheme",
+    "unknown_subject_code",
+    "unknown_unit_code",
     "unknown_usage_product",
 ];
 
@@ -206,6 +218,7 @@ pub(super) fn not_found_code(thing: Thing) -> &'static str {
     match thing {
         Thing::Administrator => "administrator_not_found",
         Thing::ApiKey => "api_key_not_found",
+        Thing::BankAccount => "bank_account_not_found",
         Thing::Application => "application_not_found",
         Thing::Payment => "payment_not_found",
         Thing::Charge => "charge_not_found",

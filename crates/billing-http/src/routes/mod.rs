@@ -1,6 +1,7 @@
 //! Handlers: each extracts, calls one use case on a blocking thread, and presents.
 
 pub(crate) mod auth;
+pub(crate) mod bank_accounts;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod charges;
@@ -8,6 +9,7 @@ pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
+pub(crate) mod exchange_rates;
 pub(crate) mod money;
 mod once;
 pub(crate) mod pricings;

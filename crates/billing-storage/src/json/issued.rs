@@ -1,13 +1,16 @@
 //! What an issued document says, to the byte: fixed key order, exact numbers as text, no float.
 //! The bytes are hashed, so nothing here may change for documents already issued; a new shape gets a new
-//! [`FORMAT`]. What documents issued before didn't know is left out where it says nothing.
+//! format. What documents issued before didn't know is left out where it says nothing: of format 1 everything that makes a
+//! document a [`Paper`], which format 2 has. Either is written as it was read.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
+use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
@@ -17,19 +20,23 @@ use billing_domain::rating::RatedTier;
 use billing_domain::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
 };
+use billing_domain::tax::TaxTreatment;
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use super::paper::{self, TreatmentMirror};
 use super::party::PaymentMirror;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
 use super::{column, list_of, option_of};
 use crate::leaf;
 
-/// The shape of the content.
-const FORMAT: u32 = 1;
+/// The shape of content with a paper, and of content before there were any.
+const fn format_of(issued: &IssuedDocument) -> u32 {
+    if issued.paper.is_some() { 2 } else { 1 }
+}
 
 /// An issued document, to be written: what it is, and what it says.
 #[derive(Serialize)]
@@ -43,7 +50,7 @@ pub(crate) struct FrozenRef<'a> {
 
 impl<'a> FrozenRef<'a> {
     pub(crate) const fn new(document: &'a DocumentHead, issued: &'a IssuedDocument) -> Self {
-        Self { format: FORMAT, document, issued }
+        Self { format: format_of(issued), document, issued }
     }
 }
 
@@ -95,7 +102,7 @@ struct HeadMirror {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "DocumentNumber")]
-struct NumberMirror {
+pub(super) struct NumberMirror {
     #[serde(with = "leaf")]
     prefix: NumberPrefix,
     #[serde(with = "leaf")]
@@ -155,6 +162,8 @@ struct IssuedMirror {
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
     content: DocumentContent,
+    #[serde(with = "paper::boxed", default, skip_serializing_if = "Option::is_none")]
+    paper: Option<Box<Paper>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -168,6 +177,8 @@ struct DraftMirror {
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
     content: DocumentContent,
+    #[serde(with = "paper::boxed", default, skip_serializing_if = "Option::is_none")]
+    paper: Option<Box<Paper>>,
 }
 column!(
     /// What a draft said when it was put out of force.
@@ -231,6 +242,8 @@ struct BilledProductMirror {
     net: Money,
     #[serde(with = "leaf")]
     tax_rate: Percentage,
+    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "paper::is_unstated")]
+    treatment: TaxTreatment,
 }
 list_of!(products: BilledProduct = "BilledProductMirror");
 
@@ -253,6 +266,8 @@ struct StoredLine {
     usage: Option<LineUsage>,
     #[serde(with = "quantities", default, skip_serializing_if = "Vec::is_empty")]
     quantities: Vec<QuantityStep>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    unit_code: Option<UnitCode>,
     #[serde(with = "line_charge", default, skip_serializing_if = "Option::is_none")]
     charge: Option<LineCharge>,
     #[serde(with = "leaf")]
@@ -276,11 +291,21 @@ mod line {
     pub(super) fn serialize<S: Serializer>(line: &DocumentLine, serializer: S) -> Result<S::Ok, S::Error> {
         let usual = usual_bill_with(line.line_item_id.as_ref(), line.usage.as_ref());
         // Every field by name: one more doesn't compile.
-        let DocumentLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, charge, amount } =
-            line.clone();
+        let DocumentLine {
+            line_item_id,
+            name,
+            period_start,
+            service_period,
+            bill_with,
+            usage,
+            quantities,
+            unit_code,
+            charge,
+            amount,
+        } = line.clone();
         let period_start = (period_start != service_period.start()).then_some(period_start);
         let bill_with = (bill_with != usual).then_some(bill_with);
-        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, charge, amount }
+        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, unit_code, charge, amount }
             .serialize(serializer)
     }
 
@@ -295,6 +320,7 @@ mod line {
             bill_with: line.bill_with.unwrap_or(usual),
             usage: line.usage,
             quantities: line.quantities,
+            unit_code: line.unit_code,
             charge: line.charge,
             amount: line.amount,
         })
@@ -349,9 +375,55 @@ list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 struct TaxMirror {
     #[serde(with = "leaf")]
     rate: Percentage,
+    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "paper::is_unstated")]
+    treatment: TaxTreatment,
     #[serde(with = "leaf")]
     base: Money,
     #[serde(with = "leaf")]
     amount: Money,
 }
 list_of!(taxes: Tax = "TaxMirror");
+
+#[cfg(test)]
+mod tests {
+    use billing_testkit::{FreshIds, fixtures};
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    /// The first document of a chain, as a release before format 2 issued it.
+    const FORMAT_1: &str = include_str!("../../tests/storage/issued_format_1.json");
+    const FORMAT_1_HASH: &str = "d89f76edcdcd0147890d959f986d913de13593fc07e44a361c8bf913f526d6bb";
+
+    #[test]
+    fn format_1_is_read_as_it_was_written_and_written_as_it_was_read() {
+        let frozen: Frozen = serde_json::from_str(FORMAT_1).expect("a document of format 1");
+        let issued = &frozen.issued;
+        assert_eq!((issued.paper.as_deref(), issued.content.total.to_string().as_str()), (None, "85.68 EUR"));
+        assert_eq!(issued.parties.customer_legal_name.as_ref().map(OneLine::as_str), Some("Ünïcode GmbH"));
+        let product = &issued.content.products[0];
+        assert_eq!(
+            (&product.treatment, &issued.content.taxes[0].treatment),
+            (&TaxTreatment::default(), &TaxTreatment::default())
+        );
+        assert!(product.lines.iter().all(|line| line.unit_code.is_none()));
+        assert!(issued.content.adds_up());
+
+        let written = serde_json::to_string(&FrozenRef::new(&frozen.document, issued)).expect("JSON");
+        assert_eq!(written, FORMAT_1);
+        let hash = Sha256::new().chain_update([0; 32]).chain_update(&written).finalize();
+        assert_eq!(hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), FORMAT_1_HASH);
+    }
+
+    #[test]
+    fn what_has_a_paper_says_format_2_and_all_that_format_1_said() {
+        let Frozen { document, mut issued } = serde_json::from_str(FORMAT_1).expect("a document of format 1");
+        let (customer, entity) = (fixtures::customer(&FreshIds, "c"), fixtures::entity("e"));
+        issued.paper = fixtures::paper(&customer, &entity);
+        let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");
+        let (one, two) = (FORMAT_1.trim_end_matches("}}"), written.replace(r#"{"format":2,"#, r#"{"format":1,"#));
+        assert!(two.starts_with(one) && two.contains(r#","paper":{"customer":{},"#), "{two}");
+        let read: Frozen = serde_json::from_str(&written).expect("a document of format 2");
+        assert_eq!((read.document, read.issued), (document, issued));
+    }
+}

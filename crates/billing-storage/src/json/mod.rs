@@ -4,6 +4,7 @@
 
 mod format;
 mod issued;
+mod paper;
 mod party;
 mod pricing;
 mod terms;
@@ -11,6 +12,7 @@ mod usage;
 
 pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
+pub(crate) use paper::{StoredLegal, StoredLegalRef, StoredPaperProfile, StoredPaperProfileRef};
 pub(crate) use party::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
 pub(crate) use pricing::{StoredLineItems, StoredLineItemsRef};
 pub(crate) use terms::{StoredTerms, StoredTermsRef};

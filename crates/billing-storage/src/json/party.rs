@@ -1,5 +1,6 @@
 //! Addresses and payment details.
 
+use billing_domain::codes::CountryCode;
 use billing_domain::party::{Address, BankTransferDetails, CryptoDetails, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::text::{OneLine, Prose};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::leaf;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Address")]
-struct AddressMirror {
+pub(super) struct AddressMirror {
     #[serde(with = "leaf::option")]
     line1: Option<Prose>,
     #[serde(with = "leaf::option")]
@@ -22,6 +23,9 @@ struct AddressMirror {
     zip_code: Option<Prose>,
     #[serde(with = "leaf::option")]
     country: Option<Prose>,
+    // Addresses kept before this was known don't have it.
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    country_code: Option<CountryCode>,
 }
 column!(
     /// A postal address.

@@ -2,18 +2,22 @@
 
 use billing_domain::calendar::Period;
 use billing_domain::catalog::{Aggregation, FixedPrice, Recurrence, UsageCharge};
+use billing_domain::codes::UnitCode;
 use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
 use billing_domain::contract::terms::{
     FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge, SelectedLineItem,
 };
 use billing_domain::money::{Currency, Percentage, Price};
+use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
+use billing_domain::tax::TaxTreatment;
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
+use super::paper::{TreatmentMirror, is_unstated};
 use super::party::PaymentMirror;
 use super::pricing::{UsageChargeMirror, fixed_price};
 use super::{column, list_of};
@@ -47,6 +51,11 @@ struct TermsMirror {
     note: Option<Prose>,
     #[serde(with = "PaymentMirror")]
     payment: PaymentDetails,
+    // Left out where it says nothing: terms kept before this was known don't have it.
+    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "is_unstated")]
+    treatment: TaxTreatment,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    buyer_reference: Option<BuyerReference>,
 }
 column!(
     /// A product's terms.
@@ -130,6 +139,9 @@ struct MeteredChargeMirror {
     charge: UsageCharge,
     #[serde(with = "leaf::option")]
     unit: Option<OneLine>,
+    // Terms kept before this was known don't have it.
+    #[serde(with = "leaf", default)]
+    unit_code: UnitCode,
     #[serde(with = "leaf")]
     aggregation: Aggregation,
 }

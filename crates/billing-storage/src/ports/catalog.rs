@@ -24,6 +24,7 @@ pub(super) struct UsageProductRow {
     usage_product_ref: String,
     name: String,
     unit: Option<String>,
+    unit_code: String,
     aggregation: String,
     created_at: Cell<Timestamp>,
 }
@@ -33,6 +34,7 @@ pub(super) struct UsageProductRow {
 struct UsageProductColumns<'a> {
     name: &'a str,
     unit: Option<&'a str>,
+    unit_code: &'static str,
     aggregation: String,
 }
 
@@ -41,6 +43,7 @@ impl<'a> UsageProductColumns<'a> {
         Self {
             name: profile.name.as_str(),
             unit: profile.unit.as_ref().map(OneLine::as_str),
+            unit_code: profile.unit_code.as_str(),
             aggregation: profile.aggregation.show(),
         }
     }
@@ -54,6 +57,7 @@ impl UsageProductRow {
             profile: UsageProductProfile {
                 name: row.leaf("name", &self.name)?,
                 unit: row.optional_leaf("unit", self.unit.as_deref())?,
+                unit_code: row.leaf("unit_code", &self.unit_code)?,
                 aggregation: row.leaf("aggregation", &self.aggregation)?,
             },
             created_at: row.cell("created_at", self.created_at)?,

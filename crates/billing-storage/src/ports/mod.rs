@@ -22,6 +22,7 @@ mod ledger;
 mod lists;
 mod numbers;
 mod organizations;
+mod paper;
 mod parties;
 mod payments;
 mod reading;

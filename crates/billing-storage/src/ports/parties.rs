@@ -2,6 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::legal::{BuyerReference, LegalProfile};
 use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
@@ -13,7 +14,10 @@ use uuid::Uuid;
 
 use super::{counted, limits};
 use crate::failure::Failure;
-use crate::json::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
+use crate::json::{
+    StoredAddress, StoredAddressRef, StoredLegal, StoredLegalRef, StoredPaperProfile, StoredPaperProfileRef, StoredPayment,
+    StoredPaymentRef,
+};
 use crate::leaf::Leaf;
 use crate::one_of::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row, to_json};
@@ -43,6 +47,8 @@ struct EntityColumns {
     net_terms: Option<String>,
     grace_hours: i32,
     payment: JsonText,
+    legal: Option<JsonText>,
+    paper: Option<JsonText>,
 }
 
 fn shown<T: Leaf>(value: Option<&T>) -> Option<String> {
@@ -51,6 +57,20 @@ fn shown<T: Leaf>(value: Option<&T>) -> Option<String> {
 
 fn address_json(address: Option<&Address>) -> StoreResult<Option<JsonText>> {
     address.map(|address| to_json(&StoredAddressRef(address))).transpose()
+}
+
+/// A value as JSON; none where it says nothing.
+fn stated<T: Default + PartialEq>(value: &T, write: impl FnOnce(&T) -> StoreResult<JsonText>) -> StoreResult<Option<JsonText>> {
+    if *value == T::default() { Ok(None) } else { write(value).map(Some) }
+}
+
+fn legal_json(legal: &LegalProfile) -> StoreResult<Option<JsonText>> {
+    stated(legal, |legal| to_json(&StoredLegalRef(legal)))
+}
+
+fn legal<K: std::fmt::Display>(row: &Row<K>, text: Option<&JsonText>) -> StoreResult<LegalProfile> {
+    let legal: Option<StoredLegal> = text.map(|text| row.json("legal", text)).transpose()?;
+    Ok(legal.map(|legal| legal.0).unwrap_or_default())
 }
 
 impl EntityColumns {
@@ -66,6 +86,8 @@ impl EntityColumns {
             net_terms: shown(profile.net_terms.as_ref()),
             grace_hours: i32::from(profile.grace_hours),
             payment: to_json(&StoredPaymentRef(&profile.payment))?,
+            legal: legal_json(&profile.legal)?,
+            paper: stated(&profile.paper, |paper| to_json(&StoredPaperProfileRef(paper)))?,
         })
     }
 }
@@ -76,6 +98,7 @@ impl EntityRow {
         let columns = self.profile;
         let address: Option<StoredAddress> = columns.address.as_ref().map(|address| row.json("address", address)).transpose()?;
         let payment: StoredPayment = row.json("payment", &columns.payment)?;
+        let paper: Option<StoredPaperProfile> = columns.paper.as_ref().map(|paper| row.json("paper", paper)).transpose()?;
         Ok(Entity {
             entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
             profile: EntityProfile {
@@ -89,6 +112,8 @@ impl EntityRow {
                 net_terms: row.optional_leaf("net_terms", columns.net_terms.as_deref())?,
                 grace_hours: row.checked("grace_hours", u16::try_from(columns.grace_hours))?,
                 payment: payment.0,
+                legal: legal(&row, columns.legal.as_ref())?,
+                paper: paper.map(|paper| paper.0).unwrap_or_default(),
             },
             created_at: row.cell("created_at", self.created_at)?,
         })
@@ -217,6 +242,8 @@ pub(super) struct CustomerRow {
     payment: JsonText,
     #[serde(deserialize_with = "flag")]
     apply_balance: bool,
+    legal: Option<JsonText>,
+    buyer_reference: Option<String>,
     created_at: Cell<Timestamp>,
 }
 
@@ -239,6 +266,8 @@ struct CustomerColumns<'a> {
     net_terms: Option<String>,
     payment: JsonText,
     apply_balance: bool,
+    legal: Option<JsonText>,
+    buyer_reference: Option<&'a str>,
 }
 
 impl<'a> CustomerColumns<'a> {
@@ -255,6 +284,8 @@ impl<'a> CustomerColumns<'a> {
             net_terms: shown(profile.net_terms.as_ref()),
             payment: to_json(&StoredPaymentRef(&profile.payment))?,
             apply_balance: profile.apply_balance,
+            legal: legal_json(&profile.legal)?,
+            buyer_reference: profile.buyer_reference.as_ref().map(BuyerReference::as_str),
         })
     }
 }
@@ -281,6 +312,8 @@ impl CustomerRow {
                 net_terms: row.optional_leaf("net_terms", self.net_terms.as_deref())?,
                 payment: payment.0,
                 apply_balance: self.apply_balance,
+                legal: legal(&row, self.legal.as_ref())?,
+                buyer_reference: row.optional_leaf("buyer_reference", self.buyer_reference.as_deref())?,
             },
             created_at: row.cell("created_at", self.created_at)?,
         })

@@ -16,6 +16,7 @@ mod formats;
 mod inspection;
 mod lists;
 mod locks;
+mod paper;
 mod reading;
 mod replay_log;
 mod usage;
@@ -36,9 +37,11 @@ use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
@@ -142,6 +145,8 @@ struct State {
     customers: Rows<Customer>,
     usage_products: Rows<UsageProduct>,
     pricings: Rows<Pricing>,
+    bank_accounts: Rows<BankAccount>,
+    exchange_rates: Rows<(Timestamp, ExchangeRate)>,
     formats: Rows<FormatVersion>,
     contracts: Rows<StoredContract>,
     events: Rows<UsageEvent>,

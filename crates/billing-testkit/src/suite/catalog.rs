@@ -23,6 +23,8 @@ fn full_entity() -> Entity {
         net_terms: Some(NetTerms::Days(3650)),
         grace_hours: 720,
         payment: fixtures::full_payment(),
+        legal: fixtures::full_legal("DE123456789"),
+        paper: fixtures::full_paper(),
         ..entity.profile
     };
     entity
@@ -42,6 +44,8 @@ fn full_customer() -> Customer {
         net_terms: Some(NetTerms::DueUponUsage),
         payment: fixtures::full_payment(),
         apply_balance: false,
+        legal: fixtures::full_legal("FR40303265045"),
+        buyer_reference: Some(fixtures::buyer_reference("Kostenstelle 47/11 – ä")),
     };
     customer
 }
@@ -65,6 +69,7 @@ fn full_pricing() -> Pricing {
 fn full_product() -> UsageProduct {
     let mut product = fixtures::usage_product("full");
     product.profile.unit = Some(fixtures::line("GB·h"));
+    product.profile.unit_code = "E34".parse().expect("a unit");
     product.profile.aggregation = Aggregation::Latest;
     product
 }

@@ -4,6 +4,7 @@ use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
 use billing_domain::money::SignedPrice;
@@ -11,6 +12,7 @@ use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, Lock, RollBack, Store, StoreError};
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::ProductNo;
+use billing_domain::tax::{ExchangeRate, TaxInCurrency, TaxTreatment};
 use rust_decimal::Decimal;
 
 use super::{World, all, contended, done, later, read, updated, world, write};
@@ -161,6 +163,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         bill_with: if id.is_some() && usage.is_none() { BillWith::Fixed } else { BillWith::Usage },
         usage,
         quantities: Vec::new(),
+        unit_code: "HUR".parse().ok(),
         charge: None,
         amount: cents(minor),
     };
@@ -213,6 +216,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
             discount: cents(discount),
             net: cents(sub_total - discount),
             tax_rate: percent(tax_rate),
+            treatment: TaxTreatment::effective(percent(tax_rate), [&fixtures::reverse_charge()]),
         }
     };
     let products = vec![
@@ -220,13 +224,15 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         product(1, vec![line(Some("base"), None, 1000)], 0, "0", "7"),
         // One product at two pairs of rates.
         product(1, vec![line(Some("base"), None, 500)], 1, "0.2", "7.0"),
+        product(1, vec![line(Some("untaxed"), None, 250)], 0, "0", "0"),
     ];
     let tax = |rate: &str, minor: i64| {
         let rate = percent(rate);
         let base = products.iter().filter(|product| product.tax_rate == rate).map(|product| product.net.minor()).sum();
-        Tax { rate, base: cents(base), amount: cents(minor) }
+        let treatment = TaxTreatment::effective(rate, [&fixtures::reverse_charge()]);
+        Tax { rate, treatment, base: cents(base), amount: cents(minor) }
     };
-    let taxes = vec![tax("7", 105), tax("19.000", 700)];
+    let taxes = vec![tax("0", 0), tax("7", 105), tax("19.000", 700)];
     let sum = |of: &dyn Fn(&BilledProduct) -> i64| products.iter().map(of).sum::<i64>();
     let (sub_total, discount) = (sum(&|product| product.sub_total.minor()), sum(&|product| product.discount.minor()));
     DocumentContent {
@@ -237,6 +243,30 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         total: cents(sub_total - discount + 805),
         products,
     }
+}
+
+/// What a document says as a paper, with every part.
+fn full_paper(head: &DocumentHead) -> Paper {
+    let rate =
+        ExchangeRate { from: head.currency, to: fixtures::currency("JPY"), date: date("2026-01-30"), rate: price("163.250") };
+    let (mut customer, mut entity) = (fixtures::customer(&FreshIds, "full"), fixtures::entity("full"));
+    customer.profile.billing_address = Some(fixtures::full_address());
+    customer.profile.email = Some(fixtures::line("a@b.example"));
+    customer.profile.tax_id = Some(fixtures::line("1/2"));
+    customer.profile.legal = fixtures::full_legal("FR40303265045");
+    entity.profile.address = Some(fixtures::full_address());
+    entity.profile.legal = fixtures::full_legal("DE123456789");
+    entity.profile.paper = fixtures::full_paper();
+    let facts = PaperFacts {
+        buyer_reference: Some(fixtures::buyer_reference("04011000-12345-35")),
+        bank_account: Some(fixtures::bank_account("main").profile),
+        corrects: Some(Corrected {
+            number: DocumentNumber { sequence: 7, ..head.number.clone() },
+            issue_date: date("2025-12-31"),
+        }),
+        tax_in_currency: TaxInCurrency::of([cents(0), cents(105), cents(700)], rate).ok(),
+    };
+    Paper::of(&customer, &entity, facts)
 }
 
 pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
@@ -254,6 +284,7 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     let mut full = issued.clone();
     full.parties.customer_legal_name = Some(fixtures::line("Acme Ltd"));
     full.parties.entity_legal_name = Some(fixtures::line("Main GmbH"));
+    full.paper = Some(Box::new(full_paper(&head)));
     let issue = |issued: &IssuedDocument| {
         write(store, |tx| {
             w.hold(tx)?;

@@ -24,6 +24,7 @@ pub mod ledger;
 pub mod lists;
 pub mod locks;
 pub mod numbers;
+pub mod paper;
 pub mod reading;
 pub mod replay_log;
 pub mod revisions;
@@ -257,6 +258,13 @@ macro_rules! store_contract {
                 a_prefix_and_its_first_number_never_pass_each_other
                 contract_numbers_count_from_one_without_gaps_under_threads
                 numbers_in_a_contract_count_from_one
+            }
+            paper {
+                a_bank_account_comes_back_and_is_updated
+                bank_accounts_come_by_creation_in_pages
+                the_newest_exchange_rate_on_a_day_or_before_counts
+                an_exchange_rate_takes_the_place_of_the_days_other_one
+                another_organization_sees_and_changes_no_accounts_and_rates
             }
             reading {
                 events_come_by_timestamp_then_reference_in_pages

@@ -111,7 +111,11 @@ fn a_contract_is_shown_with_what_was_agreed() {
           "note": null,
           "billing_bank_transfer_details": null,
           "billing_online_payment_details": null,
-          "billing_crypto_details": null
+          "billing_crypto_details": null,
+          "tax_category": null,
+          "exemption_code": null,
+          "exemption_reason": null,
+          "buyer_reference": null
         },
         {
           "product_pricing_ref": "api",
@@ -187,7 +191,11 @@ fn a_contract_is_shown_with_what_was_agreed() {
               "USDC",
               "BTC"
             ]
-          }
+          },
+          "tax_category": null,
+          "exemption_code": null,
+          "exemption_reason": null,
+          "buyer_reference": null
         }
       ],
       "state": "ACTIVE",

@@ -13,6 +13,7 @@ use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
 use billing_domain::refs::{DocumentRef, EventRef};
+use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -67,7 +68,8 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
     let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("19.00") };
     let lines = lines_of_period(contract.contract_ref, &period, &usage, &Charges::default()).expect("small amounts");
-    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
+    let treatment = TaxTreatment::effective(rates.tax, []);
+    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, treatment, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
     (contract, content)
 }
@@ -75,6 +77,7 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
 pub(super) fn preview(currency: Currency) -> DocumentView {
     let (contract, content) = january(currency);
     let customer = fixtures::customer(&CountingIds::new(), "acme");
+    let paper = fixtures::paper(&customer, &fixtures::entity("main"));
     DocumentView {
         opened: None,
         kind: DocumentKind::Invoice,
@@ -95,6 +98,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         content,
         po_number: None,
         note: None,
+        paper,
     }
 }
 
@@ -114,12 +118,25 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "customer": {
         "customer_ref": "acme",
         "customer_name": "acme",
-        "customer_legal_name": null
+        "customer_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null
       },
       "entity": {
         "entity_ref": "main",
         "entity_name": "main",
-        "entity_legal_name": null
+        "entity_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null,
+        "contact": null
       },
       "currency": "EUR",
       "net_terms": "DUE_UPON_RECEIPT",
@@ -148,6 +165,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": null,
               "quantity": null,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [],
               "amount": 20.00
@@ -160,6 +178,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": "calls",
               "quantity": 1500.5,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": 0.0025,
               "tiers": [],
               "amount": 3.75
@@ -172,6 +191,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": "storage",
               "quantity": 1500.5,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [
                 {
@@ -206,6 +226,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "usage_product_ref": null,
               "quantity": null,
               "unit": null,
+              "unit_code": "C62",
               "unit_price": null,
               "tiers": [],
               "amount": 15.24
@@ -215,11 +236,17 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
           "discount_rate": 10,
           "discount": 10.00,
           "net": 90.00,
-          "tax_rate": 19.00
+          "tax_rate": 19.00,
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null
         }
       ],
       "taxes": [
         {
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null,
           "rate": 19.00,
           "base": 90.00,
           "amount": 17.10
@@ -251,7 +278,23 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
           "USDC",
           "DAI"
         ]
-      }
+      },
+      "bank_account": null,
+      "buyer_reference": null,
+      "corrects": null,
+      "tax_in_currency": null,
+      "tax_label": "VAT",
+      "legal_notes": [],
+      "language": "en",
+      "paper_size": "A4",
+      "format": 2,
+      "missing": [
+        "/customer/legal_name",
+        "/customer/address",
+        "/entity/legal_name",
+        "/entity/address",
+        "/entity/vat_id"
+      ]
     }
     "#);
 }
@@ -308,12 +351,25 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "customer": {
         "customer_ref": "acme",
         "customer_name": "acme",
-        "customer_legal_name": null
+        "customer_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null
       },
       "entity": {
         "entity_ref": "main",
         "entity_name": "main",
-        "entity_legal_name": null
+        "entity_legal_name": null,
+        "address": null,
+        "email": null,
+        "tax_id": null,
+        "vat_id": null,
+        "registration": null,
+        "electronic_address": null,
+        "contact": null
       },
       "currency": "EUR",
       "net_terms": 14,
@@ -339,6 +395,9 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "products": [],
       "taxes": [
         {
+          "tax_category": "S",
+          "exemption_code": null,
+          "exemption_reason": null,
           "rate": 19.00,
           "base": 90.00,
           "amount": 17.10
@@ -358,7 +417,23 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "note": "Thank\nyou",
       "billing_bank_transfer_details": null,
       "billing_online_payment_details": null,
-      "billing_crypto_details": null
+      "billing_crypto_details": null,
+      "bank_account": null,
+      "buyer_reference": null,
+      "corrects": null,
+      "tax_in_currency": null,
+      "tax_label": "VAT",
+      "legal_notes": [],
+      "language": "en",
+      "paper_size": "A4",
+      "format": 2,
+      "missing": [
+        "/customer/legal_name",
+        "/customer/address",
+        "/entity/legal_name",
+        "/entity/address",
+        "/entity/vat_id"
+      ]
     }
     "#);
 }

@@ -9,6 +9,7 @@ mod documents;
 mod events;
 mod formats;
 mod input;
+mod legal;
 mod parties;
 mod pricings;
 mod schemas;

@@ -234,7 +234,8 @@ fn customers_are_shown_whole_and_by_name() {
         "city": "Zürich",
         "state": "ZH",
         "zip_code": "08001",
-        "country": "CH"
+        "country": "Schweiz",
+        "country_code": "CH"
       },
       "currency": "JPY",
       "tax": 7.70,
@@ -255,7 +256,15 @@ fn customers_are_shown_whole_and_by_name() {
           "DAI"
         ]
       },
-      "apply_balance": true
+      "apply_balance": true,
+      "vat_id": null,
+      "registration": null,
+      "electronic_address": null,
+      "language": null,
+      "tax_category": null,
+      "exemption_code": null,
+      "exemption_reason": null,
+      "buyer_reference": null
     }
     "#);
     assert_snapshot!(presented(&CustomerNameJson::from(&full_customer())), @r#"
@@ -283,7 +292,15 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "billing_bank_transfer_details": null,
       "billing_online_payment_details": null,
       "billing_crypto_details": null,
-      "apply_balance": true
+      "apply_balance": true,
+      "vat_id": null,
+      "registration": null,
+      "electronic_address": null,
+      "language": null,
+      "tax_category": null,
+      "exemption_code": null,
+      "exemption_reason": null,
+      "buyer_reference": null
     }
     "#);
 }
@@ -305,7 +322,8 @@ fn entities_are_shown_whole_and_by_name() {
         "city": "Zürich",
         "state": "ZH",
         "zip_code": "08001",
-        "country": "CH"
+        "country": "Schweiz",
+        "country_code": "CH"
       },
       "tax_id": "DE987654321",
       "net_terms": "DUE_UPON_USAGE",
@@ -325,7 +343,20 @@ fn entities_are_shown_whole_and_by_name() {
           "USDC",
           "DAI"
         ]
-      }
+      },
+      "vat_id": null,
+      "registration": null,
+      "electronic_address": null,
+      "language": null,
+      "tax_category": null,
+      "exemption_code": null,
+      "exemption_reason": null,
+      "paper": "LENIENT",
+      "paper_size": null,
+      "tax_label": null,
+      "contact": null,
+      "legal_notes": [],
+      "tax_currency": null
     }
     "#);
     assert_snapshot!(presented(&EntityNameJson::from(&shown)), @r#"
@@ -343,6 +374,7 @@ fn usage_products_are_shown_whole() {
       "usage_product_ref": "calls",
       "name": "calls",
       "unit": null,
+      "unit_code": "C62",
       "aggregation": "SUM"
     }
     "#);

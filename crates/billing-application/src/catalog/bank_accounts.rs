@@ -1,0 +1,70 @@
+//! Bank accounts that customers pay to. Issued documents keep what they were issued with.
+
+use billing_domain::access::Principal;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::bank::{BankAccount, BankAccountProfile};
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::BankAccountRef;
+use billing_domain::violation::Violations;
+
+use super::{inserted, only, updated};
+use crate::error::{Thing, UseCaseResult};
+use crate::{Services, UseCase, allow};
+
+/// Makes one.
+///
+/// # Errors
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists).
+pub fn create_bank_account(
+    services: &Services,
+    principal: &Principal,
+    account_ref: BankAccountRef,
+    profile: BankAccountProfile,
+) -> UseCaseResult<BankAccount> {
+    let organization = allow(principal, UseCase::CreateBankAccount)?;
+    let made = BankAccount { account_ref, profile, created_at: services.now() };
+    transact(&*services.store, Access::Write, |tx| {
+        inserted(Thing::BankAccount, tx.insert_bank_account(organization, &made)?)?;
+        Ok(made.clone())
+    })
+}
+
+/// Changes one: `edit` answers the new values from the present ones.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+pub fn edit_bank_account(
+    services: &Services,
+    principal: &Principal,
+    reference: &BankAccountRef,
+    edit: &dyn Fn(&BankAccountProfile) -> Result<BankAccountProfile, Violations>,
+) -> UseCaseResult<BankAccount> {
+    let organization = allow(principal, UseCase::EditBankAccount)?;
+    transact(&*services.store, Access::Write, |tx| {
+        let found = tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?;
+        let mut made = only(Thing::BankAccount, found)?;
+        made.profile = edit(&made.profile)?;
+        updated(Thing::BankAccount, tx.update_bank_account(organization, &made)?)?;
+        Ok(made)
+    })
+}
+
+/// Reads one.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown).
+pub fn get_bank_account(services: &Services, principal: &Principal, reference: &BankAccountRef) -> UseCaseResult<BankAccount> {
+    let organization = allow(principal, UseCase::GetBankAccount)?;
+    transact(&*services.store, Access::Read, |tx| {
+        only(Thing::BankAccount, tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?)
+    })
+}
+
+/// Reads a page of them, by creation.
+///
+/// # Errors
+/// [`Store`](crate::error::UseCaseError::Store).
+pub fn list_bank_accounts(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<BankAccount>> {
+    let organization = allow(principal, UseCase::ListBankAccounts)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.bank_accounts(organization, page)?))
+}

@@ -1,0 +1,143 @@
+//! Codes that others keep the lists of: countries, units, schemes of identifiers, reasons not to tax. The lists are text files, one
+//! code per line in the order of their bytes: those that the rules of EN 16931 take (billing rules 10). A code never leaves its
+//! list: what is stored is read by it.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use thiserror::Error;
+
+/// Why a text isn't what it has to be. It displays what would be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{remedy}")]
+pub struct FormError {
+    /// A stable word for machines.
+    pub code: &'static str,
+    remedy: &'static str,
+}
+
+impl FormError {
+    /// A word for machines, and what would be right.
+    pub(crate) const fn new(code: &'static str, remedy: &'static str) -> Self {
+        Self { code, remedy }
+    }
+}
+
+/// A type of code, the file of its list, and what is said of a text that isn't on it.
+macro_rules! codes {
+    ($($(#[$meta:meta])* $name:ident: $file:literal, $code:literal, $remedy:literal;)+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(&'static str);
+
+        impl $name {
+            /// Looks a code up.
+            ///
+            /// # Errors
+            /// [`FormError`] for one that isn't on the list.
+            pub fn parse(text: &str) -> Result<Self, FormError> {
+                let list = Self::all();
+                let found = list.binary_search(&text).map_err(|_| FormError::new($code, $remedy))?;
+                Ok(Self(list[found]))
+            }
+
+            /// The list.
+            pub fn all() -> &'static [&'static str] {
+                static LIST: LazyLock<Vec<&'static str>> = LazyLock::new(|| include_str!($file).lines().collect());
+                &LIST
+            }
+
+            /// The code.
+            pub const fn as_str(self) -> &'static str {
+                self.0
+            }
+        }
+
+        from_str!($name: FormError);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+    )+};
+}
+
+codes! {
+    /// A country: ISO 3166-1 alpha-2.
+    CountryCode: "codes/countries.txt", "invalid_country_code",
+        "must be a country of ISO 3166-1 in two capital letters, such as DE, FR or US";
+    /// What one of a quantity is: UN/ECE Recommendations 20 and 21.
+    UnitCode: "codes/units.txt", "unknown_unit_code",
+        "must be a unit code of UN/ECE Recommendation 20 or 21, such as C62 (one), HUR (hour) or E34 (gigabyte)";
+    /// What kind of identifier a registration is: ISO/IEC 6523.
+    IdentifierScheme: "codes/identifier_schemes.txt", "unknown_scheme",
+        "must be an identifier scheme of ISO/IEC 6523, such as 0002 (SIREN) or 0088 (GLN)";
+    /// What kind of address receives e-invoices: EAS.
+    AddressScheme: "codes/address_schemes.txt", "unknown_scheme",
+        "must be an electronic address scheme, such as 0204 (Leitweg-ID), 0225 (France) or EM (e-mail)";
+    /// What a note of a document is about: UNTDID 4451.
+    NoteSubject: "codes/note_subjects.txt", "unknown_subject_code",
+        "must be a text subject of UNTDID 4451, such as PMD, PMT or AAB";
+    /// Why something isn't taxed: VATEX.
+    ExemptionCode: "codes/tax_exemptions.txt", "unknown_exemption_code",
+        "must be a VATEX code, such as VATEX-EU-AE (reverse charge) or VATEX-EU-O (not subject to VAT)";
+}
+
+impl UnitCode {
+    /// One of something that has no unit of its own: `C62`.
+    pub const ONE: Self = Self("C62");
+}
+
+impl Default for UnitCode {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_is_in_the_order_of_its_bytes_with_each_code_once() {
+        let lists = [
+            (CountryCode::all(), 249),
+            (UnitCode::all(), 2162),
+            (IdentifierScheme::all(), 243),
+            (AddressScheme::all(), 104),
+            (NoteSubject::all(), 383),
+            (ExemptionCode::all(), 88),
+        ];
+        for (list, length) in lists {
+            assert_eq!(list.len(), length, "{:?}", list.first());
+            assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", list.first());
+            assert!(list.iter().all(|code| !code.is_empty() && code.trim() == *code), "{:?}", list.first());
+        }
+    }
+
+    #[test]
+    fn codes_are_found_as_they_are_written_and_nothing_else_is() {
+        for code in ["AD", "DE", "US", "ZW"] {
+            assert_eq!(CountryCode::parse(code).expect(code).as_str(), code);
+        }
+        for bad in ["", "de", "D", "DEU", "XX", "EL", "UK", " DE"] {
+            assert_eq!(CountryCode::parse(bad).expect_err(bad).code, "invalid_country_code");
+        }
+        assert_eq!(UnitCode::parse("C62"), Ok(UnitCode::ONE));
+        assert!(UnitCode::parse("HUR").is_ok() && UnitCode::parse("XPX").is_ok());
+        assert_eq!(UnitCode::parse("call").expect_err("no unit").code, "unknown_unit_code");
+        assert!(IdentifierScheme::parse("0002").is_ok() && IdentifierScheme::parse("EM").is_err());
+        assert!(
+            AddressScheme::parse("EM").is_ok() && AddressScheme::parse("0204").is_ok() && AddressScheme::parse("0003").is_err()
+        );
+        assert!(NoteSubject::parse("PMD").is_ok() && NoteSubject::parse("ZZZZ").is_err());
+        assert!(ExemptionCode::parse("VATEX-EU-AE").is_ok() && ExemptionCode::parse("vatex-eu-ae").is_err());
+    }
+}

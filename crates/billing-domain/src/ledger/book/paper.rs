@@ -1,0 +1,167 @@
+//! What a book's documents say as legal papers (billing rules 10): bank accounts, exchange rates, categories of tax.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+use super::ContractBook;
+use crate::calendar::Timestamp;
+use crate::contract::terms::ProductTerms;
+use crate::contract::{Contract, ContractProduct};
+use crate::document::lines::Rates;
+use crate::document::paper::{Corrected, Paper, PaperFacts, is_correction};
+use crate::document::totals::DocumentContent;
+use crate::document::{DocumentHead, Standing};
+use crate::money::Currency;
+use crate::party::bank::BankAccount;
+use crate::party::{BankTransferDetails, Entity};
+use crate::refs::{BankAccountRef, DocumentRef};
+use crate::refusal::Refusal;
+use crate::tax::{ExchangeRate, TaxCategory, TaxInCurrency, TaxTreatment, mixes_untaxable};
+
+/// What an exchange rate is asked for: a document's currency, its entity's for tax, and the day that it counts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurrencyPair {
+    /// The document's currency.
+    pub from: Currency,
+    /// The currency that its entity accounts for tax in.
+    pub to: Currency,
+    /// The day.
+    pub on: NaiveDate,
+}
+
+impl ContractBook {
+    /// Takes up which of the bank accounts that it asked for are there.
+    pub fn learn_bank_accounts(&mut self, asked: Vec<BankAccountRef>, found: Vec<BankAccount>) {
+        self.bank_accounts.extend(asked.into_iter().map(|account_ref| (account_ref, None)));
+        self.bank_accounts.extend(found.into_iter().map(|account| (account.account_ref, Some(account.profile))));
+    }
+
+    /// Takes up what it asked for of a pair of currencies.
+    pub fn learn_exchange_rate(&mut self, pair: CurrencyPair, rate: Option<ExchangeRate>) {
+        self.exchange_rates.push((pair, rate));
+    }
+
+    /// Puts the number that a document's parent is given now where the document names it.
+    pub(super) fn name_corrected(
+        &self,
+        document_ref: DocumentRef,
+        paper: Option<&mut Paper>,
+        given: &BTreeMap<DocumentRef, (u64, u32)>,
+    ) {
+        let parent = self.documents.get(&document_ref).and_then(|document| document.head.parent);
+        let number = parent.and_then(|parent| given.get(&parent));
+        if let (Some(corrected), Some((sequence, _))) = (paper.and_then(|paper| paper.corrects.as_mut()), number) {
+            corrected.number.sequence = *sequence;
+        }
+    }
+
+    /// The rate that a document's taxes are converted with into its entity's own currency: `None` where that is the document's,
+    /// `Some(None)` where none is known.
+    pub(in crate::ledger) fn tax_rate_of_exchange(&self, head: &DocumentHead) -> Result<Option<Option<ExchangeRate>>, Refusal> {
+        let own = self.entity(&head.entity_ref)?.profile.paper.tax_currency.filter(|currency| *currency != head.currency);
+        let known = |to| self.exchange_rates.iter().rev().find(|(pair, _)| (pair.from, pair.to) == (head.currency, to));
+        let rate = |to| known(to).and_then(|(_, rate)| *rate);
+        Ok(own.map(rate))
+    }
+
+    /// What a document says now as a legal paper (billing rules 10), its taxes converted with a rate.
+    pub(in crate::ledger) fn paper_of(
+        &self,
+        head: &DocumentHead,
+        content: &DocumentContent,
+        rate: Option<ExchangeRate>,
+    ) -> Result<Paper, Refusal> {
+        let newest = head.parts.iter().filter_map(|no| self.contract.product(*no)?.newest_terms());
+        let named = head.payment.bank_transfer.as_ref().and_then(BankTransferDetails::account_ref);
+        let taxes = content.taxes.iter().map(|tax| tax.amount);
+        let facts = PaperFacts {
+            buyer_reference: newest.filter_map(|terms| terms.buyer_reference.clone()).next(),
+            bank_account: named.and_then(|named| self.bank_accounts.get(&named).cloned().flatten()),
+            corrects: self.corrected_by(head),
+            tax_in_currency: rate.map(|rate| TaxInCurrency::of(taxes, rate)).transpose()?,
+        };
+        Ok(Paper::of(&self.customer, self.entity(&head.entity_ref)?, facts))
+    }
+
+    /// The issued document that a document corrects.
+    fn corrected_by(&self, head: &DocumentHead) -> Option<Corrected> {
+        let parent = self.documents.get(&head.parent?).filter(|_| is_correction(head.kind, head.purpose))?;
+        let issue_date = parent.issue_date.filter(|_| parent.standing.is_issued())?;
+        Some(Corrected { number: parent.head.number.clone(), issue_date })
+    }
+
+    /// The bank accounts that its drafts, its terms and its parties name, and `also` these, of which it doesn't know whether they
+    /// are there.
+    pub fn unknown_bank_accounts(&self, also: impl IntoIterator<Item = BankAccountRef>) -> Vec<BankAccountRef> {
+        let terms = self.contract.products.iter().flat_map(ContractProduct::terms).map(|terms| &terms.payment);
+        let parties = self.entities.iter().map(|entity| &entity.profile.payment).chain([&self.customer.profile.payment]);
+        let drafts = self.documents().filter(|document| document.standing == Standing::Draft);
+        let stated = terms.chain(parties).chain(drafts.map(|document| &document.head.payment));
+        let named = stated.filter_map(|payment| payment.bank_transfer.as_ref()?.account_ref()).chain(also);
+        let unknown: BTreeSet<BankAccountRef> = named.filter(|named| !self.bank_accounts.contains_key(named)).collect();
+        Vec::from_iter(unknown)
+    }
+
+    /// The pairs of currencies, a document's and its entity's for tax, that it doesn't know the rate of on the day of an instant.
+    pub fn unknown_exchange_rates(&self, now: Timestamp) -> Vec<CurrencyPair> {
+        let terms = self.contract.products.iter().flat_map(ContractProduct::terms);
+        let of_terms = terms.map(|terms| (&terms.entity_ref, terms.pricing.currency));
+        let of_documents = self.documents().map(|document| (&document.head.entity_ref, document.head.currency));
+        let mut unknown = Vec::new();
+        for (entity_ref, from) in of_terms.chain(of_documents) {
+            let Ok(Entity { profile, .. }) = self.entity(entity_ref) else { continue };
+            let Some(to) = profile.paper.tax_currency.filter(|to| *to != from) else { continue };
+            let pair = CurrencyPair { from, to, on: profile.time_zone.service_date(now) };
+            if !unknown.contains(&pair) && !self.exchange_rates.iter().any(|(known, _)| *known == pair) {
+                unknown.push(pair);
+            }
+        }
+        unknown
+    }
+
+    /// How terms are taxed at rates: as they say, or else the customer, or else their entity (billing rules 10).
+    pub(super) fn treatment(&self, terms: &ProductTerms, rates: Rates) -> Result<TaxTreatment, Refusal> {
+        let entity = &self.entity(&terms.entity_ref)?.profile.legal.treatment;
+        let stated = [&terms.treatment, &self.customer.profile.legal.treatment, entity];
+        Ok(TaxTreatment::effective(rates.tax, stated))
+    }
+
+    /// Refuses a contract that would put what isn't subject to tax on one document with what is (billing rules 10), where the
+    /// contract of the book doesn't already.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] `o_stands_alone`.
+    pub(in crate::ledger) fn require_apart(&self, contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
+        let is_mixed = |contract: &Contract| self.mixes(contract);
+        if !is_mixed(contract)? || before.map(is_mixed).transpose()?.unwrap_or(false) {
+            return Ok(());
+        }
+        let detail = "must not have tax_category O beside another category for the same entity and days, because one document bills \
+                      them: make a contract of its own for what isn't subject to tax";
+        Err(Refusal::field(&["products"], "o_stands_alone", detail))
+    }
+
+    /// Whether products that documents bill together are in category O and in another.
+    fn mixes(&self, contract: &Contract) -> Result<bool, Refusal> {
+        let mut categories: Vec<(&ContractProduct, &ProductTerms, TaxCategory)> = Vec::new();
+        for product in &contract.products {
+            let Some(terms) = product.newest_terms() else { continue };
+            if let Some(category) = self.treatment(terms, self.rates(terms, None))?.category {
+                categories.push((product, terms, category));
+            }
+        }
+        let together = |a: &ContractProduct, b: &ContractProduct| match (a.billed(), b.billed()) {
+            (Some(a), Some(b)) => a.intersection(b).is_some(),
+            _ => false,
+        };
+        let mixed = categories.iter().enumerate().any(|(i, (product, terms, category))| {
+            categories[..i].iter().any(|(other, others, beside)| {
+                (&terms.entity_ref, terms.pricing.currency) == (&others.entity_ref, others.pricing.currency)
+                    && mixes_untaxable([*category, *beside])
+                    && together(product, other)
+            })
+        });
+        Ok(mixed)
+    }
+}

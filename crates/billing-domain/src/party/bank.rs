@@ -1,0 +1,232 @@
+//! Bank accounts that customers pay to, and the checks of their numbers.
+
+use crate::calendar::Timestamp;
+use crate::codes::{CountryCode, FormError};
+use crate::refs::BankAccountRef;
+use crate::text::OneLine;
+use crate::violation::Violations;
+
+/// The most characters of an IBAN.
+const MAX_IBAN_CHARS: usize = 34;
+/// The weights of a routing number's digits.
+const ROUTING_WEIGHTS: [u32; 9] = [3, 7, 1, 3, 7, 1, 3, 7, 1];
+
+/// A bank account. Payment details name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BankAccount {
+    /// As payment details name it.
+    pub account_ref: BankAccountRef,
+    /// What can be edited. Issued documents keep what they were issued with.
+    pub profile: BankAccountProfile,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What can be edited of a bank account. Its number is either an IBAN or an account number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BankAccountProfile {
+    /// In whose name it is.
+    pub account_name: Option<OneLine>,
+    /// International number.
+    pub iban: Option<Iban>,
+    /// National number.
+    pub account_number: Option<OneLine>,
+    /// The bank of a national number in the United States.
+    pub routing_number: Option<RoutingNumber>,
+    /// The bank, internationally.
+    pub bic: Option<Bic>,
+    /// The bank's name.
+    pub bank_name: Option<OneLine>,
+}
+
+impl BankAccountProfile {
+    /// Checks what no single field shows.
+    ///
+    /// # Errors
+    /// `required` without a number, `conflicting_fields` with two, `not_allowed` for a routing number without an account number.
+    pub fn check(&self) -> Result<(), Violations> {
+        let mut found = Violations::none();
+        match (&self.iban, &self.account_number) {
+            (None, None) => found.add(&["iban"], "required", "must be given, or account_number"),
+            (Some(_), Some(_)) => {
+                found.add(&["account_number"], "conflicting_fields", "must be left out or null where iban is given");
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+        }
+        if self.routing_number.is_some() && self.account_number.is_none() {
+            found.add(&["routing_number"], "not_allowed", "must be left out without an account_number");
+        }
+        found.or(())
+    }
+}
+
+/// An international bank account number, without spaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iban(Box<str>);
+
+impl Iban {
+    /// Reads a number; spaces between its characters are left out.
+    ///
+    /// # Errors
+    /// [`FormError`] `invalid_iban`.
+    pub fn parse(text: &str) -> Result<Self, FormError> {
+        let invalid = |remedy| Err(FormError::new("invalid_iban", remedy));
+        let number: String = text.chars().filter(|c| *c != ' ').collect();
+        let form = "must be a country, two check digits and up to 30 characters of A-Z 0-9, such as DE89370400440532013000";
+        let fits = number.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        if !fits || !(15..=MAX_IBAN_CHARS).contains(&number.len()) {
+            return invalid(form);
+        }
+        let (country, rest) = number.split_at(2);
+        if !(CountryCode::parse(country).is_ok() || country == "XK") || !rest.as_bytes()[..2].iter().all(u8::is_ascii_digit) {
+            return invalid(form);
+        }
+        // Letters count as 10 to 35; the first four characters come last.
+        let remainder = number.bytes().cycle().skip(4).take(number.len()).fold(0, |remainder: u32, b| match b {
+            b'0'..=b'9' => (remainder * 10 + u32::from(b - b'0')) % 97,
+            _ => (remainder * 100 + u32::from(b - b'A') + 10) % 97,
+        });
+        if remainder == 1 {
+            Ok(Self(number.into()))
+        } else {
+            invalid("must have the right check digits: one of its characters is wrong")
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+from_str!(Iban: FormError);
+
+/// A bank, internationally: ISO 9362.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bic(Box<str>);
+
+impl Bic {
+    /// Reads a code of 8 or 11 characters.
+    ///
+    /// # Errors
+    /// [`FormError`] `invalid_bic`.
+    pub fn parse(text: &str) -> Result<Self, FormError> {
+        let bytes = text.as_bytes();
+        let alphanumeric = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        let fits = matches!(bytes.len(), 8 | 11)
+            && alphanumeric(bytes)
+            && text.get(4..6).is_some_and(|country| CountryCode::parse(country).is_ok() || country == "XK");
+        let remedy = "must be 8 or 11 characters of A-Z 0-9 with a country at the fifth, such as DEUTDEFF";
+        if fits { Ok(Self(text.into())) } else { Err(FormError::new("invalid_bic", remedy)) }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+from_str!(Bic: FormError);
+
+/// A bank in the United States: nine digits of the American Bankers Association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutingNumber(Box<str>);
+
+impl RoutingNumber {
+    /// Reads a number.
+    ///
+    /// # Errors
+    /// [`FormError`] `invalid_routing_number`.
+    pub fn parse(text: &str) -> Result<Self, FormError> {
+        let invalid = |remedy| Err(FormError::new("invalid_routing_number", remedy));
+        if text.len() != ROUTING_WEIGHTS.len() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            return invalid("must be nine digits, such as 021000021");
+        }
+        let sum: u32 = text.bytes().zip(ROUTING_WEIGHTS).map(|(b, weight)| u32::from(b - b'0') * weight).sum();
+        if sum == 0 || !sum.is_multiple_of(10) {
+            return invalid("must have the right check digit: one of its digits is wrong");
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+from_str!(RoutingNumber: FormError);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_iban_has_the_right_check_digits() {
+        let good = [
+            "DE89370400440532013000",
+            "FR1420041010050500013M02606",
+            "GB29NWBK60161331926819",
+            "NO9386011117947",
+            "XK051212012345678906",
+        ];
+        for good in good {
+            assert_eq!(Iban::parse(good).expect(good).as_str(), good);
+        }
+        assert_eq!(Iban::parse("DE89 3704 0044 0532 0130 00").expect("spaces").as_str(), "DE89370400440532013000");
+        let bad = [
+            "",
+            "DE",
+            "DE88370400440532013000",
+            "DE89370400440532013001",
+            "DE89370400440532031000",
+            "de89370400440532013000",
+            "XX89370400440532013000",
+            "DEAA370400440532013000",
+            "DE89-3704",
+            "NO938601111794",
+            &"1".repeat(35),
+            "DÄ89370400440532013000",
+        ];
+        for bad in bad {
+            assert_eq!(Iban::parse(bad).expect_err(bad).code, "invalid_iban", "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bic_has_its_form() {
+        for good in ["DEUTDEFF", "DEUTDEFF500", "BNPAFRPPXXX", "CHASUS33"] {
+            assert_eq!(Bic::parse(good).expect(good).as_str(), good);
+        }
+        for bad in ["", "DEUTDEF", "DEUTDEFF5", "DEUTXXFF", "deutdeff", "DEUT-EFF", "DEUTÄFFF"] {
+            assert_eq!(Bic::parse(bad).expect_err(bad).code, "invalid_bic", "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_routing_number_has_the_right_check_digit() {
+        for good in ["021000021", "011401533", "111000025"] {
+            assert_eq!(RoutingNumber::parse(good).expect(good).as_str(), good);
+        }
+        for bad in ["", "02100002", "021000022", "012000021", "02100002a", "000000000", "0210000210"] {
+            assert_eq!(RoutingNumber::parse(bad).expect_err(bad).code, "invalid_routing_number", "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_account_has_one_number() {
+        let iban = || Iban::parse("DE89370400440532013000").ok();
+        let number = || OneLine::parse("12345678").ok();
+        let routing = || RoutingNumber::parse("021000021").ok();
+        let refused = |iban, account_number, routing_number| -> Vec<&str> {
+            let profile = BankAccountProfile { iban, account_number, routing_number, ..BankAccountProfile::default() };
+            profile.check().err().unwrap_or_default().iter().map(|violation| violation.code).collect()
+        };
+        assert!(refused(iban(), None, None).is_empty());
+        assert!(refused(None, number(), None).is_empty());
+        assert!(refused(None, number(), routing()).is_empty());
+        assert_eq!(refused(None, None, None), ["required"]);
+        assert_eq!(refused(iban(), number(), None), ["conflicting_fields"]);
+        assert_eq!(refused(iban(), None, routing()), ["not_allowed"]);
+    }
+}

@@ -1,0 +1,143 @@
+//! What is said of parties and documents as legal papers.
+
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
+use billing_domain::party::bank::BankAccount;
+use billing_domain::tax::{ExchangeRate, TaxInCurrency};
+use billing_testkit::{CountingIds, fixtures};
+use serde_json::Value;
+
+use super::super::bank_accounts::{BankAccountBody, BankAccountJson};
+use super::super::customers::{CustomerBody, CustomerJson};
+use super::super::documents::DocumentJson;
+use super::super::entities::{EntityBody, EntityJson};
+use super::super::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
+use super::documents::preview;
+use super::schemas::assert_fits;
+use super::{check, check_field, json, posted_back};
+use billing_application::catalog::EntityView;
+
+#[test]
+fn what_parties_say_of_themselves_is_read_as_it_is_shown() {
+    let mut customer = fixtures::customer(&CountingIds::new(), "acme");
+    customer.profile.legal = fixtures::full_legal("FR40303265045");
+    customer.profile.buyer_reference = Some(fixtures::buyer_reference("04011000-12345-35"));
+    let shown = CustomerJson::from(&customer);
+    assert_fits(&shown);
+    let (_, read) = CustomerBody::read_new(&posted_back(&shown)).expect("a customer");
+    assert_eq!(read, customer.profile);
+
+    let mut entity = fixtures::entity("main");
+    entity.profile.legal = fixtures::full_legal("DE123456789");
+    entity.profile.paper = fixtures::full_paper();
+    let shown = EntityJson::from(&EntityView { entity: entity.clone(), is_default: false });
+    assert_fits(&shown);
+    let (_, read) = EntityBody::read_new(&posted_back(&shown)).expect("an entity");
+    assert_eq!(read.profile, entity.profile);
+    let cleared = r#"{"vat_id":null,"registration":null,"electronic_address":null,"language":null,"tax_category":null,
+        "exemption_code":null,"exemption_reason":null,"paper":null,"paper_size":null,"tax_label":null,"contact":null,
+        "legal_notes":null,"tax_currency":null}"#;
+    let read = EntityBody::read_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    assert_eq!(read, fixtures::entity("main").profile);
+    let kept = EntityBody::read_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    assert_eq!(kept, entity.profile);
+}
+
+#[test]
+fn each_field_of_a_paper_is_held_against_its_form() {
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("vat_id", r#""EL123456789""#, &[]),
+        ("vat_id", r#""GR123456789""#, &["/vat_id invalid_vat_id"]),
+        ("registration", r#"{"value":"HRB 1"}"#, &[]),
+        ("registration", r#"{"scheme":"EM"}"#, &["/registration/scheme unknown_scheme", "/registration/value required"]),
+        ("electronic_address", r#"{"value":"a"}"#, &["/electronic_address/scheme required"]),
+        ("electronic_address", r#"{"scheme":"EM","value":"a","kind":1}"#, &["/electronic_address/kind unknown_field"]),
+        ("language", r#""sv""#, &["/language invalid_value"]),
+        ("buyer_reference", r#""""#, &["/buyer_reference too_short"]),
+        ("tax_category", r#""K""#, &["/tax_category invalid_value"]),
+        ("tax_category", r#""G""#, &["/exemption_reason exemption_reason_required"]),
+        ("exemption_code", r#""VATEX""#, &["/exemption_code unknown_exemption_code"]),
+        ("exemption_reason", r#""Because""#, &["/exemption_reason not_allowed"]),
+        ("billing_address", r#"{"country_code":"UK"}"#, &["/billing_address/country_code invalid_country_code"]),
+    ];
+    check_field(CustomerBody::read_new, r#"{"name":"Acme"}"#, rows);
+}
+
+#[test]
+fn a_bank_account_has_one_number() {
+    let account = fixtures::bank_account("main");
+    let shown = BankAccountJson::from(&account);
+    assert_fits(&shown);
+    let (reference, profile) = BankAccountBody::read_new(&posted_back(&shown)).expect("an account");
+    assert_eq!((&reference, &profile), (&account.account_ref, &account.profile));
+    let edit = |body| BankAccountBody::read_edit(&json(body), &reference, &profile);
+    let dollars = edit(r#"{"iban":null,"account_number":"1","routing_number":"021000021"}"#).expect("an edit");
+    assert_fits(&BankAccountJson::from(&BankAccount { profile: dollars, ..account.clone() }));
+    let refused = |body| edit(body).expect_err(body).iter().map(|found| found.code).collect::<Vec<_>>();
+    assert_eq!(refused(r#"{"iban":null}"#), ["required"]);
+    assert_eq!(refused(r#"{"account_number":"1"}"#), ["conflicting_fields"]);
+    assert_eq!(refused(r#"{"billing_account_id":"other"}"#), ["not_changeable"]);
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"billing_account_id":"a b","iban":"DE"}"#, &["/billing_account_id invalid_format", "/iban invalid_iban"]),
+        (r#"{"billing_account_id":"a"}"#, &["/iban required"]),
+        (r#"{"billing_account_id":"a","iban":"DE89370400440532013000","swift":"a"}"#, &["/swift unknown_field"]),
+    ];
+    check(BankAccountBody::read_new, rows);
+}
+
+#[test]
+fn an_exchange_rate_is_between_two_currencies() {
+    let read = |body| ExchangeRateBody::read(&json(body));
+    let rate = read(r#"{"from":"USD","to":"EUR","date":"2026-01-31","rate":"0.920"}"#).expect("a rate");
+    assert_fits(&ExchangeRateJson::from(&rate));
+    assert_eq!(posted_back(&ExchangeRateJson::from(&rate))["rate"].to_string(), "0.920");
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"from":"USD","to":"USD","date":"2026-01-31","rate":1}"#, &["/to out_of_range"]),
+        (r#"{"from":"USD","to":"EUR","date":"2026-02-30","rate":-1}"#, &["/date invalid_format", "/rate out_of_range"]),
+    ];
+    check(ExchangeRateBody::read, rows);
+}
+
+#[test]
+fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
+    let mut view = preview(fixtures::eur());
+    let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
+    customer.profile.legal = fixtures::full_legal("FR40303265045");
+    entity.profile.legal = fixtures::full_legal("DE123456789");
+    entity.profile.paper = fixtures::full_paper();
+    let rate = ExchangeRate {
+        from: fixtures::eur(),
+        to: fixtures::currency("CHF"),
+        date: fixtures::date("2026-01-30"),
+        rate: fixtures::price("0.93"),
+    };
+    let number = DocumentNumber { prefix: entity.profile.number_prefix.clone(), kind: view.kind, sequence: 7 };
+    let facts = PaperFacts {
+        buyer_reference: Some(fixtures::buyer_reference("PO-7")),
+        bank_account: Some(fixtures::bank_account("account-1").profile),
+        corrects: Some(Corrected { number, issue_date: fixtures::date("2025-12-31") }),
+        tax_in_currency: TaxInCurrency::of([fixtures::cents(100)], rate).ok(),
+    };
+    view.paper = Some(Box::new(Paper::of(&customer, &entity, facts)));
+    let shown = DocumentJson::from(&view);
+    assert_fits(&shown);
+    let shown = posted_back(&shown);
+    assert_eq!(shown["bank_account"]["iban"], "DE89370400440532013000");
+    assert_eq!(shown["corrects"], json(r#"{"document_number":"MAIN-INV-7","issue_date":"2025-12-31"}"#));
+    assert_eq!((&shown["tax_in_currency"]["total_tax"].to_string(), &shown["format"]), (&"0.93".to_owned(), &json("2")));
+    assert_eq!(
+        (&shown["tax_label"], &shown["paper_size"], &shown["language"]),
+        (&json("\"MWSt.\""), &json("\"LETTER\""), &json("\"fr\""))
+    );
+    assert_eq!(shown["missing"], json(r#"["/customer/legal_name","/customer/address","/entity/legal_name","/entity/address"]"#));
+
+    view.paper = None;
+    let shown = DocumentJson::from(&view);
+    assert_fits(&shown);
+    let shown = posted_back(&shown);
+    assert_eq!((&shown["format"], &shown["missing"]), (&json("1"), &json(r#"["/format"]"#)));
+    assert_eq!(
+        (&shown["customer"]["address"], &shown["language"], &shown["legal_notes"]),
+        (&Value::Null, &Value::Null, &json("[]"))
+    );
+}

@@ -1,0 +1,236 @@
+//! What parties say of themselves for papers, and what documents say as papers. What says nothing is left out.
+
+use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::{Corrected, Paper, PartyDetails};
+use billing_domain::money::{Currency, Money, Price};
+use billing_domain::party::Address;
+use billing_domain::party::bank::{BankAccountProfile, Bic, Iban, RoutingNumber};
+use billing_domain::party::legal::{
+    BuyerReference, Contact, ElectronicAddress, Language, LegalNote, LegalProfile, PaperProfile, PaperSize, Registration,
+    Strictness, VatId,
+};
+use billing_domain::tax::{ExchangeRate, TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::text::{OneLine, Prose};
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use super::issued::NumberMirror;
+use super::party::AddressMirror;
+use super::{column, list_of, option_of};
+use crate::leaf;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LegalProfile")]
+struct LegalMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    vat_id: Option<VatId>,
+    #[serde(with = "registration", default, skip_serializing_if = "Option::is_none")]
+    registration: Option<Registration>,
+    #[serde(with = "electronic_address", default, skip_serializing_if = "Option::is_none")]
+    electronic_address: Option<ElectronicAddress>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    language: Option<Language>,
+    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "is_unstated")]
+    treatment: TaxTreatment,
+}
+column!(
+    /// What a party says of itself.
+    StoredLegalRef, StoredLegal: LegalProfile = "LegalMirror"
+);
+
+/// Whether a treatment says nothing.
+pub(super) fn is_unstated(treatment: &TaxTreatment) -> bool {
+    *treatment == TaxTreatment::default()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "TaxTreatment")]
+pub(super) struct TreatmentMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    category: Option<TaxCategory>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    exemption_code: Option<ExemptionCode>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    exemption_reason: Option<OneLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Registration")]
+struct RegistrationMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    scheme: Option<IdentifierScheme>,
+    #[serde(with = "leaf")]
+    value: OneLine,
+}
+option_of!(registration: Registration = "RegistrationMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ElectronicAddress")]
+struct ElectronicAddressMirror {
+    #[serde(with = "leaf")]
+    scheme: AddressScheme,
+    #[serde(with = "leaf")]
+    value: OneLine,
+}
+option_of!(electronic_address: ElectronicAddress = "ElectronicAddressMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PaperProfile")]
+struct PaperProfileMirror {
+    #[serde(with = "leaf")]
+    strictness: Strictness,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    size: Option<PaperSize>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    tax_label: Option<OneLine>,
+    #[serde(with = "contact", default, skip_serializing_if = "Option::is_none")]
+    contact: Option<Contact>,
+    #[serde(with = "legal_notes", default, skip_serializing_if = "Vec::is_empty")]
+    legal_notes: Vec<LegalNote>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    tax_currency: Option<Currency>,
+}
+column!(
+    /// What an entity says of its documents.
+    StoredPaperProfileRef, StoredPaperProfile: PaperProfile = "PaperProfileMirror"
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Contact")]
+struct ContactMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    name: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    phone: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    email: Option<OneLine>,
+}
+option_of!(contact: Contact = "ContactMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LegalNote")]
+struct LegalNoteMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    subject_code: Option<NoteSubject>,
+    #[serde(with = "leaf")]
+    text: Prose,
+}
+list_of!(legal_notes: LegalNote = "LegalNoteMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Paper")]
+pub(super) struct PaperMirror {
+    #[serde(with = "PartyDetailsMirror")]
+    customer: PartyDetails,
+    #[serde(with = "PartyDetailsMirror")]
+    entity: PartyDetails,
+    #[serde(with = "contact", default, skip_serializing_if = "Option::is_none")]
+    contact: Option<Contact>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    buyer_reference: Option<BuyerReference>,
+    #[serde(with = "bank_account", default, skip_serializing_if = "Option::is_none")]
+    bank_account: Option<BankAccountProfile>,
+    #[serde(with = "leaf")]
+    language: Language,
+    #[serde(with = "leaf")]
+    size: PaperSize,
+    #[serde(with = "leaf")]
+    tax_label: OneLine,
+    #[serde(with = "legal_notes", default, skip_serializing_if = "Vec::is_empty")]
+    legal_notes: Vec<LegalNote>,
+    #[serde(with = "corrected", default, skip_serializing_if = "Option::is_none")]
+    corrects: Option<Corrected>,
+    #[serde(with = "tax_in_currency", default, skip_serializing_if = "Option::is_none")]
+    tax_in_currency: Option<TaxInCurrency>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PartyDetails")]
+struct PartyDetailsMirror {
+    #[serde(with = "address", default, skip_serializing_if = "Option::is_none")]
+    address: Option<Address>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    email: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    tax_id: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    vat_id: Option<VatId>,
+    #[serde(with = "registration", default, skip_serializing_if = "Option::is_none")]
+    registration: Option<Registration>,
+    #[serde(with = "electronic_address", default, skip_serializing_if = "Option::is_none")]
+    electronic_address: Option<ElectronicAddress>,
+}
+option_of!(address: Address = "AddressMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "BankAccountProfile")]
+struct BankAccountMirror {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    account_name: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    iban: Option<Iban>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    account_number: Option<OneLine>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    routing_number: Option<RoutingNumber>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    bic: Option<Bic>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    bank_name: Option<OneLine>,
+}
+option_of!(bank_account: BankAccountProfile = "BankAccountMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Corrected")]
+struct CorrectedMirror {
+    #[serde(with = "NumberMirror")]
+    number: DocumentNumber,
+    #[serde(with = "leaf")]
+    issue_date: NaiveDate,
+}
+option_of!(corrected: Corrected = "CorrectedMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "TaxInCurrency")]
+struct TaxInCurrencyMirror {
+    #[serde(with = "ExchangeRateMirror")]
+    rate: ExchangeRate,
+    #[serde(with = "leaf::list")]
+    amounts: Vec<Money>,
+    #[serde(with = "leaf")]
+    total: Money,
+}
+option_of!(tax_in_currency: TaxInCurrency = "TaxInCurrencyMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ExchangeRate")]
+struct ExchangeRateMirror {
+    #[serde(with = "leaf")]
+    from: Currency,
+    #[serde(with = "leaf")]
+    to: Currency,
+    #[serde(with = "leaf")]
+    date: NaiveDate,
+    #[serde(with = "leaf")]
+    rate: Price,
+}
+
+/// A paper behind a pointer, where a document has one.
+pub(super) mod boxed {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Paper, PaperMirror};
+
+    pub(in super::super) fn serialize<S: Serializer>(paper: &Option<Box<Paper>>, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Item<'a>(#[serde(with = "PaperMirror")] &'a Paper);
+        paper.as_deref().map(Item).serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Paper>>, D::Error> {
+        #[derive(Deserialize)]
+        struct Item(#[serde(with = "PaperMirror")] Paper);
+        Ok(Option::<Item>::deserialize(deserializer)?.map(|item| Box::new(item.0)))
+    }
+}
