@@ -40,6 +40,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/isolation.rs"),
         include_str!("../src/suite/keeping.rs"),
         include_str!("../src/suite/ledger.rs"),
+        include_str!("../src/suite/lists.rs"),
         include_str!("../src/suite/locks.rs"),
         include_str!("../src/suite/numbers.rs"),
         include_str!("../src/suite/paper.rs"),
