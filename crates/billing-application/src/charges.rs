@@ -1,4 +1,4 @@
-//! Charges: one-off amounts and manual credit notes. What follows for documents is decided by the book (billing rules 9).
+//! Charges: one-off amounts and manual credit notes. What follows for documents is decided by the book (billing rules 5).
 
 use std::collections::BTreeMap;
 

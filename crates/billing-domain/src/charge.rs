@@ -1,4 +1,4 @@
-//! Charges: one-off amounts with a date, manual credit notes among them (billing rules 9, "By hand"). What a charge is to
+//! Charges: one-off amounts with a date, manual credit notes among them (billing rules 5). What a charge is to
 //! its period's documents is the ledger's business.
 
 use std::collections::BTreeMap;

@@ -266,7 +266,7 @@ impl Price {
     }
 }
 
-/// The price of one of what is charged by hand: as a [`Price`], above or below zero (billing rules 9).
+/// The price of one of what is charged by hand: as a [`Price`], above or below zero (billing rules 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SignedPrice(Decimal);
 

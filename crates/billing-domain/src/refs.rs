@@ -175,7 +175,7 @@ macro_rules! named_ref {
 pub const CHARGE_PREFIX: &str = "charge:";
 
 impl LineItemId {
-    /// The line item of a charge (billing rules 9).
+    /// The line item of a charge (billing rules 5).
     pub fn of_charge(charge_ref: &ChargeRef) -> Self {
         Self(format!("{CHARGE_PREFIX}{charge_ref}").into())
     }

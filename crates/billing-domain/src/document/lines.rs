@@ -91,7 +91,7 @@ pub struct LineUsage {
     pub tiers: Vec<RatedTier>,
 }
 
-/// What a charge's line is for (billing rules 9).
+/// What a charge's line is for (billing rules 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCharge {
     /// Its date.

@@ -1,4 +1,4 @@
-//! Charges and what they do to documents (billing rules 9, "By hand"): one lands where its period's usage or fixed items are
+//! Charges and what they do to documents (billing rules 5): one lands where its period's usage or fixed items are
 //! billed, on the draft, or as the difference on the open adjustment of what is issued.
 
 use std::collections::BTreeMap;
