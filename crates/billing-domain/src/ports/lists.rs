@@ -228,6 +228,10 @@ pub enum FoundKind {
     Format,
     /// A usage event.
     UsageEvent,
+    /// A charge.
+    Charge,
+    /// A bank account.
+    BankAccount,
     /// A payment: the document it is recorded on is named beside it.
     Payment,
     /// An API key.

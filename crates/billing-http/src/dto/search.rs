@@ -41,6 +41,8 @@ impl From<&Found> for FoundJson {
             (FoundKind::UsageProduct, _) => below("/api/usage/products/"),
             (FoundKind::Format, _) => below("/api/usage/formats/"),
             (FoundKind::UsageEvent, _) => below("/api/usage/event/"),
+            (FoundKind::Charge, _) => below("/api/charges/"),
+            (FoundKind::BankAccount, _) => below("/api/bank_accounts/"),
             (FoundKind::ApiKey, _) => "/auth/keys/list".to_owned(),
         };
         Self {

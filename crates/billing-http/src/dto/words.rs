@@ -292,6 +292,8 @@ words! {
         "FORMAT" = FoundKind::Format,
         "USAGE_EVENT" = FoundKind::UsageEvent,
         "PAYMENT" = FoundKind::Payment,
+        "CHARGE" = FoundKind::Charge,
+        "BANK_ACCOUNT" = FoundKind::BankAccount,
         "API_KEY" = FoundKind::ApiKey,
     }
 }

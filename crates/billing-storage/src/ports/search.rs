@@ -20,6 +20,8 @@ type DocumentFields = (Cell<Uuid>, String, String, i64, Option<String>);
 type ContractColumns = (Id, BigInt, Nullable<Text>);
 type NamedColumns = (Text, Text);
 type KeyedColumns = (Id, Nullable<Text>, Nullable<Text>);
+type ReferredColumns = (Text, Nullable<Text>, Nullable<Text>);
+type ReferredFields = (String, Option<String>, Option<String>);
 type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Id);
 type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Cell<Uuid>);
 type ApiKeyColumns = (Id, Text, Nullable<Text>);
@@ -75,6 +77,8 @@ impl Transaction<'_> {
         }
         self.find_events(organization, sought, limit, &mut finds)?;
         self.find_payments(organization, sought, limit, &mut finds)?;
+        self.find_charges(organization, sought, &mut finds)?;
+        self.find_bank_accounts(organization, sought, &mut finds)?;
         if sought.with_api_keys {
             self.find_api_keys(organization, sought, limit, &mut finds)?;
         }
@@ -250,6 +254,31 @@ impl Transaction<'_> {
                 let document_ref = Some(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
                 finds.add(true, Found { number, customer_ref, document_ref, ..plain(FoundKind::Payment, id) });
             }
+        }
+        Ok(())
+    }
+
+    /// By their references alone: a charge's name is no index's.
+    fn find_charges(&mut self, organization: OrganizationId, sought: &Sought, finds: &mut Finds) -> StoreResult<()> {
+        let mut s: Statement<ReferredColumns> = Statement::new("SELECT t.charge_ref, t.name, ");
+        s.sql(CUSTOMER_REF).sql(" FROM charges t WHERE t.organization_id = ").id(organization.as_uuid());
+        s.sql(" AND t.charge_ref = ").text(sought.text.as_str()).sql(" AND NOT t.deleted");
+        let rows: Vec<ReferredFields> = with_conn!(self, "charges", |conn| s.load(conn))?;
+        for (reference, name, customer_ref) in rows {
+            let customer_ref =
+                customer_ref.map(|text| Row::new("charges", &reference).leaf("customer_ref", &text)).transpose()?;
+            finds.add(true, Found { name, customer_ref, ..plain(FoundKind::Charge, &reference) });
+        }
+        Ok(())
+    }
+
+    fn find_bank_accounts(&mut self, organization: OrganizationId, sought: &Sought, finds: &mut Finds) -> StoreResult<()> {
+        let mut s: Statement<ReferredColumns> =
+            Statement::new("SELECT account_ref, account_name, NULL FROM bank_accounts WHERE organization_id = ");
+        s.id(organization.as_uuid()).sql(" AND account_ref = ").text(sought.text.as_str());
+        let rows: Vec<ReferredFields> = with_conn!(self, "bank_accounts", |conn| s.load(conn))?;
+        for (reference, name, _) in rows {
+            finds.add(true, Found { name, ..plain(FoundKind::BankAccount, &reference) });
         }
         Ok(())
     }

@@ -83,6 +83,16 @@ impl MemoryTx {
             let found = found(FoundKind::Payment, payment.payment_ref.to_string(), reference, None, customer_ref);
             all.push((words, Found { document_ref: Some(payment.document_ref), ..found }));
         }
+        for charge in self.state.charges.of(organization).filter(|charge| !charge.deleted) {
+            let (reference, name) = (charge.charge_ref.as_str().to_owned(), charge.name.as_str().to_owned());
+            let customer_ref = self.customer_ref(organization, charge.customer_id);
+            all.push((vec![reference.clone()], found(FoundKind::Charge, reference, None, Some(name), customer_ref)));
+        }
+        for account in self.state.bank_accounts.of(organization) {
+            let reference = account.account_ref.as_str().to_owned();
+            let name = account.profile.account_name.as_ref().map(|name| name.as_str().to_owned());
+            all.push((vec![reference.clone()], found(FoundKind::BankAccount, reference, None, name, None)));
+        }
         for row in self.state.contracts.of(organization) {
             let contract = &row.contract;
             let number = contract.number_text();

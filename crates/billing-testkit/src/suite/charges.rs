@@ -15,7 +15,7 @@ use super::{World, all, done, later, page, read, transact_answer, undo, world, w
 use crate::FreshIds;
 use crate::fixtures::{self, date};
 
-fn charge_of(contract: &Contract, name: &str) -> Charge {
+pub(super) fn charge_of(contract: &Contract, name: &str) -> Charge {
     Charge {
         charge_ref: ChargeRef::parse(name).expect("a reference"),
         customer_id: contract.customer_id,

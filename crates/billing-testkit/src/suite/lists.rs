@@ -1,6 +1,7 @@
 //! Lists for finance, and search.
 
 use billing_domain::account::{AccountKey, Payment, PaymentKind};
+use billing_domain::charge::Charge;
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, Purpose, Settlement, Standing};
@@ -469,6 +470,8 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         recorded_at: later(1),
         recorded_by: billing_domain::access::Actor::Service,
     };
+    let charge = super::charges::charge_of(&w.contract, "Setup");
+    let taken_back = Charge { deleted: true, ..super::charges::charge_of(&w.contract, "Gone") };
     let mut api_key = fixtures::api_key(&FreshIds, w.org);
     api_key.name = Some(fixtures::line("Metering gateway"));
     write(store, |tx| {
@@ -478,6 +481,10 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         let account = AccountKey { customer_id: w.customer.id, entity_ref: head.entity_ref.clone(), currency: head.currency };
         let unapplied = tx.hold_account(w.org, &account)?;
         tx.put_account(w.org, &account, &[AccountEntry::Recorded(Box::new(payment.clone()))], unapplied, later(1))?;
+        w.hold(tx)?;
+        done(tx.insert_charge(w.org, &charge))?;
+        done(tx.insert_charge(w.org, &taken_back))?;
+        done(tx.insert_bank_account(w.org, &fixtures::bank_account("giro-1")))?;
         done(tx.insert_api_key(&api_key))
     });
     let number = head.number.to_string();
@@ -496,6 +503,11 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let of_payment = (FoundKind::Payment, "bank 4711".to_owned());
     assert_eq!(found(store, &w, &sought("bank 4711")), std::slice::from_ref(&of_payment));
     assert_eq!(found(store, &w, &by_id(payment.payment_ref.as_uuid())), [of_payment]);
+    let of_charge = (FoundKind::Charge, "Setup".to_owned());
+    assert_eq!(found(store, &w, &sought(charge.charge_ref.as_str())), [of_charge]);
+    assert_eq!(found(store, &w, &sought(taken_back.charge_ref.as_str())), []);
+    let of_account: Vec<FoundKind> = found(store, &w, &sought("giro-1")).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(of_account, [FoundKind::BankAccount]);
     let of_key = (FoundKind::ApiKey, api_key.api_key.clone());
     for text in [api_key.api_key.as_str(), "metering"] {
         assert_eq!(found(store, &w, &sought(text)), std::slice::from_ref(&of_key), "{text}");
@@ -514,6 +526,8 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         sought("batch-7"),
         sought("bank 4711"),
         sought("metering"),
+        sought(charge.charge_ref.as_str()),
+        sought("giro-1"),
     ] {
         assert_eq!(found(store, &stranger, &sought), [], "{sought:?}");
     }
