@@ -129,7 +129,7 @@ fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: 
 
     let at_once = json!({"charge_ref": "goodwill", "issue": true});
     let credit = try_record(&scene, &charge(&contract_ref, "2026-01-31", "-20", &at_once)).ok();
-    assert_eq!((numbers(&credit), &credit["document_state"]), ("UB-CRD-1", &json!("ISSUED")));
+    assert_eq!((numbers(&credit), &credit["document_state"]), ("UB-CRD-1", &json!("SETTLED")));
     assert_eq!(books::numbered(&scene.client, "UB-INV-1")["credits_amount"].to_string(), "23.80");
     assert_eq!(scene.papers(), ["UB-CRD-1 2026-01-01 23.80", "UB-DBT-1 2026-01-01 595.00 DRAFT", "UB-INV-1 2026-01-01 129.71"]);
     scene.run_on("2026-02-06");
@@ -166,7 +166,7 @@ fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
     assert_eq!((numbers(&named), &named["revision"]), ("UB-DBT-1", &json!(3)));
     assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["products"][0]["line_items"][0]["name"], "Setup", "issued is frozen");
     let less = edit(&scene, &json!({"unit_price": 400, "issue": true})).ok();
-    assert_eq!((numbers(&less), &less["document_state"]), ("UB-DBT-1, UB-CRD-1", &json!("ISSUED")));
+    assert_eq!((numbers(&less), &less["document_state"]), ("UB-DBT-1, UB-CRD-1", &json!("SETTLED")));
     assert_eq!(amounts(&scene, "UB-CRD-1"), ["charge:setup 50.00"]);
     assert_eq!(scene.sums(), ["509.00", "0.00", "0.00", "509.00"]);
 
