@@ -72,7 +72,7 @@ fn less_usage_is_credited_and_lowers_what_is_due(database: &Database) {
     assert_eq!(books::fields(&updated, ["related_document_numbers", "revision"]), ["UB-INV-1, UB-CRD-1", "2"]);
     let credit = books::document(&client, &updated["related_document_ref"]);
     // 10.00 + 45.00 instead of 60.00, and 19 %.
-    assert_eq!(books::totals(&credit), ["5.00", "0.00", "0.95", "5.95", "5.95"]);
+    assert_eq!(books::totals(&credit), ["5.00", "0.00", "0.95", "5.95", "null"]);
     assert_eq!(books::lines(&credit)[0][2..], ["500", "5.00"]);
     assert_eq!(books::numbered(&client, "UB-INV-1")["amount_due"].to_string(), "129.71", "a draft lowers nothing yet");
 

@@ -13,7 +13,7 @@ use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError,
 use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
 
 use crate::Services;
-use crate::books::{corrupt, distinct, supplies};
+use crate::basics::{corrupt, distinct, supplies};
 use crate::error::UseCaseResult;
 
 /// Who decides something, when, of whose.

@@ -11,7 +11,7 @@ use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::receive::Account;
-use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent, Supplies};
+use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
 use billing_domain::refs::{
@@ -19,20 +19,10 @@ use billing_domain::refs::{
 };
 use billing_domain::usage::{UsageKey, UsageTotal};
 
-use crate::Services;
 use crate::accounts::{self, Deciding};
+pub(crate) use crate::basics::{corrupt, distinct, supplies};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
-
-/// What decisions can't make up themselves, from the services.
-pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
-    || services.ids.new_id()
-}
-
-/// What to look up: each once, in order.
-pub(crate) fn distinct<T: Ord>(named: impl IntoIterator<Item = T>) -> Vec<T> {
-    Vec::from_iter(BTreeSet::from_iter(named))
-}
 
 /// The entities that bill contracts, in any version.
 pub(crate) fn entities_of<'c>(
@@ -377,9 +367,4 @@ pub(crate) fn number_of(book: &ContractBook, document_ref: DocumentRef) -> UseCa
     let document = book.document(document_ref);
     let head = document.map(|document| &document.head);
     head.map(|head| head.number.clone()).ok_or_else(|| corrupt("a document", &document_ref, "isn't in its book"))
-}
-
-/// A state the store's own rules exclude.
-pub(crate) fn corrupt(what: &str, which: &dyn std::fmt::Display, how: &str) -> UseCaseError {
-    StoreError::Corrupt(format!("{what} {which} {how}")).into()
 }

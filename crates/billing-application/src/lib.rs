@@ -20,6 +20,7 @@ pub mod usage;
 pub mod verify;
 
 mod accounts;
+mod basics;
 mod books;
 mod joined;
 mod permissions;
