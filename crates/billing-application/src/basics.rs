@@ -1,0 +1,24 @@
+//! What reading and deciding begin with, whatever it is about.
+
+use std::collections::BTreeSet;
+
+use billing_domain::ledger::Supplies;
+use billing_domain::ports::StoreError;
+
+use crate::Services;
+use crate::error::UseCaseError;
+
+/// What decisions can't make up themselves, from the services.
+pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
+    || services.ids.new_id()
+}
+
+/// What to look up: each once, in order.
+pub(crate) fn distinct<T: Ord>(named: impl IntoIterator<Item = T>) -> Vec<T> {
+    Vec::from_iter(BTreeSet::from_iter(named))
+}
+
+/// A state the store's own rules exclude.
+pub(crate) fn corrupt(what: &str, which: &dyn std::fmt::Display, how: &str) -> UseCaseError {
+    StoreError::Corrupt(format!("{what} {which} {how}")).into()
+}
