@@ -201,10 +201,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("GET", "/api/documents/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
     add("GET", "/api/documents/filter?format=csv&customer_ref={}", None, customer, UNKNOWN_NAME);
     add("GET", "/api/documents/filter?document_number={}", None, "THEIRS-INV-1", UNKNOWN_NAME);
-    for foreign in [customer, entity, product, pricing, "THEIRS-INV-1", "theirs log"] {
+    for foreign in [customer, entity, product, pricing, "THEIRS-INV-1", "theirs%20log"] {
         add("GET", "/api/search?q={}", None, foreign, UNKNOWN_NAME);
     }
-    for foreign in [&theirs.contract_ref, &theirs.document_ref, &theirs.event_ref] {
+    for foreign in [&theirs.contract_ref, &theirs.document_ref, &theirs.event_ref, &theirs.payment_ref] {
         add("GET", "/api/search?q={}", None, foreign, UNKNOWN_UUID);
     }
     add("GET", "/api/documents/filter?contract_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
