@@ -166,6 +166,15 @@ UPDATE documents SET
 CREATE INDEX documents_due ON documents (customer_id, entity_ref, currency, due_date, document_id) WHERE amount_due_minor > 0;
 CREATE INDEX documents_unapplied ON documents (customer_id, entity_ref, currency) WHERE unapplied_minor > 0;
 
+-- What was given up on, where anything was.
+INSERT INTO write_offs (
+    write_off_id, customer_id, organization_id, entity_ref, currency, document_id, amount_minor, written_off_on, recorded_at, recorded_by
+)
+    SELECT document_id, customer_id, organization_id, entity_ref, currency, document_id, total_minor - paid_minor - credits_minor,
+        issue_date, created_at, 'service'
+    FROM documents
+    WHERE kind <> 'CREDIT' AND lifecycle = 'UNCOLLECTIBLE' AND total_minor > paid_minor + credits_minor;
+
 INSERT INTO accounts (customer_id, entity_ref, currency, organization_id, unapplied_minor)
     SELECT customer_id, entity_ref, currency, organization_id, sum(coalesce(unapplied_minor, 0))
     FROM documents WHERE total_minor IS NOT NULL

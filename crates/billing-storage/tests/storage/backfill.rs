@@ -2,11 +2,16 @@
 
 use std::fmt::Write as _;
 
+use billing_domain::account::AccountRows;
 use billing_domain::contract::ContractState;
 use billing_domain::document::lines::{BillWith, Rates, Sum, SumKey};
 use billing_domain::document::{BookDocument, DefaultTax, Lifecycle};
+use billing_domain::ledger::receive::{Account, check_account};
+use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{ContractFilter, DocumentFilter, DocumentOrder, FamilySum, Todays};
+use billing_domain::ports::{
+    ApplicationsOf, ContractFilter, DocumentFilter, DocumentOrder, DocumentsOf, FamilySum, PaymentsOf, Todays,
+};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_testkit::fixtures::{at, date, percent, usage_product_ref};
 use uuid::Uuid;
@@ -340,6 +345,13 @@ fn fill(test: &TestDatabase) {
         .expect("text");
     }
     DOCUMENTS.iter().for_each(|document| sql += &document.insert());
+    // As they were noted: credits on their parents, whatever is due there.
+    sql += &format!(
+        "INSERT INTO payments (payment_id, customer_id, document_id, amount_minor, paid_date, recorded_at, recorded_by) VALUES \
+         (@30@, @2@, @{INVOICE}@, 400, #2026-02-03#, %CREATED%, 'service');\n\
+         UPDATE documents SET paid_minor = 400 WHERE document_id = @{INVOICE}@;\n\
+         UPDATE documents SET credits_minor = 107 WHERE document_id = @{CHILD}@;\n"
+    );
     // Before, within and after the period, by UTC.
     sql += &event(EVENT, "2025-12-31T23:30:00Z", 2);
     sql += &event(LATE_EVENT, "2026-02-01T00:30:00Z", 1);
@@ -384,6 +396,7 @@ fn what_was_there_is_brought_up_to_date(test: &TestDatabase) {
     families_have_sums(test);
     usage_has_service_dates(test);
     lists_find_what_was_there(test);
+    what_is_owed_adds_up(test);
     let (organization, _, contract_ref) = here();
     let contract = read(test, |tx| tx.contract(organization, contract_ref)).expect("read").expect("a contract");
     assert_eq!((contract.products.len(), contract.products[0].segments.len()), (3, 1));
@@ -391,6 +404,32 @@ fn what_was_there_is_brought_up_to_date(test: &TestDatabase) {
     let error = test.beside().execute("UPDATE document_lines SET amount_minor = 1").expect_err("frozen").to_string();
     assert!(error.contains("never change"), "{error}");
     assert!(!test.database.revert_migrations().expect("down, with data").is_empty());
+}
+
+/// Payments settle their documents, credits their families; what is owed adds up.
+fn what_is_owed_adds_up(test: &TestDatabase) {
+    let (organization, customer, _) = here();
+    let accounts = read(test, |tx| tx.accounts(organization, Some(customer))).expect("accounts");
+    let [(key, unapplied)] = accounts.as_slice() else { panic!("one account: {accounts:?}") };
+    assert_eq!(unapplied.minor(), 0);
+    let mut account = Account::new(key.clone(), true, *unapplied);
+    account.add(AccountRows {
+        documents: read(test, |tx| tx.account_documents(organization, key, DocumentsOf::All)).expect("documents"),
+        payments: read(test, |tx| tx.account_payments(organization, key, PaymentsOf::All)).expect("payments"),
+        applications: read(test, |tx| tx.account_applications(organization, key, ApplicationsOf::All)).expect("applications"),
+    });
+    let written_off = read(test, |tx| tx.written_off(organization, customer)).expect("write-offs");
+    assert_eq!(written_off.iter().map(|(_, amount)| amount.minor()).collect::<Vec<_>>(), [535]);
+    assert_eq!(check_account(&account, written_off[0].1).expect("small amounts"), [""; 0]);
+    let of = |wanted: u128| {
+        let found = account.documents().find(|known| known.head.document_ref == document(wanted)).expect("a document");
+        let owed = found.owed().expect("small amounts");
+        let amount = |amount: Option<Money>| amount.map(Money::minor);
+        (found.settlement.paid.minor(), found.settlement.credits.minor(), amount(owed.amount_due), amount(owed.unapplied))
+    };
+    assert_eq!(of(INVOICE), (400, 0, Some(671), None));
+    assert_eq!(of(CHILD), (0, 107, Some(250), None));
+    assert_eq!(of(CREDIT), (0, 0, None, Some(0)));
 }
 
 fn documents_have_families_and_default_taxes(test: &TestDatabase) {
