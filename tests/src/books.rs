@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{Answer, Client};
 
 /// What later documents and payments may change of an issued document.
-const DERIVED: [&str; 11] = [
+const DERIVED: [&str; 12] = [
     "state",
     "due_date",
     "paid_date",
@@ -15,6 +15,7 @@ const DERIVED: [&str; 11] = [
     "amount_due",
     "unapplied_amount",
     "applications",
+    "write_offs",
     "overdue",
     "related_documents",
 ];

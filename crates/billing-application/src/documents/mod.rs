@@ -14,7 +14,7 @@ pub use money::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::access::Principal;
-use billing_domain::account::{Application, Source};
+use billing_domain::account::{Application, Source, WriteOff};
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
@@ -73,6 +73,8 @@ pub struct DocumentView {
     pub owed: Owed,
     /// What settles it, and what it settles.
     pub applications: Vec<ApplicationView>,
+    /// What of it was given up on, and by what that was lessened.
+    pub write_offs: Vec<WriteOff>,
     /// Purchase order number.
     pub po_number: Option<OneLine>,
     /// Its products' notes.
@@ -211,6 +213,7 @@ fn book_of<'a>(
 pub(crate) struct Relatives {
     documents: HashMap<DocumentRef, BookDocument>,
     applications: Vec<ApplicationView>,
+    write_offs: Vec<WriteOff>,
 }
 
 /// Whether anything was applied to a document or of it.
@@ -277,6 +280,7 @@ impl Relatives {
             }
             relatives.add(tx.documents_of_parents(organization, customer_id, &own)?);
             relatives.add_applications(tx, organization, customer_id, &applied)?;
+            relatives.write_offs.extend(tx.write_offs_of(organization, customer_id, &own)?);
         }
         Ok(relatives)
     }
@@ -318,6 +322,13 @@ impl Relatives {
         let is_applied = |document: &&DocumentRef| book.document(**document).is_some_and(|of| is_applied(&of.settlement));
         let applied: Vec<DocumentRef> = parents.iter().filter(is_applied).copied().collect();
         relatives.add_applications(tx, organization, book.contract.customer_id, &applied)?;
+        let given_up =
+            |document: &&DocumentRef| book.document(**document).is_some_and(|of| of.standing == Standing::Uncollectible);
+        let given_up: Vec<DocumentRef> =
+            parents.iter().filter(|document| applied.contains(document) || given_up(document)).copied().collect();
+        if !given_up.is_empty() {
+            relatives.write_offs.extend(tx.write_offs_of(organization, book.contract.customer_id, &given_up)?);
+        }
         Ok(relatives)
     }
 
@@ -423,12 +434,14 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
     };
     let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
     let applications = relatives.applications(head.document_ref);
+    let write_offs =
+        relatives.write_offs.iter().filter(|write_off| write_off.document_ref == head.document_ref).cloned().collect();
     let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } = *issued;
     let said = DraftContent { parties, po_number, note, content, paper };
     let view = said_view(book, head, stands, settlement, opened, said)?;
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
-    Ok(DocumentView { issued: Some(dates), applications, ..view })
+    Ok(DocumentView { issued: Some(dates), applications, write_offs, ..view })
 }
 
 /// What drafts said that were put out of force by early releases isn't known any more.
@@ -466,6 +479,7 @@ fn said_view(
         issued: None,
         owed: settlement.owed(head.kind, standing, said.content.total)?,
         applications: Vec::new(),
+        write_offs: Vec::new(),
         content: said.content,
         settlement,
         po_number: said.po_number,

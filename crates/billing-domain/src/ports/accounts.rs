@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 use super::StoreResult;
-use crate::account::{AccountKey, Application, Payment, Source, StatementEntry};
+use crate::account::{AccountKey, Application, Payment, Source, StatementEntry, WriteOff};
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
 use crate::ledger::receive::AccountEntry;
@@ -128,6 +128,13 @@ pub trait Payments {
         documents: &[DocumentRef],
         payments: &[PaymentRef],
     ) -> StoreResult<Vec<Application>>;
+    /// What was written off of a customer's documents, or lessened, in the order it was recorded.
+    fn write_offs_of(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        documents: &[DocumentRef],
+    ) -> StoreResult<Vec<WriteOff>>;
 }
 
 /// What customers owe, summed up.

@@ -16,7 +16,7 @@ use super::contract_lines::QuantityStepJson;
 use super::legal::{
     ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
 };
-use super::money::ApplicationJson;
+use super::money::{ApplicationJson, WriteOffJson};
 use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
     AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineItemRef, LineText,
@@ -103,6 +103,8 @@ pub(crate) struct DocumentJson {
     unapplied_amount: Option<ExactNumber>,
     /// What settles it, and what it settles.
     applications: Vec<ApplicationJson>,
+    /// What of it was given up on, and by what that was lessened.
+    write_offs: Vec<WriteOffJson>,
     /// Purchase order number.
     po_number: Option<LineText>,
     /// The products' notes, joined by line breaks.
@@ -355,6 +357,7 @@ impl From<&DocumentView> for DocumentJson {
             amount_due: view.owed.amount_due.map(ExactNumber::from),
             unapplied_amount: view.owed.unapplied.map(ExactNumber::from),
             applications: view.applications.iter().map(ApplicationJson::from).collect(),
+            write_offs: view.write_offs.iter().map(WriteOffJson::from).collect(),
             po_number: view.po_number.as_ref().map(LineText::from),
             note: view.note.as_ref().map(ToString::to_string),
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),

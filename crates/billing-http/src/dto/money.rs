@@ -1,7 +1,7 @@
 //! Money in and out: payments, refunds, applications, write-offs, balances, statements.
 
 use billing_application::documents::{ApplicationView, PaymentView};
-use billing_domain::account::{AccountStatement, Balance, PaymentKind, Source, StatementLine};
+use billing_domain::account::{AccountStatement, Balance, PaymentKind, Source, StatementLine, WriteOff};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::quantity::Quantity;
@@ -200,6 +200,33 @@ impl From<&ApplicationView> for ApplicationJson {
             date: DateText::from(application.date),
             recorded_at: TimestampText::from(application.recorded_at),
             recorded_by: application.recorded_by.to_string(),
+        }
+    }
+}
+
+/// An amount that was given up on, or that was lessened.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WriteOffJson {
+    /// The amount; below zero where it lessens what was written off.
+    amount: ExactNumber,
+    /// When.
+    date: DateText,
+    /// Why.
+    reason: Option<LineText>,
+    /// When it was recorded.
+    recorded_at: TimestampText,
+    /// Who recorded it.
+    recorded_by: String,
+}
+
+impl From<&WriteOff> for WriteOffJson {
+    fn from(write_off: &WriteOff) -> Self {
+        Self {
+            amount: ExactNumber::from(write_off.amount),
+            date: DateText::from(write_off.date),
+            reason: write_off.reason.as_ref().map(LineText::from),
+            recorded_at: TimestampText::from(write_off.recorded_at),
+            recorded_by: write_off.recorded_by.to_string(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Payments, applications and write-offs as rows, and payments as they are shown.
 
-use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Reversal, Source};
+use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Reversal, Source, WriteOff};
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{PaymentFilter, Payments, StoreResult};
-use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
+use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef, WriteOffRef};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{counted, limits};
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
-use crate::schema::{applications, payments};
+use crate::schema::{applications, payments, write_offs};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -148,6 +148,34 @@ pub(super) fn read_applications(rows: Vec<ApplicationRow>) -> StoreResult<Vec<Ap
     Ok(read)
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = write_offs)]
+struct WriteOffRow {
+    write_off_id: Cell<Uuid>,
+    currency: String,
+    document_id: Cell<Uuid>,
+    amount_minor: i64,
+    written_off_on: Cell<NaiveDate>,
+    reason: Option<String>,
+    recorded_at: Cell<Timestamp>,
+    recorded_by: String,
+}
+
+impl WriteOffRow {
+    fn read(self) -> StoreResult<WriteOff> {
+        let row = Row::new("write_offs", self.write_off_id.clone());
+        Ok(WriteOff {
+            write_off_ref: WriteOffRef::from_uuid(row.cell("write_off_id", self.write_off_id.clone())?),
+            document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
+            amount: Money::from_minor(self.amount_minor, row.leaf("currency", &self.currency)?),
+            date: row.cell("written_off_on", self.written_off_on)?,
+            reason: row.optional_leaf("reason", self.reason.as_deref())?,
+            recorded_at: row.cell("recorded_at", self.recorded_at)?,
+            recorded_by: row.leaf("recorded_by", &self.recorded_by)?,
+        })
+    }
+}
+
 impl Payments for Transaction<'_> {
     fn payment(&mut self, organization: OrganizationId, payment_ref: PaymentRef) -> StoreResult<Option<(AccountKey, Payment)>> {
         let found: Option<PaymentRow> = with_conn!(self, "payments", |conn| payments::table
@@ -259,5 +287,22 @@ impl Payments for Transaction<'_> {
             Ok(rows)
         })?;
         read_applications(rows)
+    }
+
+    fn write_offs_of(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        documents: &[DocumentRef],
+    ) -> StoreResult<Vec<WriteOff>> {
+        let documents: Vec<Uuid> = documents.iter().map(|document| document.as_uuid()).collect();
+        let rows: Vec<WriteOffRow> = with_conn!(self, "write_offs", |conn| write_offs::table
+            .filter(write_offs::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(write_offs::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_ids(write_offs::document_id, documents.clone()))
+            .order((write_offs::recorded_at, write_offs::write_off_id))
+            .select(WriteOffRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(WriteOffRow::read).collect()
     }
 }

@@ -167,6 +167,17 @@ impl Payments for MemoryTx {
         });
         Ok(sorted(applications, |application| application.application_ref))
     }
+
+    fn write_offs_of(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        documents: &[DocumentRef],
+    ) -> StoreResult<Vec<WriteOff>> {
+        let write_offs = self.state.write_offs.of(organization).filter(|kept| kept.key.customer_id == customer_id);
+        let write_offs = write_offs.map(|kept| &kept.row).filter(|write_off| documents.contains(&write_off.document_ref));
+        Ok(sorted(write_offs, |write_off| (write_off.recorded_at, write_off.write_off_ref)))
+    }
 }
 
 impl Balances for MemoryTx {

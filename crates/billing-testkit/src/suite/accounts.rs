@@ -279,6 +279,11 @@ pub fn what_is_written_off_adds_up(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), []);
     put(store, &w, &[write_off(&invoice, 1000, "2026-03-01"), write_off(&invoice, -300, "2026-03-02")]);
     assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), cents(700))]);
+    let told = read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[invoice.document_ref]));
+    let told: Vec<_> = told.iter().map(|told| (told.amount, told.date, told.reason.is_some(), told.recorded_by)).collect();
+    let lessened = (cents(-300), date("2026-03-02"), false, Actor::Service);
+    assert_eq!(told, [lessened, (cents(1000), date("2026-03-01"), true, Actor::Service)], "as they were recorded");
+    assert_eq!(read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[w.head(2).document_ref])), []);
 }
 
 pub fn what_is_due_is_summed_up_by_day(store: &dyn Store) {
@@ -375,6 +380,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
         assert_eq!(tx.payments_of_document(invoice.key(stranger.org))?, []);
         assert_eq!(tx.applications_around(stranger.org, customer, &[invoice.document_ref], &[paid.payment_ref])?, []);
         assert_eq!(tx.payments(stranger.org, &PaymentFilter::default(), PageRequest::LARGEST)?.items, []);
+        assert_eq!(tx.write_offs_of(stranger.org, customer, &[invoice.document_ref])?, []);
         assert_eq!(tx.accounts(stranger.org, Some(customer))?, []);
         assert_eq!(tx.due_by_day(stranger.org, customer)?, []);
         assert_eq!(tx.written_off(stranger.org, customer)?, []);

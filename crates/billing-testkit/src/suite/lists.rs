@@ -475,13 +475,13 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let mut api_key = fixtures::api_key(&FreshIds, w.org);
     api_key.name = Some(fixtures::line("Metering gateway"));
     write(store, |tx| {
+        w.hold(tx)?;
         tx.insert_contract(w.org, &with_po, None)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         tx.keep_events(w.org, w.customer.id, std::slice::from_ref(&kept))?;
         let account = AccountKey { customer_id: w.customer.id, entity_ref: head.entity_ref.clone(), currency: head.currency };
         let unapplied = tx.hold_account(w.org, &account)?;
         tx.put_account(w.org, &account, &[AccountEntry::Recorded(Box::new(payment.clone()))], unapplied, later(1))?;
-        w.hold(tx)?;
         done(tx.insert_charge(w.org, &charge))?;
         done(tx.insert_charge(w.org, &taken_back))?;
         done(tx.insert_bank_account(w.org, &fixtures::bank_account("giro-1")))?;

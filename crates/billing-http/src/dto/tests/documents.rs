@@ -95,6 +95,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         settlement: Settlement::none(currency),
         owed: Owed { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
         applications: Vec::new(),
+        write_offs: Vec::new(),
         content,
         po_number: None,
         note: None,
@@ -262,6 +263,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "amount_due": 107.10,
       "unapplied_amount": null,
       "applications": [],
+      "write_offs": [],
       "po_number": null,
       "note": null,
       "billing_bank_transfer_details": {
@@ -413,6 +415,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "amount_due": 76.20,
       "unapplied_amount": null,
       "applications": [],
+      "write_offs": [],
       "po_number": "PO 17",
       "note": "Thank\nyou",
       "billing_bank_transfer_details": null,
