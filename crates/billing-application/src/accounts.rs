@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::access::Actor;
+use billing_domain::access::{Actor, Principal};
 use billing_domain::account::{AccountKey, AccountRows, Source};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
@@ -23,6 +23,13 @@ pub(crate) struct Deciding<'s> {
     pub(crate) organization: OrganizationId,
     pub(crate) by: Actor,
     pub(crate) at: Timestamp,
+}
+
+impl<'s> Deciding<'s> {
+    /// A principal decides, for its organization.
+    pub(crate) fn of(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Self {
+        Self { services, organization: principal.organization(), by: principal.actor(), at }
+    }
 }
 
 /// What a decision about an account asks for.

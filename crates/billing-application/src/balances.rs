@@ -11,6 +11,7 @@ use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerRef, EntityRef, OrganizationId};
 
 use crate::books::distinct;
+use crate::catalog::only;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -67,8 +68,7 @@ pub fn customer_statement(
 }
 
 fn known(tx: &mut dyn Tx, organization: OrganizationId, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {
-    let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-    customers.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Customer))
+    only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?)
 }
 
 fn zones<'e>(

@@ -195,6 +195,11 @@ pub(crate) fn recount(
     Ok(())
 }
 
+/// Finds out every maximum and last day that isn't known, so that any decision can be made.
+pub(crate) fn recount_all(tx: &mut dyn Tx, organization: OrganizationId, book: &mut ContractBook) -> UseCaseResult<()> {
+    recount(tx, organization, book, |_, total| total.latest.is_none() || total.max.is_none())
+}
+
 /// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts
 /// that are there.
 pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
@@ -225,7 +230,9 @@ pub(crate) fn write_all<'b>(
                 totals.insert(key.clone(), (book.contract.customer_id, *total));
             }
         }
-        book.note_settled(accounts.iter().flat_map(Account::documents));
+        let customer_id = book.contract.customer_id;
+        let of_customer = accounts.iter().filter(|account| account.key().customer_id == customer_id);
+        book.note_settled(of_customer.flat_map(Account::documents));
         written.push(entries);
     }
     accounts::write(tx, deciding, &mut accounts)?;

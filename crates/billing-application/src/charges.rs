@@ -17,6 +17,7 @@ use billing_domain::usage::EventAction;
 
 use crate::accounts::Deciding;
 use crate::books::{self, corrupt, distinct, supplies};
+use crate::catalog::narrow_to_customer;
 use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
@@ -167,10 +168,8 @@ pub fn list_charges(
     let (organization, now) = (allow(principal, UseCase::ListCharges)?, services.now());
     transact(&*services.store, Access::Read, |tx| {
         let mut filter = query.filter.clone();
-        if let Some(customer_ref) = &query.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-            filter.customer_id = Some(customer.id);
+        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+            return Ok(Page::empty());
         }
         let Page { items, total } = tx.charges(organization, &filter, page)?;
         Ok(Page { items: view_all(tx, organization, items, now)?, total })
@@ -207,9 +206,9 @@ fn decide(
 ) -> UseCaseResult<ChargeView> {
     let organization = principal.organization();
     // A credit may not take more than usage and all else make, and documents may be issued.
-    books::recount(tx, organization, book, |_, total| total.latest.is_none() || total.max.is_none())?;
+    books::recount_all(tx, organization, book)?;
     let charge = decide(book, Occasion { now, by: principal.actor(), issue })?;
-    let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+    let deciding = Deciding::of(services, principal, now);
     books::write(tx, deciding, book)?;
     let earlier = tx.superseded_charges(organization, std::slice::from_ref(&charge.charge_ref))?;
     view(book, charge, earlier)

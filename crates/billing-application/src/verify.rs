@@ -171,7 +171,7 @@ fn verify_contract(
         }
     };
     verify_totals(tx, organization, &book, found)?;
-    books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;
+    books::recount_all(tx, organization, &mut book)?;
     let wrong = check::check(&book).and_then(|wrong| {
         // What the next run looks at isn't lost.
         let lost = if is_looked_at { Vec::new() } else { check::check_due(&book, now)? };

@@ -20,7 +20,7 @@ pub use usage_products::{create_usage_product, edit_usage_product, get_usage_pro
 use billing_domain::page::PageRequest;
 use billing_domain::party::Entity;
 use billing_domain::ports::{Insertion, Tx, Update};
-use billing_domain::refs::{EntityRef, OrganizationId};
+use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 
 use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
 
@@ -53,8 +53,22 @@ pub(crate) fn all_entities(tx: &mut dyn Tx, organization: OrganizationId) -> Use
     }
 }
 
-fn only<T>(thing: Thing, found: Vec<T>) -> UseCaseResult<T> {
+/// The one row that was looked up.
+pub(crate) fn only<T>(thing: Thing, found: Vec<T>) -> UseCaseResult<T> {
     found.into_iter().next().ok_or(UseCaseError::Unknown(thing))
+}
+
+/// Narrows a filter to the customer that a query names by its reference; `false` where the reference names nobody, so that
+/// nothing passes.
+pub(crate) fn narrow_to_customer(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer_ref: Option<&CustomerRef>,
+    customer_id: &mut Option<CustomerId>,
+) -> UseCaseResult<bool> {
+    let Some(customer_ref) = customer_ref else { return Ok(true) };
+    *customer_id = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?.first().map(|customer| customer.id);
+    Ok(customer_id.is_some())
 }
 
 fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Option<&EntityRef>) -> UseCaseResult<()> {

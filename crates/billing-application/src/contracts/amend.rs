@@ -168,10 +168,10 @@ fn amend(
         let book = books::held(tx, organization, contract_ref, now)?;
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
-        books::recount(tx, organization, &mut book, |_, total| total.latest.is_none() || total.max.is_none())?;
+        books::recount_all(tx, organization, &mut book)?;
         let before = if options.dry_run { drafts(&book)? } else { Drafts::new() };
         decide(tx, &mut book, backdated, now)?;
-        let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+        let deciding = Deciding::of(services, principal, now);
         let entries = books::write(tx, deciding, &mut book)?;
         let effects = if options.dry_run { Some(effects(tx, organization, &book, (&before, &entries), now)?) } else { None };
         Ok((view((*book.contract).clone(), &book.entities, now)?, effects))

@@ -17,7 +17,7 @@ use billing_domain::ports::{Access, ContractFilter, Todays, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
 use crate::books::{corrupt, distinct};
-use crate::catalog::all_entities;
+use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -92,10 +92,8 @@ pub fn search_contracts(
     let now = services.now();
     transact(&*services.store, Access::Read, |tx| {
         let mut filter = query.filter.clone();
-        if let Some(customer_ref) = &query.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-            filter.customer_id = Some(customer.id);
+        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+            return Ok(Page::empty());
         }
         if let Some(state) = query.state {
             filter.state = Some((state, Todays::at(now, &all_entities(tx, organization)?)));

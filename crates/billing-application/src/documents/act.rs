@@ -21,7 +21,7 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
     act(services, principal, UseCase::IssueDocument, document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
         issue::remind(book, now)?;
-        books::write(tx, deciding(services, principal, now), book)?;
+        books::write(tx, Deciding::of(services, principal, now), book)?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
@@ -42,7 +42,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
                 return Err(conflict("not_issued", "only an issued document can be voided"));
             }
         }
-        books::write(tx, deciding(services, principal, now), book)?;
+        books::write(tx, Deciding::of(services, principal, now), book)?;
         Ok(document_ref)
     })
 }
@@ -69,10 +69,6 @@ fn act(
         let shown = show_refs(tx, organization, &book, &[answered], now)?;
         shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))
     })
-}
-
-fn deciding<'s>(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Deciding<'s> {
-    Deciding { services, organization: principal.organization(), by: principal.actor(), at }
 }
 
 fn conflict(code: &'static str, detail: &str) -> UseCaseError {

@@ -18,7 +18,7 @@ use billing_domain::text::OneLine;
 
 use super::{DocumentView, Relatives, book_of, show_document};
 use crate::books::{corrupt, distinct};
-use crate::catalog::all_entities;
+use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::UseCaseResult;
 use crate::usage::ReportError;
 use crate::{Services, UseCase, allow};
@@ -43,10 +43,8 @@ impl DocumentQuery {
     /// The filter; `None` where a reference or number names nothing.
     fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Option<DocumentFilter>> {
         let mut filter = self.filter.clone();
-        if let Some(customer_ref) = &self.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(None) };
-            filter.customer_id = Some(customer.id);
+        if !narrow_to_customer(tx, organization, self.customer_ref.as_ref(), &mut filter.customer_id)? {
+            return Ok(None);
         }
         if let Some(number) = self.contract_number {
             let numbered = ContractFilter { number: Some(number), ..ContractFilter::default() };

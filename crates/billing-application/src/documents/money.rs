@@ -16,6 +16,7 @@ use billing_domain::text::OneLine;
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
 use crate::accounts::{self, Deciding, Wanted};
 use crate::books::supplies;
+use crate::catalog::{narrow_to_customer, only};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -241,10 +242,8 @@ pub fn list_payments(
     let organization = allow(principal, UseCase::ListPayments)?;
     transact(&*services.store, Access::Read, |tx| {
         let mut filter = query.filter.clone();
-        if let Some(customer_ref) = &query.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-            filter.customer_id = Some(customer.id);
+        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+            return Ok(Page::empty());
         }
         let found = tx.payments(organization, &filter, page)?;
         Ok(Page { items: shown(tx, organization, found.items)?, total: found.total })
@@ -274,8 +273,7 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<Payment>) 
 
 /// A document of a reference.
 fn known(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<BookDocument> {
-    let found = tx.book_documents_by_refs(organization, &[document_ref])?;
-    found.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Document))
+    only(Thing::Document, tx.book_documents_by_refs(organization, &[document_ref])?)
 }
 
 /// What a reference names that money can be taken from: a payment or a document, and the document it stands on.
@@ -299,7 +297,7 @@ fn decide(
     decide: impl Fn(&mut dyn Tx, Deciding<'_>) -> UseCaseResult<(Account, DocumentRef)>,
 ) -> UseCaseResult<DocumentView> {
     let organization = allow(principal, use_case)?;
-    let deciding = Deciding { services, organization, by: principal.actor(), at: services.now() };
+    let deciding = Deciding::of(services, principal, services.now());
     transact(&*services.store, Access::Write, |tx| {
         let (account, answered) = decide(tx, deciding)?;
         accounts::write(tx, deciding, &mut [account])?;

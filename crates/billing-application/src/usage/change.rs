@@ -278,7 +278,7 @@ fn revise(
     for book in &mut decided {
         issue::remind(book, now)?;
     }
-    let deciding = Deciding { services, organization, by: principal.actor(), at: now };
+    let deciding = Deciding::of(services, principal, now);
     books::write_all(tx, deciding, decided)?;
     let next = UsageEvent {
         placement,

@@ -6,6 +6,7 @@ use billing_domain::ports::{Access, EventFilter, Tx, transact};
 use billing_domain::refs::{CustomerRef, OrganizationId};
 
 use super::read::{EventView, view_events};
+use crate::catalog::narrow_to_customer;
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
@@ -23,10 +24,8 @@ impl EventQuery {
     /// `None` when a reference names nothing, or two of them contradict each other.
     pub(super) fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EventFilter>> {
         let mut filter = self.filter.clone();
-        if let Some(customer_ref) = &self.customer_ref {
-            let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-            let Some(customer) = customers.first() else { return Ok(None) };
-            filter.customer_id = Some(customer.id);
+        if !narrow_to_customer(tx, organization, self.customer_ref.as_ref(), &mut filter.customer_id)? {
+            return Ok(None);
         }
         if let Some(document_ref) = filter.document_ref {
             let Some(document) = tx.document(organization, document_ref)? else { return Ok(None) };
