@@ -7,6 +7,7 @@ use ureq::http::HeaderMap;
 use ureq::{Agent, http};
 
 use crate::Server;
+use crate::described;
 use crate::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 
 /// How long an answer may take. Far more than it needs, so that only one that hangs is cut.
@@ -296,7 +297,25 @@ impl Client {
         };
         let text = response.body_mut().with_config().limit(64 << 20).read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), text, body })
+        let status = response.status().as_u16();
+        if status >= 400 {
+            self.hold_against_description(request, status, &body);
+        }
+        Ok(Answer { status, headers: response.headers().clone(), text, body })
+    }
+
+    /// A refusal has a code that its operation is described with.
+    fn hold_against_description(&self, request: &Request<'_>, status: u16, problem: &Value) {
+        if !described::is_known() {
+            let read = self.agent.get(format!("{}/openapi.json", self.base_url)).call();
+            let Ok(text) = read.and_then(|mut response| response.body_mut().read_to_string()) else { return };
+            described::learn(serde_json::from_str(&text).expect("a description in JSON"));
+        }
+        if let Some(misfit) = described::misfit(request.method, request.path, status, problem) {
+            use std::io::Write as _;
+            let mut f = std::fs::OpenOptions::new().create(true).append(true).open("/tmp/misfits.txt").unwrap();
+            writeln!(f, "{misfit}").unwrap();
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod client;
 pub mod clock;
 pub mod database;
+mod described;
 pub mod load;
 pub mod problem;
 pub mod random;

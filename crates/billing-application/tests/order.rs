@@ -14,6 +14,7 @@ use billing_domain::catalog::{Aggregation, LineItem, UsageProductProfile};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::party::NetTerms;
+use billing_domain::patch::Changes;
 use billing_testkit::fixtures::{self, fixed, graduated, package, percentage, requested, volume, with_charge};
 use billing_testkit::random::Random;
 
@@ -76,7 +77,8 @@ type Totals = BTreeMap<(String, Option<String>), i64>;
 fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut together: impl FnMut() -> bool) -> Totals {
     let books = Books::at("2026-02-10T12:00:00Z");
     let usage_product = fixtures::usage_product_ref("calls");
-    let aggregate = |profile: &UsageProductProfile| Ok(UsageProductProfile { aggregation: case.aggregation, ..profile.clone() });
+    let aggregation = case.aggregation;
+    let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
     edit_usage_product(&books.bench.services, &books.bench.principal, &usage_product, &aggregate).expect("a usage product");
     let pricing = books.pricing_with("api", (case.items)(), |content| content.minimum_fee = Some(fixtures::price("55.55")));
     let mut product = requested(&pricing, "2026-01-01", "2026-02-28");

@@ -11,6 +11,7 @@ use crate::money::{Currency, Percentage};
 use crate::refs::{BankAccountRef, CustomerId, CustomerRef, EntityRef, OrganizationId};
 use crate::refusal::Refusal;
 use crate::text::{OneLine, Prose};
+use crate::violation::Violations;
 use legal::{BuyerReference, LegalProfile, PaperProfile};
 
 /// The most days of net terms.
@@ -241,6 +242,14 @@ pub struct EntityProfile {
 }
 
 impl CustomerProfile {
+    /// Checks what no single field shows (billing rules 10).
+    ///
+    /// # Errors
+    /// Every violation found.
+    pub fn check(&self) -> Result<(), Violations> {
+        self.legal.treatment.check(self.tax)
+    }
+
     /// One that says nothing but a name.
     pub fn plain(name: OneLine) -> Self {
         Self {
@@ -262,6 +271,14 @@ impl CustomerProfile {
 }
 
 impl EntityProfile {
+    /// Checks what no single field shows (billing rules 10).
+    ///
+    /// # Errors
+    /// Every violation found.
+    pub fn check(&self) -> Result<(), Violations> {
+        self.legal.treatment.check(None)
+    }
+
     /// One in UTC with the default grace that says nothing else but its name and prefix.
     pub fn plain(name: OneLine, number_prefix: NumberPrefix) -> Self {
         Self {

@@ -1,13 +1,18 @@
 //! The actix application: what is wrapped around what.
 
+use std::sync::LazyLock;
+
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{App, Error, web};
+use billing_report::NumbersAs;
 
 use crate::middleware::answer;
+use crate::openapi;
+use crate::routes::service::Description;
 use crate::state::HttpState;
-use crate::{auth, operations, routes};
+use crate::{auth, router, routes};
 
 /// The application of one worker.
 pub fn app(
@@ -18,6 +23,17 @@ pub fn app(
         .wrap(auth::session::middleware(&state))
         .wrap(from_fn(answer))
         .app_data(web::Data::new(state))
-        .configure(operations::register)
+        .app_data(web::Data::new(Description { json: description }))
+        .configure(router::register)
         .default_service(web::to(routes::unknown_route))
+}
+
+/// The OpenAPI document.
+fn description(numbers: NumbersAs) -> &'static str {
+    static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::text(NumbersAs::Number));
+    static STRINGS: LazyLock<String> = LazyLock::new(|| openapi::text(NumbersAs::String));
+    match numbers {
+        NumbersAs::Number => &NUMBERS,
+        NumbersAs::String => &STRINGS,
+    }
 }

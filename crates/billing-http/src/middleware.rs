@@ -20,10 +20,9 @@ use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse}
 use billing_domain::access::Principal;
 use tracing::Instrument as _;
 
-use crate::operations::{VERSION, VERSIONED_BELOW};
+use crate::operation::{VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
-use crate::routes::state_of;
-use crate::state::HttpState;
+use crate::state::{HttpState, state_of};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");

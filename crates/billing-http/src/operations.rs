@@ -1,215 +1,561 @@
-//! Which operations there are, and what each takes: the one table that the router, the OpenAPI document and the tests
-//! share. A new operation is a line here, a handler, and its description.
+//! Which operations there are, and what each takes and answers: the one table that the router, the OpenAPI document and the tests
+//! share. A new operation is an entry here and its handler.
 
+use actix_web::Route;
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
-use actix_web::{Route, web};
 use billing_application::UseCase;
-use billing_domain::access::{Need, Scope};
+use billing_domain::page::MAX_PAGE_SIZE;
 
-use crate::auth::admit;
-use crate::problem::Problem;
+use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
+use crate::dto::batch::{BatchBody, BatchResultJson};
+use crate::dto::billing::{BillingReportJson, BillingRunBody};
+use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
+use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
+use crate::dto::contracts::{ContractBody, ContractEditBody};
+use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
+use crate::dto::documents::DocumentJson;
+use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
+use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
+use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
+use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
+use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
+use crate::dto::log_in::{LogInAnswer, LogInBody};
+use crate::dto::money::{
+    ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
+};
+use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
+use crate::dto::search::FoundJson;
+use crate::dto::summary::SummaryLineJson;
+use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
+use crate::operation::{Answered, Asked, Free, List, Taken};
+pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
+use crate::query::documents::DocumentListParams;
+use crate::query::lists::{
+    ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams, SearchParams,
+    StatementParams,
+};
+use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryParams};
+use crate::query::{DEFAULT_PAGE_SIZE, Paged};
+use crate::routes::service::HealthJson;
 use crate::routes::{
     auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
     reports, search, service, usage, usage_formats, usage_products,
 };
 
-/// The one version of the interface.
-pub const VERSION: &str = "V0";
-/// Operations below this path have versions.
-pub const VERSIONED_BELOW: &str = "/api/";
-
-/// The header that names a request, so that its repeats are known.
-pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
-
-/// What a caller must show to be let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// Nothing.
-    Nothing,
-    /// Nothing; a credential that is shown is what the operation is about.
-    Anything,
-    /// The credential of somebody who may ask for this.
-    Permission(UseCase),
+macro_rules! answered {
+    (json $answer:ty, [$($or:literal),*], $means:literal) => { Answered::of::<$answer>(&[$($or),*], $means) };
+    (text [$($or:literal),*], $means:literal) => { Answered::text(&[$($or),*], $means) };
 }
 
-/// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
-const QUESTIONS: [&str; 1] = ["test_usage_format"];
-
-/// One method on one path.
-pub struct Operation {
-    /// Its name in the OpenAPI document.
-    pub id: &'static str,
-    /// The method.
-    pub method: Method,
-    /// The path, with parameters in braces. With or without a slash at its end makes no difference.
-    pub path: &'static str,
-    /// Who may.
-    pub needs: Needs,
-    handler: fn() -> Route,
+macro_rules! first {
+    () => {
+        None
+    };
+    ($some:expr) => {
+        Some($some)
+    };
 }
 
-impl Operation {
-    /// Whether it takes the header `Version`.
-    pub fn is_versioned(&self) -> bool {
-        self.path.starts_with(VERSIONED_BELOW)
-    }
-
-    /// What a caller must have, where it takes a credential.
-    pub fn need(&self) -> Option<Need> {
-        match self.needs {
-            Needs::Nothing | Needs::Anything => None,
-            Needs::Permission(use_case) => Some(use_case.need()),
-        }
-    }
-
-    /// Whether it changes something.
-    pub fn changes_state(&self) -> bool {
-        self.method != Method::GET && !QUESTIONS.contains(&self.id)
-    }
-
-    /// Whether it takes the header `Idempotency-Key`.
-    pub fn takes_idempotency_key(&self) -> bool {
-        self.method == Method::POST
-    }
-
-    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
-    /// and questions aren't: a repeat doubles nothing, and the answers aren't kept.
-    pub fn is_carried_out_once(&self) -> bool {
-        self.takes_idempotency_key() && self.need().is_some_and(|need| need != Need::Scope(Scope::Read))
-    }
-}
-
+/// `METHOD "path" Needs => module::handler`, then what it `takes`, `asks` in its query, `answers` (or `writes` as text, or is `gone`),
+/// and which codes of conflicts (409) and refusals (422) are its own.
 macro_rules! operations {
-    ($($method:ident $path:literal $needs:ident $(($use_case:ident))? => $module:ident::$handler:ident;)+) => {
+    ($($tag:ident { $(
+        $(#[doc = $does:literal])+
+        $method:ident $path:literal $needs:ident $(($use_case:ident))? => $module:ident::$handler:ident
+        $(, takes $body:ty $(| $body_or:literal)*)?
+        $(, asks $params:ty)?
+        $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
+        $(, writes $text:literal : $text_means:literal)?
+        $(, gone : $gone:literal)?
+        $(, conflicts $($conflict:ident)+)?
+        $(, refuses $($refusal:ident)+)?
+        ;
+    )+ })+) => {
         /// Every operation. Where two paths match, the first counts: fixed names stand before parameters.
-        pub static OPERATIONS: &[Operation] = &[$(Operation {
+        pub static OPERATIONS: &[Operation] = &[$($(Operation {
             id: stringify!($handler),
             method: Method::$method,
             path: $path,
             needs: Needs::$needs $((UseCase::$use_case))?,
+            tag: stringify!($tag),
+            does: &[$($does),+],
             handler: || Route::new().to($module::$handler),
-        },)+];
+            takes: first!($(Taken::of::<$body>(&[$($body_or),*]))?),
+            asks: first!($(Asked::of::<$params>())?),
+            answers: {
+                $(answered!(json $answer, [$($answer_or),*], $means))?
+                $(answered!(text [$text], $text_means))?
+                $(answered!(text [], $gone))?
+            },
+            conflicts: &[$($(stringify!($conflict)),+)?],
+            refuses: &[$($(stringify!($refusal)),+)?],
+        },)+)+];
     };
 }
 
 operations! {
-    POST "/auth/login" Nothing => auth::log_in;
-    POST "/auth/logout" Anything => auth::log_out;
-    POST "/auth/keys/generate" Permission(GenerateKey) => auth::generate_key;
-    GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys;
-    DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key;
+    auth {
+        /// Logs software in with an API key, or an administrator with an e-mail address.
+        ///
+        /// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie.
+        POST "/auth/login" Nothing => auth::log_in,
+            takes LogInBody,
+            answers LogInAnswer: "A bearer token, or the session that the cookie is for";
 
-    POST "/api/usage/event" Permission(RecordUsage) => usage::record_event;
-    POST "/api/usage/event/batch" Permission(RecordUsage) => batches::record_batch;
-    POST "/api/usage/event/formatted" Permission(RecordUsage) => usage::record_formatted_event;
-    POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event;
-    POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event;
-    GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history;
-    GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events;
-    GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event;
-    DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event;
+        /// Ends the session or the bearer token that is shown.
+        POST "/auth/logout" Anything => auth::log_out,
+            gone: "Whatever was shown works no more";
 
-    GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage;
-    GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage;
+        /// Makes an API key. Its password is shown this once.
+        POST "/auth/keys/generate" Permission(GenerateKey) => auth::generate_key,
+            takes Option<KeyBody>,
+            answers GeneratedKeyJson: "The key and its password",
+            conflicts secret_shown_once;
 
-    POST "/api/usage/products/" Permission(CreateUsageProduct) => usage_products::create_usage_product;
-    POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => usage_products::edit_usage_product;
-    GET "/api/usage/products/filter" Permission(ListUsageProducts) => usage_products::list_usage_products;
-    GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => usage_products::get_usage_product;
+        /// Lists the organization's API keys by creation.
+        GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys,
+            asks Paged<MAX_PAGE_SIZE>,
+            answers List<ApiKeyJson>: "The keys, without their passwords";
 
-    POST "/api/usage/formats/" Permission(CreateFormat) => usage_formats::create_usage_format;
-    POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => usage_formats::edit_usage_format;
-    POST "/api/usage/formats/test" Permission(TestFormat) => usage_formats::test_usage_format;
-    GET "/api/usage/formats/filter" Permission(ListFormats) => usage_formats::list_usage_formats;
-    GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => usage_formats::get_usage_format;
+        /// Deletes an API key; its tokens end at once.
+        DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key,
+            gone: "The key is gone";
+    }
 
-    POST "/api/contracts/" Permission(CreateContract) => contracts::create_contract;
-    POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract;
-    POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract;
-    POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract;
-    POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity;
-    GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts;
-    GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts;
-    GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices;
-    GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices;
-    GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract;
+    usage {
+        /// Takes a usage event and puts it on its document.
+        POST "/api/usage/event" Permission(RecordUsage) => usage::record_event,
+            takes EventBody,
+            answers EventResultJson: "The event is stored, and on this document",
+            refuses matching;
 
-    POST "/api/customers/" Permission(CreateCustomer) => customers::create_customer;
-    POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => customers::edit_customer;
-    GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) => money::get_balance;
-    GET "/api/customers/statement/{customer_ref}" Permission(GetStatement) => money::get_statement;
-    GET "/api/customers/filter" Permission(ListCustomers) => customers::list_customers;
-    GET "/api/customers/names" Permission(ListCustomers) => customers::list_customer_names;
-    GET "/api/customers/{customer_ref}" Permission(GetCustomer) => customers::get_customer;
+        /// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
+        ///
+        /// As NDJSON, events are taken and answered line by line while they arrive; `atomic` is a query parameter there. What is
+        /// atomic or comes under an Idempotency-Key is taken in one transaction.
+        POST "/api/usage/event/batch" Permission(RecordUsage) => batches::record_batch,
+            takes BatchBody | "application/x-ndjson",
+            asks BatchParams,
+            answers BatchResultJson | "application/x-ndjson": "One result for each event, in the order given",
+            refuses batch_refused too_many_events;
 
-    POST "/api/entities/" Permission(CreateEntity) => entities::create_entity;
-    POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => entities::edit_entity;
-    GET "/api/entities/filter" Permission(ListEntities) => entities::list_entities;
-    GET "/api/entities/names" Permission(ListEntities) => entities::list_entity_names;
-    GET "/api/entities/{entity_ref}" Permission(GetEntity) => entities::get_entity;
+        /// Takes a free-form usage event, processed by a usage format, and puts it on its document.
+        POST "/api/usage/event/formatted" Permission(RecordUsage) => usage::record_formatted_event,
+            takes FormattedEventBody,
+            answers EventJson: "The event as the format gave it, stored and on this document",
+            refuses matching format_error unknown_format;
 
-    POST "/api/pricings/" Permission(CreatePricing) => pricings::create_pricing;
-    POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => pricings::edit_pricing;
-    GET "/api/pricings/filter" Permission(ListPricings) => pricings::list_pricings;
-    GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => pricings::get_pricing;
+        /// Processes another free-form event in a usage event's place; its documents follow in the same request.
+        POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event,
+            takes FormattedUpdateBody,
+            answers EventJson: "The event as it is now",
+            conflicts not_a_formatted_event,
+            refuses matching format_error unknown_format;
 
-    POST "/api/bank_accounts/" Permission(CreateBankAccount) => bank_accounts::create_bank_account;
-    POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => bank_accounts::edit_bank_account;
-    GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => bank_accounts::list_bank_accounts;
-    GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => bank_accounts::get_bank_account;
+        /// Changes a usage event; its documents follow in the same request.
+        POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event,
+            takes EventUpdateBody,
+            answers EventJson: "The event as it is now",
+            refuses matching;
 
-    POST "/api/exchange_rates/" Permission(PutExchangeRate) => exchange_rates::put_exchange_rate;
-    GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => exchange_rates::list_exchange_rates;
+        /// Reads every change of a usage event, deleted ones included.
+        GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
+            answers List<EventRevisionJson>: "Its changes, oldest first";
 
-    GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents;
-    GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document;
-    GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage;
-    POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document;
-    POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document;
-    POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment;
-    GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments;
-    POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => money::record_payment;
-    GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document;
-    POST "/api/documents/refund/{source_ref}" Permission(Refund) => money::refund;
-    POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply;
-    POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply;
-    POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off;
+        /// Lists usage events by timestamp, then reference.
+        GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events,
+            asks EventListParams,
+            answers List<EventJson>: "A page of events, without deleted ones";
 
-    GET "/api/search" Permission(Search) => search::search;
+        /// Reads a usage event.
+        GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event,
+            answers EventJson: "The event";
 
-    POST "/api/charges/" Permission(RecordCharge) => charges::record_charge;
-    POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge;
-    GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges;
-    GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge;
-    DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge;
+        /// Deletes a usage event; its documents follow in the same request, its history stays.
+        DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
+            gone: "The event counts no more",
+            refuses amount_out_of_range;
 
-    POST "/api/billing/run" Permission(RunBilling) => billing::run_billing;
+        /// Sums up usage by hour, day or month of UTC.
+        GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
+            asks SummaryParams,
+            answers List<SummaryLineJson>: "The intervals with events, oldest first",
+            refuses too_many_rows;
 
-    GET "/health/live" Nothing => service::live;
-    GET "/health/ready" Nothing => service::ready;
-    GET "/openapi.json" Nothing => service::openapi;
-}
+        /// Writes events as a table, whatever their number.
+        GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage,
+            asks ReportParams,
+            answers Free<true> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "The report, by timestamp, then reference",
+            refuses too_many_columns;
+    }
 
-/// Builds the router.
-pub(crate) fn register(config: &mut web::ServiceConfig) {
-    let mut done: Vec<&str> = Vec::new();
-    for Operation { path, .. } in OPERATIONS {
-        if done.contains(path) {
-            continue;
-        }
-        done.push(path);
-        let trimmed = path.trim_end_matches('/');
-        let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
-        let methods: Vec<&str> = of_path.iter().map(|operation| operation.method.as_str()).collect();
-        let allowed = methods.join(", ");
-        let mut resource = web::resource([trimmed.to_owned(), format!("{trimmed}/")]);
-        for operation in of_path {
-            let guarded = from_fn(move |request, next| admit(operation, request, next));
-            resource = resource.route((operation.handler)().method(operation.method.clone()).wrap(guarded));
-        }
-        let wrong_method = move || std::future::ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
-        config.service(resource.default_service(web::to(wrong_method)));
+    catalog {
+        /// Makes a usage product.
+        POST "/api/usage/products/" Permission(CreateUsageProduct) => usage_products::create_usage_product,
+            takes UsageProductBody,
+            answers UsageProductJson: "The usage product that was made",
+            conflicts already_exists,
+            refuses unknown_unit_code;
+
+        /// Changes a usage product: fields left out are kept, null clears.
+        POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => usage_products::edit_usage_product,
+            takes UsageProductEditBody,
+            answers UsageProductJson: "The changed usage product",
+            refuses unknown_unit_code;
+
+        /// Lists usage products by creation.
+        GET "/api/usage/products/filter" Permission(ListUsageProducts) => usage_products::list_usage_products,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<UsageProductJson>: "A page of usage products";
+
+        /// Reads a usage product.
+        GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => usage_products::get_usage_product,
+            answers UsageProductJson: "The usage product";
+
+        /// Makes a customer.
+        POST "/api/customers/" Permission(CreateCustomer) => customers::create_customer,
+            takes CustomerBody,
+            answers CustomerJson: "The customer that was made",
+            conflicts already_exists,
+            refuses forms;
+
+        /// Changes a customer: fields left out are kept, null clears.
+        POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => customers::edit_customer,
+            takes CustomerEditBody,
+            answers CustomerJson: "The changed customer",
+            refuses forms;
+
+        /// Lists customers by creation.
+        GET "/api/customers/filter" Permission(ListCustomers) => customers::list_customers,
+            asks CustomerParams,
+            answers List<CustomerJson>: "A page of customers";
+
+        /// Lists the names of customers by creation.
+        GET "/api/customers/names" Permission(ListCustomers) => customers::list_customer_names,
+            asks CustomerParams,
+            answers List<CustomerNameJson>: "A page of names";
+
+        /// Reads a customer.
+        GET "/api/customers/{customer_ref}" Permission(GetCustomer) => customers::get_customer,
+            answers CustomerJson: "The customer";
+
+        /// Makes a supplier entity.
+        POST "/api/entities/" Permission(CreateEntity) => entities::create_entity,
+            takes EntityBody,
+            answers EntityJson: "The supplier entity that was made",
+            conflicts already_exists,
+            refuses forms;
+
+        /// Changes a supplier entity: fields left out are kept, null clears.
+        POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => entities::edit_entity,
+            takes EntityEditBody,
+            answers EntityJson: "The changed supplier entity",
+            conflicts already_exists numbers_given,
+            refuses forms;
+
+        /// Lists supplier entities by creation.
+        GET "/api/entities/filter" Permission(ListEntities) => entities::list_entities,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<EntityJson>: "A page of supplier entities";
+
+        /// Lists the names of supplier entities by creation.
+        GET "/api/entities/names" Permission(ListEntities) => entities::list_entity_names,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<EntityNameJson>: "A page of names";
+
+        /// Reads a supplier entity.
+        GET "/api/entities/{entity_ref}" Permission(GetEntity) => entities::get_entity,
+            answers EntityJson: "The supplier entity";
+
+        /// Makes a pricing.
+        POST "/api/pricings/" Permission(CreatePricing) => pricings::create_pricing,
+            takes PricingBody,
+            answers PricingJson: "The pricing that was made",
+            conflicts already_exists,
+            refuses unknown_usage_product;
+
+        /// Changes a pricing: fields left out are kept, null clears.
+        POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => pricings::edit_pricing,
+            takes PricingEditBody,
+            answers PricingJson: "The changed pricing",
+            refuses unknown_usage_product;
+
+        /// Lists pricings by creation.
+        GET "/api/pricings/filter" Permission(ListPricings) => pricings::list_pricings,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<PricingJson>: "A page of pricings";
+
+        /// Reads a pricing.
+        GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => pricings::get_pricing,
+            answers PricingJson: "The pricing";
+
+        /// Makes a bank account.
+        POST "/api/bank_accounts/" Permission(CreateBankAccount) => bank_accounts::create_bank_account,
+            takes BankAccountBody,
+            answers BankAccountJson: "The bank account that was made",
+            conflicts already_exists,
+            refuses invalid_bic invalid_iban invalid_routing_number;
+
+        /// Changes a bank account: fields left out are kept, null clears. Issued documents keep what they were issued with.
+        POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => bank_accounts::edit_bank_account,
+            takes BankAccountEditBody,
+            answers BankAccountJson: "The changed bank account",
+            refuses invalid_bic invalid_iban invalid_routing_number;
+
+        /// Lists bank accounts by creation.
+        GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => bank_accounts::list_bank_accounts,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<BankAccountJson>: "A page of bank accounts";
+
+        /// Reads a bank account.
+        GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => bank_accounts::get_bank_account,
+            answers BankAccountJson: "The bank account";
+
+        /// Keeps an exchange rate, in the place of the one of the same currencies and day.
+        POST "/api/exchange_rates/" Permission(PutExchangeRate) => exchange_rates::put_exchange_rate,
+            takes ExchangeRateBody,
+            answers ExchangeRateJson: "The exchange rate that is kept";
+
+        /// Lists exchange rates by creation.
+        GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => exchange_rates::list_exchange_rates,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<ExchangeRateJson>: "A page of exchange rates";
+    }
+
+    formats {
+        /// Makes a usage format.
+        POST "/api/usage/formats/" Permission(CreateFormat) => usage_formats::create_usage_format,
+            takes FormatBody,
+            answers FormatJson: "The usage format that was made",
+            conflicts already_exists,
+            refuses format_error;
+
+        /// Changes a usage format into its next version; events keep the version they were taken with.
+        POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => usage_formats::edit_usage_format,
+            takes FormatEditBody,
+            answers FormatJson: "The changed usage format",
+            conflicts already_exists format_built_in,
+            refuses format_error;
+
+        /// Tries a usage format, or a mapping, on an event; stores nothing.
+        POST "/api/usage/formats/test" Permission(TestFormat) => usage_formats::test_usage_format,
+            takes FormatTestBody,
+            answers FormatTestJson: "What the format makes of the event",
+            refuses format_error unknown_format;
+
+        /// Lists usage formats by creation, the built-in one first.
+        GET "/api/usage/formats/filter" Permission(ListFormats) => usage_formats::list_usage_formats,
+            asks Paged<DEFAULT_PAGE_SIZE>,
+            answers List<FormatJson>: "A page of usage formats";
+
+        /// Reads a usage format.
+        GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => usage_formats::get_usage_format,
+            asks FormatParams,
+            answers FormatJson: "The usage format";
+    }
+
+    contracts {
+        /// Makes a contract.
+        POST "/api/contracts/" Permission(CreateContract) => contracts::create_contract,
+            takes ContractBody,
+            answers ContractCreatedJson: "The contract is made",
+            conflicts documents,
+            refuses terms;
+
+        /// Changes a contract, from a day, the current period or the next.
+        POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract,
+            takes ContractEditBody,
+            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            conflicts amendments already_started version_conflict,
+            refuses terms periods;
+
+        /// Cancels a contract, at the end of its current period, today or on a day.
+        POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract,
+            takes Option<ContractCancelBody>,
+            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            conflicts amendments,
+            refuses periods;
+
+        /// Takes the cancel of a contract back, as long as its last day isn't over.
+        POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract,
+            takes Option<ContractResumeBody>,
+            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            conflicts amendments,
+            refuses periods;
+
+        /// Agrees on a quantity of a fixed line item, from a day on.
+        POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity,
+            takes ContractQuantityBody,
+            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            conflicts amendments,
+            refuses terms periods;
+
+        /// Lists a customer's contracts by creation.
+        GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts,
+            asks ContractParams,
+            answers List<ContractJson>: "A page of the customer's contracts";
+
+        /// Finds contracts of all customers by creation.
+        GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts,
+            asks ContractSearchParams,
+            answers List<ContractJson>: "A page of contracts";
+
+        /// What a contract bills in its ongoing period.
+        GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices,
+            answers List<DocumentJson>: "The documents of the ongoing billing period",
+            refuses amount_out_of_range;
+
+        /// What a contract will bill in its next period.
+        GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices,
+            answers List<DocumentJson>: "The documents of the next billing period",
+            refuses amount_out_of_range;
+
+        /// Reads a contract.
+        GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract,
+            answers ContractJson: "The contract";
+    }
+
+    documents {
+        /// What a customer owes, by entity and currency.
+        GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) => money::get_balance,
+            answers List<BalanceJson>: "A balance for each entity and currency",
+            refuses amount_out_of_range;
+
+        /// What changed what a customer owes, by entity and currency.
+        GET "/api/customers/statement/{customer_ref}" Permission(GetStatement) => money::get_statement,
+            asks StatementParams,
+            answers List<StatementJson> | "text/csv": "A statement for each entity and currency",
+            refuses amount_out_of_range;
+
+        /// Lists documents, with what all that pass the filters amount to by currency; with `format` as a table of all of them.
+        GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents,
+            asks DocumentListParams,
+            answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents; with `format` a table of all of them";
+
+        /// Reads a document.
+        GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,
+            answers DocumentJson: "The document, lines included";
+
+        /// Writes the events that a document bills as a table, as it bills them.
+        GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage,
+            writes "text/csv": "The report, by timestamp, then reference",
+            refuses too_many_columns;
+
+        /// Issues a draft now, whatever its day.
+        POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document,
+            answers DocumentJson: "The issued document",
+            conflicts not_a_draft documents,
+            refuses amount_out_of_range;
+
+        /// Voids an unpaid issued document; a replacement bills its period again.
+        POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document,
+            answers DocumentJson: "The void document",
+            conflicts not_issued document_has_dependents document_paid credits_applied credit_refunded billed_elsewhere not_voidable documents,
+            refuses amount_out_of_range;
+
+        /// Takes a payment or a refund back: what it settled is due again.
+        POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment,
+            takes Option<ReversalBody>,
+            answers DocumentJson: "The document it was recorded on",
+            conflicts already_reversed payment_refunded;
+
+        /// Lists payments and refunds, as they were recorded.
+        GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments,
+            asks PaymentParams,
+            answers List<PaymentJson>: "A page of payments and refunds";
+
+        /// Records a payment of an issued invoice or debit.
+        POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => money::record_payment,
+            takes PaymentBody,
+            answers DocumentJson: "The document with the payment",
+            conflicts not_owed,
+            refuses amount_out_of_range;
+
+        /// Lists the payments and refunds of a document, as they were recorded.
+        GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document,
+            answers List<PaymentJson>: "Its payments and refunds";
+
+        /// Pays a credit or a payment out, as far as it is unapplied.
+        POST "/api/documents/refund/{source_ref}" Permission(Refund) => money::refund,
+            takes RefundBody,
+            answers DocumentJson: "The credit, or the payment's document",
+            conflicts not_unapplied,
+            refuses amount_out_of_range;
+
+        /// Applies an amount of a credit or a payment to a document.
+        POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply,
+            takes ApplyBody,
+            answers DocumentJson: "The document it settles",
+            conflicts not_owed not_unapplied,
+            refuses amount_out_of_range;
+
+        /// Takes an application back.
+        POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply,
+            answers DocumentJson: "The document it settled",
+            conflicts not_unapplied;
+
+        /// Gives up on what is left to pay of a document, or takes that back.
+        POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off,
+            takes Option<WriteOffBody>,
+            answers DocumentJson: "The document",
+            conflicts already_written_off not_owed not_written_off;
+
+        /// Issues every document that is due now; with `dry_run` only says which.
+        POST "/api/billing/run" Permission(RunBilling) => billing::run_billing,
+            takes Option<BillingRunBody>,
+            answers BillingReportJson: "What was issued, put out of force, and what failed";
+    }
+
+    service {
+        /// Finds whatever has a text as number, reference, key, purchase order number or name.
+        GET "/api/search" Permission(Search) => search::search,
+            asks SearchParams,
+            answers List<FoundJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
+
+        /// Whether the process answers at all.
+        GET "/health/live" Nothing => service::live,
+            answers HealthJson: "It does";
+
+        /// Whether requests should be sent here.
+        GET "/health/ready" Nothing => service::ready,
+            answers HealthJson: "They should";
+
+        /// This description of the interface.
+        GET "/openapi.json" Nothing => service::openapi,
+            asks OpenApiParams,
+            answers Free<false>: "An OpenAPI document";
+    }
+
+    charges {
+        /// Records a charge and puts it on its document; below zero it is a credit note.
+        POST "/api/charges/" Permission(RecordCharge) => charges::record_charge,
+            takes ChargeBody,
+            answers ChargeJson: "The charge is stored, and on this document",
+            conflicts already_exists documents,
+            refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents;
+
+        /// Changes a charge: fields left out are kept.
+        POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge,
+            takes ChargeEditBody,
+            answers ChargeJson: "The changed charge",
+            conflicts documents,
+            refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents;
+
+        /// Lists charges by creation.
+        GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges,
+            asks ChargeParams,
+            answers List<ChargeJson>: "A page of charges, without deleted ones";
+
+        /// Reads a charge.
+        GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge,
+            answers ChargeJson: "The charge";
+
+        /// Deletes a charge: it counts no more.
+        DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge,
+            gone: "The charge counts no more",
+            refuses credit_above_billed amount_out_of_range;
     }
 }
 
@@ -217,7 +563,10 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
 mod tests {
     use std::collections::HashSet;
 
+    use billing_domain::access::{Need, Scope};
+
     use super::*;
+    use crate::operation::QUESTIONS;
 
     #[test]
     fn operations_differ_in_name_and_in_method_and_path() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::{HttpRequest, web};
 use billing_application::Services;
-
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::gate::LogInGate;
@@ -75,4 +75,10 @@ impl HttpState {
     pub(crate) fn twins(&self) -> &TwinGate {
         &self.0.twins
     }
+}
+
+/// The state of the server that a request has come to.
+pub(crate) fn state_of(request: &HttpRequest) -> HttpState {
+    let state = request.app_data::<web::Data<HttpState>>().expect("the application registers its state");
+    HttpState::clone(state)
 }

@@ -2,22 +2,23 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::Cell;
+use crate::{Cell, NumbersAs};
 
 /// Bytes that are handed on together.
 const BUFFER_BYTES: usize = 8 * 1024;
 
 pub(crate) struct JsonTable<W: Write> {
     headings: Vec<String>,
+    numbers: NumbersAs,
     out: BufWriter<W>,
     rows: u64,
 }
 
 impl<W: Write> JsonTable<W> {
-    pub(crate) fn start(headings: Vec<String>, out: W) -> io::Result<Self> {
+    pub(crate) fn start(headings: Vec<String>, numbers: NumbersAs, out: W) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
         out.write_all(b"[")?;
-        Ok(Self { headings, out, rows: 0 })
+        Ok(Self { headings, numbers, out, rows: 0 })
     }
 
     pub(crate) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
@@ -34,8 +35,8 @@ impl<W: Write> JsonTable<W> {
                 Cell::Missing | Cell::Null => self.out.write_all(b"null")?,
                 Cell::Bool(true) => self.out.write_all(b"true")?,
                 Cell::Bool(false) => self.out.write_all(b"false")?,
-                Cell::Number(number) => self.out.write_all(number.as_bytes())?,
-                Cell::Text(text) | Cell::Plain(text) => serde_json::to_writer(&mut self.out, text.as_ref())?,
+                Cell::Number(number) if self.numbers == NumbersAs::Number => self.out.write_all(number.as_bytes())?,
+                Cell::Number(text) | Cell::Text(text) | Cell::Plain(text) => serde_json::to_writer(&mut self.out, text.as_ref())?,
             }
         }
         self.out.write_all(b"}")

@@ -51,6 +51,16 @@ impl ReportFormat {
     }
 }
 
+/// How JSON has decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NumbersAs {
+    /// As JSON numbers, with all their digits.
+    #[default]
+    Number,
+    /// As strings, for readers whose JSON numbers are binary fractions.
+    String,
+}
+
 /// What stands in a column of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell<'c> {
@@ -71,6 +81,7 @@ pub enum Cell<'c> {
 /// Writes one table: [`start`](Self::start), then rows, then [`finish`](Self::finish). What isn't finished is no table.
 pub struct TableWriter<W: Write> {
     format: ReportFormat,
+    numbers: NumbersAs,
     title: &'static str,
     table: Table<W>,
 }
@@ -87,7 +98,13 @@ enum Table<W: Write> {
 impl<W: Write> TableWriter<W> {
     /// A table that goes to `out`. Sheets of a workbook have its title.
     pub const fn new(format: ReportFormat, title: &'static str, out: W) -> Self {
-        Self { format, title, table: Table::Waiting(out) }
+        Self { format, numbers: NumbersAs::Number, title, table: Table::Waiting(out) }
+    }
+
+    /// The same, with numbers of JSON in another way.
+    #[must_use]
+    pub fn with_numbers(self, numbers: NumbersAs) -> Self {
+        Self { numbers, ..self }
     }
 
     /// Writes what stands before all rows.
@@ -100,7 +117,7 @@ impl<W: Write> TableWriter<W> {
         };
         self.table = match self.format {
             ReportFormat::Csv => Table::Csv(Box::new(CsvTable::start(&headings, out)?)),
-            ReportFormat::Json => Table::Json(JsonTable::start(headings, out)?),
+            ReportFormat::Json => Table::Json(JsonTable::start(headings, self.numbers, out)?),
             ReportFormat::Xlsx => Table::Xlsx(Box::new(XlsxTable::start(self.title, headings, out)?)),
         };
         Ok(())
@@ -143,6 +160,12 @@ impl<W: Write> ReportWriter<W> {
     /// A report that goes to `out`.
     pub const fn new(format: ReportFormat, out: W) -> Self {
         Self { columns: None, table: TableWriter::new(format, TITLE, out) }
+    }
+
+    /// The same, with numbers of JSON in another way.
+    #[must_use]
+    pub fn with_numbers(self, numbers: NumbersAs) -> Self {
+        Self { table: self.table.with_numbers(numbers), ..self }
     }
 
     /// Writes what stands before all rows.

@@ -3,9 +3,9 @@
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::bank::{BankAccount, BankAccountProfile};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::BankAccountRef;
-use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
 use crate::error::{Thing, UseCaseResult};
@@ -22,6 +22,7 @@ pub fn create_bank_account(
     profile: BankAccountProfile,
 ) -> UseCaseResult<BankAccount> {
     let organization = allow(principal, UseCase::CreateBankAccount)?;
+    profile.check()?;
     let made = BankAccount { account_ref, profile, created_at: services.now() };
     transact(&*services.store, Access::Write, |tx| {
         inserted(Thing::BankAccount, tx.insert_bank_account(organization, &made)?)?;
@@ -29,21 +30,22 @@ pub fn create_bank_account(
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones.
+/// Changes one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values.
 pub fn edit_bank_account(
     services: &Services,
     principal: &Principal,
     reference: &BankAccountRef,
-    edit: &dyn Fn(&BankAccountProfile) -> Result<BankAccountProfile, Violations>,
+    changes: &Changes<BankAccountProfile>,
 ) -> UseCaseResult<BankAccount> {
     let organization = allow(principal, UseCase::EditBankAccount)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::BankAccount, found)?;
-        made.profile = edit(&made.profile)?;
+        changes.apply(&mut made.profile);
+        made.profile.check()?;
         updated(Thing::BankAccount, tx.update_bank_account(organization, &made)?)?;
         Ok(made)
     })

@@ -3,9 +3,9 @@
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, CustomerFilter, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
-use billing_domain::violation::Violations;
 
 use super::{check_entity, inserted, only, updated};
 use crate::error::{Thing, UseCaseResult};
@@ -14,7 +14,7 @@ use crate::{Services, UseCase, allow};
 /// Makes one; without a reference it is assigned.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
 pub fn create_customer(
     services: &Services,
     principal: &Principal,
@@ -22,6 +22,7 @@ pub fn create_customer(
     profile: CustomerProfile,
 ) -> UseCaseResult<Customer> {
     let organization = allow(principal, UseCase::CreateCustomer)?;
+    profile.check()?;
     let made = Customer {
         id: CustomerId::from_uuid(services.ids.new_id()),
         customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(services.ids.new_id())),
@@ -35,21 +36,22 @@ pub fn create_customer(
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones.
+/// Changes one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
 pub fn edit_customer(
     services: &Services,
     principal: &Principal,
     reference: &CustomerRef,
-    edit: &dyn Fn(&CustomerProfile) -> Result<CustomerProfile, Violations>,
+    changes: &Changes<CustomerProfile>,
 ) -> UseCaseResult<Customer> {
     let organization = allow(principal, UseCase::EditCustomer)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::Customer, found)?;
-        made.profile = edit(&made.profile)?;
+        changes.apply(&mut made.profile);
+        made.profile.check()?;
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
         Ok(made)

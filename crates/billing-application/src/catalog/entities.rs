@@ -3,6 +3,7 @@
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
@@ -40,6 +41,7 @@ pub fn create_entity(
     wanted: WantedEntity,
 ) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::CreateEntity)?;
+    wanted.profile.check()?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
         profile: wanted.profile,
@@ -56,11 +58,11 @@ pub fn create_entity(
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones. A change of when it bills lets the billing run look again at
+/// Changes one. A change of when it bills lets the billing run look again at
 /// every contract it bills for: what is due by the new time zone or grace may have been put off by the old one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), what `edit` refuses,
+/// [`Unknown`](crate::error::UseCaseError::Unknown),
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) for a number prefix that is another's,
 /// [`Conflict`](crate::error::UseCaseError::Conflict) `numbers_given` for a new prefix after the first number, and
 /// [`Invalid`](crate::error::UseCaseError::Invalid) when the default entity is to be none any more.
@@ -68,12 +70,14 @@ pub fn edit_entity(
     services: &Services,
     principal: &Principal,
     reference: &EntityRef,
-    edit: &dyn Fn(&EntityProfile) -> Result<WantedEntity, Violations>,
+    changes: &Changes<WantedEntity>,
 ) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::EditEntity)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
-        let wanted = edit(&present.profile)?;
+        let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None };
+        changes.apply(&mut wanted);
+        wanted.profile.check()?;
         let was_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         let is_default = wanted.is_default.unwrap_or(was_default);
         if was_default && !is_default {

@@ -3,6 +3,7 @@
 use billing_domain::access::Principal;
 use billing_domain::catalog::{Pricing, PricingContent};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
@@ -34,21 +35,21 @@ pub fn create_pricing(
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones.
+/// Changes one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
 pub fn edit_pricing(
     services: &Services,
     principal: &Principal,
     reference: &PricingRef,
-    edit: &dyn Fn(&PricingContent) -> Result<PricingContent, Violations>,
+    changes: &Changes<PricingContent>,
 ) -> UseCaseResult<Pricing> {
     let organization = allow(principal, UseCase::EditPricing)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.pricings_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::Pricing, found)?;
-        made.content = edit(&made.content)?;
+        changes.apply(&mut made.content);
         check_content(tx, organization, &made.content)?;
         updated(Thing::Pricing, tx.update_pricing(organization, &made)?)?;
         Ok(made)

@@ -3,9 +3,9 @@
 use billing_domain::access::Principal;
 use billing_domain::catalog::{UsageProduct, UsageProductProfile};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::UsageProductRef;
-use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
 use crate::error::{Thing, UseCaseResult};
@@ -33,21 +33,21 @@ pub fn create_usage_product(
     })
 }
 
-/// Changes one: `edit` answers the new values from the present ones.
+/// Changes one.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or what `edit` refuses.
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values.
 pub fn edit_usage_product(
     services: &Services,
     principal: &Principal,
     reference: &UsageProductRef,
-    edit: &dyn Fn(&UsageProductProfile) -> Result<UsageProductProfile, Violations>,
+    changes: &Changes<UsageProductProfile>,
 ) -> UseCaseResult<UsageProduct> {
     let organization = allow(principal, UseCase::EditUsageProduct)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?;
         let mut made = only(Thing::UsageProduct, found)?;
-        made.profile = edit(&made.profile)?;
+        changes.apply(&mut made.profile);
         updated(Thing::UsageProduct, tx.update_usage_product(organization, &made)?)?;
         Ok(made)
     })

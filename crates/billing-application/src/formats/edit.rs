@@ -2,26 +2,26 @@
 
 use billing_domain::access::Principal;
 use billing_domain::format::{FormatVersion, UsageFormat};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
-use billing_domain::violation::Violations;
 
 use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
 use crate::catalog::updated;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Changes one: `edit` answers the new content from the present one. An edit that changes nothing makes no
+/// Changes one. An edit that changes nothing makes no
 /// version.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], what `edit` refuses, and what [`create_format`](super::create_format) does;
+/// [`UseCaseError::Unknown`] and what [`create_format`](super::create_format) does;
 /// [`UseCaseError::Conflict`] for the built-in format.
 pub fn edit_format(
     services: &Services,
     principal: &Principal,
     reference: &FormatRef,
-    edit: &dyn Fn(&UsageFormat) -> Result<FormatContent, Violations>,
+    changes: &Changes<FormatContent>,
 ) -> UseCaseResult<FormatView> {
     let organization = allow(principal, UseCase::EditFormat)?;
     if is_built_in(reference) {
@@ -30,7 +30,9 @@ pub fn edit_format(
     }
     transact(&*services.store, Access::Write, |tx| {
         let present = tx.format(organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
-        let FormatContent { name, mapping } = edit(&present.format)?;
+        let mut content = FormatContent { name: present.format.name.clone(), mapping: present.format.mapping.clone() };
+        changes.apply(&mut content);
+        let FormatContent { name, mapping } = content;
         if name == present.format.name && mapping == present.format.mapping {
             return Ok(present.into());
         }

@@ -25,7 +25,7 @@ use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::money::SignedPrice;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
-use billing_domain::patch::Patch;
+use billing_domain::patch::{Changes, Patch};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
 use billing_domain::refusal::MatchRefusal;
@@ -95,7 +95,7 @@ impl Books {
 
     /// Gives a pricing other line items.
     pub(crate) fn reprice(&self, pricing: &Pricing, line_items: Vec<LineItem>) {
-        let edit = |content: &PricingContent| Ok(PricingContent { line_items: line_items.clone(), ..content.clone() });
+        let edit = Changes::of(move |content: &mut PricingContent| content.line_items.clone_from(&line_items));
         edit_pricing(&self.bench.services, &self.bench.principal, &pricing.pricing_ref, &edit).expect("a pricing");
     }
 

@@ -5,7 +5,7 @@ use billing_application::usage::Neighbours;
 use billing_domain::contract::amendment::{ProductPatch, Since};
 use billing_domain::document::Purpose;
 use billing_domain::party::{CustomerProfile, NetTerms};
-use billing_domain::patch::Patch;
+use billing_domain::patch::{Changes, Patch};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, calls, repriced, same};
@@ -57,11 +57,7 @@ pub(crate) fn example_5_11_a_family_keeps_its_default_tax(page: &mut Page) {
     books.calls("2026-01-20T12:00:00Z", "1000");
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-05T12:00:00Z");
-    let edit = |present: &CustomerProfile| {
-        let mut profile = present.clone();
-        tax("7")(&mut profile);
-        Ok(profile)
-    };
+    let edit = Changes::of(move |profile: &mut CustomerProfile| tax("7")(profile));
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
     books.calls("2026-01-25T12:00:00Z", "100");
     books.calls("2026-02-05T12:00:00Z", "100");

@@ -2,7 +2,8 @@
 
 use billing_application::catalog::{WantedEntity, create_entity, edit_entity};
 use billing_domain::catalog::UsagePrice;
-use billing_domain::party::{EntityProfile, NetTerms, NumberPrefix};
+use billing_domain::party::{NetTerms, NumberPrefix};
+use billing_domain::patch::Changes;
 use billing_domain::usage::Validations;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested, usage_item};
 
@@ -74,10 +75,8 @@ pub(crate) fn example_8_1_numbers_have_no_gaps(page: &mut Page) {
 pub(crate) fn example_8_2_a_prefix_changes_before_its_first_number(page: &mut Page) {
     let books = Books::at("2026-01-10T12:00:00Z");
     let prefixed = |prefix: &str| {
-        let edit = |present: &EntityProfile| {
-            let number_prefix = NumberPrefix::parse(prefix).expect("a prefix");
-            Ok(WantedEntity { profile: EntityProfile { number_prefix, ..present.clone() }, is_default: None })
-        };
+        let prefix = NumberPrefix::parse(prefix).expect("a prefix");
+        let edit = Changes::of(move |wanted: &mut WantedEntity| wanted.profile.number_prefix = prefix.clone());
         edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit)
     };
     prefixed("ACME").expect("no number yet");

@@ -57,6 +57,7 @@ use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{Document, Settlement, Standing};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::PageRequest;
+use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter};
 use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
@@ -136,18 +137,18 @@ impl UseCases {
         match deed {
             Deed::Pricing(pricing) => {
                 let pricing = &catalog().pricings[*pricing];
-                edit_pricing(services, principal, &pricing.pricing_ref, &|_| Ok(pricing.content.clone())).map(drop)
+                edit_pricing(services, principal, &pricing.pricing_ref, &Changes::to(pricing.content.clone())).map(drop)
             }
             Deed::Entity(entity, wanted, is_default) => {
                 let mut catalog = world.model.catalog.clone();
                 catalog.entities[*entity] = wanted.clone();
                 let entity = convert::entities(&catalog).swap_remove(*entity);
                 let wanted = WantedEntity { profile: entity.profile, is_default: is_default.then_some(true) };
-                edit_entity(services, principal, &entity.entity_ref, &|_| Ok(wanted.clone())).map(drop)
+                edit_entity(services, principal, &entity.entity_ref, &Changes::to(wanted)).map(drop)
             }
             Deed::Customer => {
                 let customer = convert::customer(&world.model.catalog);
-                edit_customer(services, principal, &customer.customer_ref, &|_| Ok(customer.profile.clone())).map(drop)
+                edit_customer(services, principal, &customer.customer_ref, &Changes::to(customer.profile)).map(drop)
             }
             Deed::Edit(edit) => edit_contract(services, principal, self.contract(), None, edit, options).map(drop),
             Deed::Quantity(change) => change_quantity(services, principal, self.contract(), change, options).map(drop),

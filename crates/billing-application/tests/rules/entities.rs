@@ -4,6 +4,7 @@ use billing_application::catalog::{EntityView, WantedEntity, create_entity, edit
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{EntityProfile, NumberPrefix};
+use billing_domain::patch::Changes;
 use billing_domain::refs::{ContractRef, EntityRef};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
@@ -16,17 +17,22 @@ fn create(books: &Books, name: &str, prefix: &str, is_default: Option<bool>) -> 
     create_entity(&books.bench.services, &books.bench.principal, Some(entity.entity_ref), wanted)
 }
 
-fn edit(books: &Books, name: &str, is_default: Option<bool>, change: impl Fn(&mut EntityProfile)) -> UseCaseResult<EntityView> {
-    let edit = |present: &EntityProfile| {
-        let mut profile = present.clone();
-        change(&mut profile);
-        Ok(WantedEntity { profile, is_default })
-    };
+fn edit(
+    books: &Books,
+    name: &str,
+    is_default: Option<bool>,
+    change: impl Fn(&mut EntityProfile) + Send + Sync + 'static,
+) -> UseCaseResult<EntityView> {
+    let edit = Changes::of(move |wanted: &mut WantedEntity| {
+        change(&mut wanted.profile);
+        wanted.is_default = is_default;
+    });
     edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref(name), &edit)
 }
 
 fn named(books: &Books, name: &str, prefix: &str) -> UseCaseResult<EntityView> {
-    edit(books, name, None, |profile| profile.number_prefix = NumberPrefix::parse(prefix).expect("a prefix"))
+    let prefix = NumberPrefix::parse(prefix).expect("a prefix");
+    edit(books, name, None, move |profile| profile.number_prefix = prefix.clone())
 }
 
 fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {

@@ -11,6 +11,7 @@ use billing_domain::charge::ChargeEdit;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
+use billing_domain::patch::Changes;
 use billing_domain::ports::CustomerFilter;
 use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
 use billing_testkit::fixtures;
@@ -64,9 +65,9 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             vec![
                 asked(move |s, p| catalog::create_usage_product(s, p, None, usage_product.profile.clone())),
                 asked(move |s, p| catalog::create_pricing(s, p, None, pricing.content.clone())),
-                asked(|s, p| catalog::edit_customer(s, p, &fixtures::customer_ref("acme"), &|_| panic!("nothing may be read"))),
-                asked(|s, p| catalog::edit_entity(s, p, &fixtures::entity_ref("main"), &|_| panic!("nothing may be read"))),
-                asked(|s, p| formats::edit_format(s, p, &fixtures::format_ref("log"), &|_| panic!("nothing may be read"))),
+                asked(|s, p| catalog::edit_customer(s, p, &fixtures::customer_ref("acme"), &Changes::none())),
+                asked(|s, p| catalog::edit_entity(s, p, &fixtures::entity_ref("main"), &Changes::none())),
+                asked(|s, p| formats::edit_format(s, p, &fixtures::format_ref("log"), &Changes::none())),
             ],
         ),
         (

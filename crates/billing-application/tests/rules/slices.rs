@@ -8,6 +8,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::party::NetTerms;
+use billing_domain::patch::Changes;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, graduated, per_unit, requested};
@@ -146,7 +147,7 @@ fn a_repeat_is_known_though_its_usage_product_has_another_name_now() {
         under("k", 1, NewUsageEvent { usage_product, ..calls(DAY, "1") })
     };
     assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["UB-INV-1"]);
-    let rename = |profile: &UsageProductProfile| Ok(UsageProductProfile { name: fixtures::line("Renamed"), ..profile.clone() });
+    let rename = Changes::of(|profile: &mut UsageProductProfile| profile.name = fixtures::line("Renamed"));
     let product = fixtures::usage_product_ref("calls");
     edit_usage_product(&books.bench.services, &books.bench.principal, &product, &rename).expect("a usage product");
     assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["=UB-INV-1"]);

@@ -7,9 +7,10 @@ use billing_application::allow;
 use billing_domain::access::Principal;
 
 use super::session;
-use crate::operations::{Needs, Operation};
+use crate::caller::blocking;
+use crate::operation::{Needs, Operation};
 use crate::problem::Problem;
-use crate::routes::{blocking, state_of};
+use crate::state::state_of;
 
 const SCHEME: &str = "bearer";
 

@@ -12,8 +12,9 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 
-use crate::operations::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
+use crate::operation::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
 use crate::problem::Problem;
+use crate::query::Query;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
 
@@ -31,12 +32,23 @@ pub(crate) async fn admit(
         request.extensions_mut().insert(principal);
         request.extensions_mut().insert(use_case);
     }
+    if let Err(problem) = check_query(operation, request.request()) {
+        return Ok(request.error_response(problem));
+    }
     match check_headers(operation, request.request()) {
         Ok(Some(key)) => drop(request.extensions_mut().insert(key)),
         Ok(None) => {}
         Err(problem) => return Ok(request.error_response(problem)),
     }
     next.call(request).await
+}
+
+/// Refuses a query where none is taken; other operations read theirs themselves, with all else that is wrong with it.
+fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+    match operation.parameters() {
+        Some([]) if !request.query_string().is_empty() => Query::of(request.path(), request.query_string())?.only(&[]),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Checks the headers that are no credential; answers the key by which the request's repeats are known.

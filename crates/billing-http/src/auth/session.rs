@@ -15,8 +15,8 @@ use billing_application::access;
 use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 use billing_domain::refs::{AdminRef, OrganizationId};
 
+use crate::caller::blocking;
 use crate::problem::Problem;
-use crate::routes::blocking;
 use crate::state::HttpState;
 
 const ID: &str = "id";

@@ -2,8 +2,6 @@
 //!
 //! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
 
-mod hash;
-mod json;
 mod lines;
 
 use std::future::Future;
@@ -14,12 +12,12 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
-pub(crate) use hash::{KEY_MEMBER, hash, hash_of_event};
 pub(crate) use lines::Lines;
 
+use crate::json;
 use crate::middleware::Facts;
 use crate::problem::Problem;
-use crate::routes::state_of;
+use crate::state::state_of;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -44,7 +42,7 @@ pub(crate) enum SentBatch {
 
 /// Reads the JSON value of a line.
 pub(crate) fn read_line(line: &[u8]) -> Result<Value, Problem> {
-    json::read(line)
+    Ok(json::read(line)?)
 }
 
 impl FromRequest for Body {
@@ -76,7 +74,7 @@ impl FromRequest for OptionalBody {
                 return Ok(Self(None));
             }
             check_type(&request)?;
-            json::read(&bytes).map(|value| Self(Some(value)))
+            Ok(Self(Some(json::read(&bytes)?)))
         })
     }
 }
@@ -94,7 +92,7 @@ impl FromRequest for SentBatch {
             check_head(&request, limit)?;
             match media_type(&request) {
                 Some(NDJSON) => Ok(Self::Lines(Lines::new(payload, limit, Facts::of(&request).deadline))),
-                Some(JSON) => json::read(&read(&request, payload, limit).await?).map(Self::Whole),
+                Some(JSON) => Ok(Self::Whole(json::read(&read(&request, payload, limit).await?)?)),
                 _ => Err(Problem::unsupported_media_type(
                     "the body must be of the type application/json or application/x-ndjson, in UTF-8",
                 )),

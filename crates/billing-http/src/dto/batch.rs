@@ -2,63 +2,52 @@
 
 use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::violation::Violations;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
-use super::events::{EventBody, EventResultJson};
-use super::input::{self, Node};
-use super::wire::LineText;
+use super::declare::{Body as _, Listed, Wire, body};
+use super::events::{BatchEventBody, EventResultJson};
+use super::input::Node;
+use super::schemas::Schemas;
 use crate::problem::ProblemJson;
 
-/// Usage events to take at once.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({
-    "events": [
-        {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345,
-         "idempotency_key": "host-7/2026-01-20/81"},
-        {"timestamp": "2026-01-20T10:15:31Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 1}
-    ],
-    "atomic": false
-}))]
-pub(crate) struct BatchBody {
-    /// The events.
-    #[schema(max_items = 10_000)]
-    events: Vec<BatchEventBody>,
-    /// Whether one refused event refuses all; false when left out.
-    atomic: Option<bool>,
-}
-
-/// A usage event of a batch.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-pub(crate) struct BatchEventBody {
-    #[serde(flatten)]
-    event: EventBody,
-    /// What this event is known by when it is sent again, alone or in any batch: it is taken once.
-    #[schema(min_length = 1, max_length = 255)]
-    idempotency_key: Option<LineText>,
-}
-
-/// A batch as it was read: each event, or everything that is wrong with it.
-pub(crate) struct ReadBatch {
-    pub(crate) events: Vec<Result<NewUsageEvent, Violations>>,
-    pub(crate) atomic: bool,
-}
-
-impl BatchBody {
-    /// Reads a batch.
-    ///
-    /// # Errors
-    /// What is wrong with the batch itself; an event that is wrong is one of its events.
-    pub(crate) fn read(body: &Value) -> Result<ReadBatch, Violations> {
-        input::read(body, |fields| {
-            let event = |node: Node<'_>| Some(EventBody::read_in_batch(node.json()));
-            let events = fields.required("events", |node| node.list(MAX_BATCH_EVENTS, event));
-            let atomic = fields.defaulted("atomic", None, false, Node::boolean);
-            Some(ReadBatch { events: events?, atomic })
-        })
+body! {
+    /// Usage events to take at once.
+    BatchBody {
+        /// The events.
+        events: Vec<EventInPlace>,
+        /// Whether one refused event refuses all; false when left out.
+        atomic: bool = false,
     }
+    example json!({
+        "events": [
+            {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345,
+             "idempotency_key": "host-7/2026-01-20/81"},
+            {"timestamp": "2026-01-20T10:15:31Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 1}
+        ],
+        "atomic": false
+    });
+}
+
+/// An event of a batch, or everything that is wrong with it.
+pub(crate) struct EventInPlace;
+
+impl Wire for EventInPlace {
+    type Value = Result<NewUsageEvent, Violations>;
+
+    fn read(node: Node<'_>) -> Option<Self::Value> {
+        Some(BatchEventBody::read_event(node.json()))
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        BatchEventBody::schema(schemas)
+    }
+}
+
+impl Listed for EventInPlace {
+    const MAX: usize = MAX_BATCH_EVENTS;
 }
 
 /// What became of the events of a batch.

@@ -1,33 +1,22 @@
 //! The billing run.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
-use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::input::{self, Node};
+use super::declare::body;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
 use super::words::DocumentKindWord;
 use crate::problem::Problem;
 
-/// A billing run to make. The whole body may be left out.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"dry_run": true}))]
-pub(crate) struct BillingRunBody {
-    /// Whether to answer what would be done and store nothing; false when left out.
-    dry_run: Option<bool>,
-}
-
-impl BillingRunBody {
-    /// Reads whether a run is a dry run.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: Option<&Value>) -> Result<bool, Violations> {
-        input::read_optional(body, |fields| Some(fields.defaulted("dry_run", None, false, Node::boolean)))
+body! {
+    /// A billing run to make. The whole body may be left out.
+    BillingRunBody {
+        /// Whether to answer what would be done and store nothing; false when left out.
+        dry_run: bool = false,
     }
+    example json!({"dry_run": true});
 }
 
 /// What a billing run did, or would do.

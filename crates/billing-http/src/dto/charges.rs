@@ -1,165 +1,106 @@
 //! Charges: one-off amounts and manual credit notes.
 
+use std::sync::OnceLock;
+
 use billing_application::charges::{ChargeRequest, ChargeRevision, ChargeView};
+use billing_domain::calendar::Date;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
 use billing_domain::document::lines::BillWith;
 use billing_domain::money::SignedPrice;
+use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, ContractRef, PricingRef};
-use billing_domain::violation::Violations;
+use billing_domain::text::{OneLine, Prose};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::input::{self, Fields, Node};
-use super::wire::{
-    AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, ProseText, QuantityInput, SignedPriceInput,
-    TimestampText,
-};
+use super::declare::{Kept, body, edit, fields};
+use super::schemas::names_in;
+use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
 use super::words::{BillWithWord, DocumentStateWord, EventActionWord};
 
-/// A charge to record.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read_new` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({
-    "charge_ref": "setup-1",
-    "contract_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
-    "date": "2026-01-10",
-    "name": "Setup",
-    "unit_price": 500
-}))]
-pub(crate) struct ChargeBody {
-    /// Reference; assigned when left out.
-    charge_ref: Option<NamedRef>,
-    /// The contract it is charged in.
-    contract_ref: AssignedRef,
-    /// The product whose documents bill it; needed where several products of the contract bill the day.
-    product_pricing_ref: Option<NamedRef>,
-    /// The day it counts on: its period's documents bill it.
-    date: DateText,
-    /// What it is for.
-    name: LineText,
-    /// How many; 1 when left out.
-    quantity: Option<QuantityInput>,
-    /// The price of one in the product's currency; below zero it gives money back.
-    unit_price: SignedPriceInput,
-    /// What one is called.
-    unit: Option<LineText>,
-    /// Whether the document of the period's usage bills it, or that of its fixed items; `USAGE` when left out.
-    bill_with: Option<BillWithWord>,
-    /// Whether the product's discount applies to it; otherwise not.
-    discountable: Option<bool>,
-    /// For whoever reads it.
-    note: Option<ProseText>,
-    /// Why it is made.
-    reason: Option<ProseText>,
-    /// Whether the debit or credit it goes on, where its document is issued, is issued at once.
-    issue: Option<bool>,
-}
-
-impl ChargeBody {
-    /// Reads a charge to record.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read_new(body: &Value) -> Result<ChargeRequest, Violations> {
-        input::read(body, |fields| {
-            fields.only(&[
-                "charge_ref",
-                "contract_ref",
-                "product_pricing_ref",
-                "date",
-                "name",
-                "quantity",
-                "unit_price",
-                "unit",
-                "bill_with",
-                "discountable",
-                "note",
-                "reason",
-                "issue",
-            ]);
-            let charge_ref = fields.optional("charge_ref", |node| node.parsed(ChargeRef::parse));
-            let contract_ref = fields.required("contract_ref", |node| node.parsed(ContractRef::parse));
-            let product_pricing_ref = fields.optional("product_pricing_ref", |node| node.parsed(PricingRef::parse));
-            let date = fields.required("date", Node::date);
-            let name = fields.required("name", Node::line);
-            let quantity = fields.optional("quantity", |node| node.decimal(Quantity::parse));
-            let unit_price = fields.required("unit_price", |node| node.decimal(SignedPrice::parse));
-            let unit = fields.optional("unit", Node::line);
-            let bill_with = fields.optional("bill_with", Node::word::<BillWithWord>);
-            let discountable = fields.optional("discountable", Node::boolean);
-            let note = fields.optional("note", Node::prose);
-            let reason = fields.optional("reason", Node::prose);
-            let issue = is_issued(fields);
-            let charge = NewCharge {
-                charge_ref,
-                product_pricing_ref,
-                date: date?,
-                name: name?,
-                quantity: quantity.unwrap_or(Quantity::ONE),
-                unit_price: unit_price?,
-                unit,
-                bill_with: bill_with.unwrap_or(BillWith::Usage),
-                discountable: discountable.unwrap_or(false),
-                note,
-                reason,
-            };
-            Some(ChargeRequest { contract_ref: contract_ref?, charge, issue })
-        })
+fields! {
+    NewCharge {
+        /// Reference; assigned when left out.
+        charge_ref: Option<ChargeRef>,
+        /// The product whose documents bill it; needed where several products of the contract bill the day.
+        product_pricing_ref: Option<PricingRef>,
+        /// The day it counts on: its period's documents bill it.
+        date: Date,
+        /// What it is for.
+        name: OneLine,
+        /// How many; 1 when left out.
+        quantity: Quantity = Quantity::ONE,
+        /// The price of one in the product's currency; below zero it gives money back.
+        unit_price: SignedPrice,
+        /// What one is called.
+        unit: Option<OneLine>,
+        /// Whether the document of the period's usage bills it, or that of its fixed items; `USAGE` when left out.
+        bill_with: BillWith = BillWith::Usage,
+        /// Whether the product's discount applies to it; otherwise not.
+        discountable: bool = false,
+        /// For whoever reads it.
+        note: Option<Prose>,
+        /// Why it is made.
+        reason: Option<Prose>,
     }
 }
 
-/// What of a charge is to change; what is left out is kept.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({"unit_price": 450}))]
-pub(crate) struct ChargeEditBody {
-    /// May be repeated, but not changed.
-    charge_ref: Option<NamedRef>,
-    /// The day it counts on; it may move the charge to another period.
-    #[schema(nullable = false)]
-    date: Option<DateText>,
-    /// What it is for.
-    #[schema(nullable = false)]
-    name: Option<LineText>,
-    /// How many.
-    #[schema(nullable = false)]
-    quantity: Option<QuantityInput>,
-    /// The price of one.
-    #[schema(nullable = false)]
-    unit_price: Option<SignedPriceInput>,
-    /// For whoever reads it; null clears it.
-    note: Option<ProseText>,
-    /// Whether debits and credits that follow are issued at once.
-    issue: Option<bool>,
-}
-
-impl ChargeEditBody {
-    /// Reads changes to the charge with this reference, and whether what follows is issued at once.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them.
-    pub(crate) fn read(body: &Value, reference: &ChargeRef) -> Result<(ChargeEdit, bool), Violations> {
-        input::read(body, |fields| {
-            fields.only(&["charge_ref", "date", "name", "quantity", "unit_price", "note", "issue"]);
-            fields.unchanged("charge_ref", reference.as_str());
-            let edit = ChargeEdit {
-                date: fields.kept_or("date", Node::date),
-                name: fields.kept_or("name", Node::line),
-                quantity: fields.kept_or("quantity", |node| node.decimal(Quantity::parse)),
-                unit_price: fields.kept_or("unit_price", |node| node.decimal(SignedPrice::parse)),
-                note: fields.patch("note", Node::prose),
-            };
-            Some((edit, is_issued(fields)))
-        })
+fields! {
+    ChargeRequest {
+        /// The contract it is charged in.
+        contract_ref: ContractRef,
+        @flat charge: NewCharge,
+        /// Whether the debit or credit it goes on, where its document is issued, is issued at once.
+        issue: bool = false,
     }
 }
 
-fn is_issued(fields: Fields<'_>) -> bool {
-    fields.optional("issue", Node::boolean).unwrap_or(false)
+body! {
+    /// A charge to record.
+    ChargeBody {
+        @flat request: ChargeRequest,
+    }
+    example json!({
+        "charge_ref": "setup-1",
+        "contract_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
+        "date": "2026-01-10",
+        "name": "Setup",
+        "unit_price": 500
+    });
+}
+
+fields! {
+    ChargeEdit {
+        /// The day it counts on; it may move the charge to another period.
+        date: Kept<Date>,
+        /// What it is for.
+        name: Kept<OneLine>,
+        /// How many.
+        quantity: Kept<Quantity>,
+        /// The price of one.
+        unit_price: Kept<SignedPrice>,
+        /// For whoever reads it; null clears it.
+        note: Patch<Prose>,
+    }
+}
+
+edit! {
+    /// What of a charge is to change; what is left out is kept. A charge as it was answered may be posted back: fields that it has
+    /// beside these are ignored.
+    ChargeEditBody named "charge_ref": ChargeRef {
+        @flat edit: ChargeEdit,
+        /// Whether debits and credits that follow are issued at once.
+        issue: bool = false,
+    }
+    example json!({"unit_price": 450});
+    with {
+        fn answered() -> &'static [String] {
+            static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+            NAMES.get_or_init(names_in::<ChargeJson>)
+        }
+    }
 }
 
 /// A charge.

@@ -1,5 +1,7 @@
 //! Line items of a contract's product: which of the pricing's, in which quantities, at which own prices. Both ways.
 
+use billing_domain::calendar::Date;
+use billing_domain::catalog::{MAX_LINE_ITEMS, PriceModel};
 use billing_domain::contract::terms::{
     MAX_QUANTITY_STEPS, Quantities, QuantityStep, RequestedLineItem, SelectedCharge, SelectedLineItem,
 };
@@ -7,107 +9,106 @@ use billing_domain::money::Price;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::LineItemId;
+use billing_domain::text::OneLine;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
+use super::declare::{Field, Listed, Wire, object};
 use super::input::{Fields, Node};
-use super::prices::{self, PriceBody, PriceJson};
-use super::wire::{DateText, ExactNumber, LineText, NamedRef, PriceInput, QuantityInput};
+use super::prices::PriceJson;
+use super::schemas::{Presence, Schemas};
+use super::wire::{DateText, ExactNumber, LineText, NamedRef};
 
-const FIELDS: [&str; 8] =
-    ["line_item_id", "quantities", "name", "price", "included_quantity", "prepaid_quantity", "minimum_amount", "maximum_amount"];
-
-/// A selected line item, and what of it is agreed on. What is left out is as it was agreed before, or else as the pricing
-/// has it; null takes what the pricing has now.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ContractLineItemBody {
-    /// Line item of the pricing.
-    line_item_id: NamedRef,
-    /// How many, from when, by rising dates; FIXED only. 1 before the first. In an edit they take the place of those from
-    /// their first date on.
-    #[schema(max_items = 1000)]
-    quantities: Option<Vec<QuantityStepBody>>,
-    /// Shown on documents.
-    name: Option<LineText>,
-    /// What it costs: any model but PERCENTAGE for FIXED, any but FLAT for USAGE.
-    price: Option<PriceBody>,
-    /// Comes off a period's quantity first; USAGE only.
-    included_quantity: Option<QuantityInput>,
-    /// Billed in advance; USAGE only.
-    prepaid_quantity: Option<QuantityInput>,
-    /// The least a period's usage costs; USAGE only.
-    minimum_amount: Option<PriceInput>,
-    /// The most a period's usage costs; USAGE only.
-    maximum_amount: Option<PriceInput>,
+object! {
+    /// A selected line item, and what of it is agreed on. What is left out is as it was agreed before, or else as the pricing
+    /// has it; null takes what the pricing has now.
+    RequestedLineItem as "ContractLineItemBody" {
+        /// Line item of the pricing.
+        id as "line_item_id": LineItemId,
+        /// How many, from when, by rising dates; FIXED only. 1 before the first. In an edit they take the place of those from
+        /// their first date on.
+        quantities: AgreedQuantities,
+        /// Shown on documents.
+        name: Patch<OneLine>,
+        /// What it costs: any model but PERCENTAGE for FIXED, any but FLAT for USAGE.
+        price: Patch<PriceModel>,
+        /// Comes off a period's quantity first; USAGE only.
+        included_quantity: Patch<Quantity>,
+        /// Billed in advance; USAGE only.
+        prepaid_quantity: Patch<Quantity>,
+        /// The least a period's usage costs; USAGE only.
+        minimum_amount: Patch<Price>,
+        /// The most a period's usage costs; USAGE only.
+        maximum_amount: Patch<Price>,
+    }
 }
 
-/// How many are agreed from a day on.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct QuantityStepBody {
-    /// The first day.
-    from: DateText,
-    /// How many.
-    quantity: QuantityInput,
+impl Listed for RequestedLineItem {
+    const MAX: usize = MAX_LINE_ITEMS;
 }
 
-/// Reads a selected line item.
-pub(super) fn read(node: Node<'_>) -> Option<RequestedLineItem> {
-    node.object(|fields| {
-        fields.only(&FIELDS);
-        let id = fields.required("line_item_id", |node| node.parsed(LineItemId::parse));
-        let quantities = match fields.patch("quantities", quantities) {
+/// Line items of a product that is agreed anew: there are no quantities to clear.
+pub(super) struct NewLineItems;
+
+impl Wire for NewLineItems {
+    type Value = Vec<RequestedLineItem>;
+
+    fn read(node: Node<'_>) -> Option<Self::Value> {
+        let without_clearing = |item: RequestedLineItem| {
+            let quantities = item.quantities.filter(|quantities| !quantities.as_slice().is_empty());
+            RequestedLineItem { quantities, ..item }
+        };
+        Some(<Vec<RequestedLineItem> as Wire>::read(node)?.into_iter().map(without_clearing).collect())
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        <Vec<RequestedLineItem> as Wire>::schema(schemas)
+    }
+}
+
+/// Quantities from days on; null clears them, left out they are `None`.
+struct AgreedQuantities;
+
+impl Field for AgreedQuantities {
+    type Value = Option<Quantities>;
+    const PRESENCE: Presence = Presence::Nullable;
+    const PRESENCE_IN_EDIT: Presence = Presence::Nullable;
+
+    fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value> {
+        let read = |node: Node<'_>| {
+            let steps = <Vec<QuantityStep> as Wire>::read(node)?;
+            node.agreed(Quantities::new(steps))
+        };
+        Some(match fields.patch(name, read)? {
             Patch::Keep => None,
             Patch::Clear => Some(Quantities::default()),
             Patch::Set(quantities) => Some(quantities),
-        };
-        let name = fields.patch("name", Node::line);
-        let price = fields.patch("price", prices::read);
-        let included_quantity = quantity(fields, "included_quantity");
-        let prepaid_quantity = quantity(fields, "prepaid_quantity");
-        let minimum_amount = amount(fields, "minimum_amount");
-        let maximum_amount = amount(fields, "maximum_amount");
-        Some(RequestedLineItem {
-            id: id?,
-            quantities,
-            name,
-            price,
-            included_quantity,
-            prepaid_quantity,
-            minimum_amount,
-            maximum_amount,
         })
-    })
+    }
+
+    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>> {
+        Self::read(fields, name).map(Some)
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        <Vec<QuantityStep> as Wire>::schema(schemas)
+    }
 }
 
-/// The same of a product that is agreed anew: there are no quantities to clear.
-pub(super) fn read_new(node: Node<'_>) -> Option<RequestedLineItem> {
-    let item = read(node)?;
-    let quantities = item.quantities.filter(|quantities| !quantities.as_slice().is_empty());
-    Some(RequestedLineItem { quantities, ..item })
+object! {
+    /// How many are agreed from a day on.
+    QuantityStep as "QuantityStepBody" {
+        /// The first day.
+        from: Date,
+        /// How many.
+        quantity: Quantity,
+    }
 }
 
-fn quantities(node: Node<'_>) -> Option<Quantities> {
-    let steps = node.list(MAX_QUANTITY_STEPS, |node| node.object(step))?;
-    node.agreed(Quantities::new(steps))
-}
-
-fn step(fields: Fields<'_>) -> Option<QuantityStep> {
-    fields.only(&["from", "quantity"]);
-    let from = fields.required("from", Node::date);
-    let quantity = fields.required("quantity", |node| node.decimal(Quantity::parse));
-    Some(QuantityStep { from: from?, quantity: quantity? })
-}
-
-fn quantity(fields: Fields<'_>, name: &str) -> Patch<Quantity> {
-    fields.patch(name, |node| node.decimal(Quantity::parse))
-}
-
-fn amount(fields: Fields<'_>, name: &str) -> Patch<Price> {
-    fields.patch(name, |node| node.decimal(Price::parse))
+impl Listed for QuantityStep {
+    const MAX: usize = MAX_QUANTITY_STEPS;
 }
 
 /// A line item as it was agreed, with the fields that its kind has.

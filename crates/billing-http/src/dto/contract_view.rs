@@ -16,12 +16,6 @@ use super::wire::{
 };
 use super::words::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 
-/// What an answer has of a contract that requests don't say: it is taken back and ignored.
-pub(super) const ANSWERED: [&str; 6] =
-    ["contract_ref", "state", "version", "contract_number", "effective_end_date", "cancelled_at"];
-/// The same, of a product.
-pub(super) const ANSWERED_OF_PRODUCT: [&str; 2] = ["effective_from", "in_force"];
-
 /// The reference of a contract that was made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ContractCreatedJson {

@@ -11,7 +11,7 @@ use billing_domain::rating::RatedTier;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::bank_accounts::BankAccountJson;
+use super::bank_accounts::{BankAccountJson, ShownAccount};
 use super::contract_lines::QuantityStepJson;
 use super::legal::{
     ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
@@ -363,7 +363,9 @@ impl From<&DocumentView> for DocumentJson {
             billing_bank_transfer_details: payment.bank_transfer.as_ref().map(BankTransferJson::from),
             billing_online_payment_details: payment.online.as_ref().map(OnlinePaymentJson::from),
             billing_crypto_details: payment.crypto.as_ref().map(CryptoJson::from),
-            bank_account: account_ref.zip(account).map(|(reference, account)| BankAccountJson::of(&reference, account)),
+            bank_account: account_ref
+                .zip(account)
+                .map(|(account_ref, profile)| BankAccountJson::from(&ShownAccount { account_ref, profile: profile.clone() })),
             buyer_reference: paper
                 .and_then(|paper| paper.buyer_reference.as_ref())
                 .map(|reference| BuyerReferenceText::from(reference.as_str())),

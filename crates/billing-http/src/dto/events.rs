@@ -1,68 +1,66 @@
 //! Usage events, default shape in and formatted shape out.
 
+use std::sync::OnceLock;
+
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
+use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{EventKey, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{EventKey, ReportData, Validations};
 use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::input::{self, Fields, Node};
-use super::reasons::Reason;
-use super::wire::{
-    AssignedRef, CurrencyCode, ExactNumber, FreeFormEvent, LineText, NamedRef, QuantityInput, ReportDataJson, TimestampText,
-    written,
-};
+use super::declare::{Fieldset as _, Kept, Unpacked, body, object};
+use super::input::{self, Fields};
+use super::schemas::names_in;
+use super::values::AnyEventRef;
+use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
 use super::words::{DocumentStateWord, EventActionWord};
-use crate::body::{KEY_MEMBER, hash_of_event};
+use crate::json::hash_of_event;
 
 /// The most violations that are named of one event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;
 
-/// A usage event in the default shape.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({
-    "timestamp": "2026-01-20T10:15:30Z",
-    "customer_ref": "acme",
-    "usage_product_ref": "api-calls",
-    "quantity": 12345,
-    "additional_report_data": {"region": "eu-1", "requests": 12.5},
-    "validations": {"currency": "EUR"}
-}))]
-pub(crate) struct EventBody {
-    /// Time of the usage; at most 5 minutes ahead of the server's clock.
-    timestamp: TimestampText,
-    /// Related customer. May be left out when `customer_name` is given.
-    customer_ref: Option<NamedRef>,
-    /// The customer's name, looked up when `customer_ref` is left out.
-    customer_name: Option<LineText>,
-    /// Related usage product. May be left out when `usage_product_name` is given.
-    usage_product_ref: Option<NamedRef>,
-    /// The usage product's name, looked up when `usage_product_ref` is left out.
-    usage_product_name: Option<LineText>,
-    /// Usage quantity.
-    quantity: QuantityInput,
-    /// Free keys and values for the usage report.
-    additional_report_data: Option<ReportDataJson>,
-    /// Checks that the event matches its document.
-    validations: Option<ValidationsBody>,
-}
-
-/// What the document of an event has to be like; an event that doesn't match is refused.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ValidationsBody {
-    /// Currency the document must have.
-    currency: Option<CurrencyCode>,
-    /// Supplier entity the document must belong to.
-    entity_ref: Option<NamedRef>,
+body! {
+    /// A usage event in the default shape.
+    EventBody {
+        /// Time of the usage; at most 5 minutes ahead of the server's clock.
+        timestamp: Timestamp,
+        /// Related customer. May be left out when `customer_name` is given.
+        customer_ref: Option<CustomerRef>,
+        /// The customer's name, looked up when `customer_ref` is left out.
+        customer_name: Option<OneLine>,
+        /// Related usage product. May be left out when `usage_product_name` is given.
+        usage_product_ref: Option<UsageProductRef>,
+        /// The usage product's name, looked up when `usage_product_ref` is left out.
+        usage_product_name: Option<OneLine>,
+        /// Usage quantity.
+        quantity: Quantity,
+        /// Free keys and values for the usage report; a string with the JSON of them is taken, too.
+        additional_report_data: Option<ReportData>,
+        /// Checks that the event matches its document; a string with the JSON of them is taken, too.
+        validations: Option<Unpacked<Validations>>,
+    }
+    example json!({
+        "timestamp": "2026-01-20T10:15:30Z",
+        "customer_ref": "acme",
+        "usage_product_ref": "api-calls",
+        "quantity": 12345,
+        "additional_report_data": {"region": "eu-1", "requests": 12.5},
+        "validations": {"currency": "EUR"}
+    });
+    with {
+        fn check(fields: Fields<'_>) {
+            check_naming(fields, "customer_ref", "customer_name");
+            check_naming(fields, "usage_product_ref", "usage_product_name");
+        }
+    }
 }
 
 impl EventBody {
@@ -70,19 +68,62 @@ impl EventBody {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<NewUsageEvent, Violations> {
-        input::read(body, event)
+    pub(crate) fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
+        input::read(body, |fields| Self::read_whole(fields)?.event())
     }
 
+    fn event(self) -> Option<NewUsageEvent> {
+        let customer = self.customer_ref.map(NamedCustomer::Ref).or(self.customer_name.map(NamedCustomer::Name));
+        let product = self.usage_product_ref.map(NamedUsageProduct::Ref);
+        Some(NewUsageEvent {
+            customer: customer?,
+            usage_product: product.or(self.usage_product_name.map(NamedUsageProduct::Name))?,
+            occurred_at: self.timestamp,
+            quantity: self.quantity,
+            report_data: self.additional_report_data,
+            validations: self.validations,
+            formatted: None,
+            sent: None,
+        })
+    }
+}
+
+/// One of a reference and a name has to be there.
+pub(super) fn check_naming(fields: Fields<'_>, by_ref: &str, by_name: &str) {
+    if !fields.has(by_ref) && !fields.has(by_name) {
+        fields.refuse::<()>(by_ref, "required", format!("must be given, unless {by_name} is"));
+    }
+}
+
+object! {
+    /// What the document of an event has to be like; an event that doesn't match is refused.
+    Validations as "ValidationsBody" {
+        /// Currency the document must have.
+        currency: Option<Currency>,
+        /// Supplier entity the document must belong to.
+        entity_ref: Option<EntityRef>,
+    }
+}
+
+body! {
+    /// A usage event of a batch.
+    BatchEventBody {
+        @flat event: EventBody,
+        /// What this event is known by when it is sent again, alone or in any batch: it is taken once.
+        idempotency_key: Option<IdempotencyKey>,
+    }
+}
+
+impl BatchEventBody {
     /// Reads an event of a batch, which names its own key.
     ///
     /// # Errors
     /// What is wrong with it, up to a limit: thousands of events may each be wrong in hundreds of ways.
-    pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
+    pub(crate) fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
         let read = input::read(body, |fields| {
-            let key = fields.optional(KEY_MEMBER, |node| node.parsed(IdempotencyKey::parse));
-            let sent = key.map(|key| EventKey { key, body: hash_of_event(body) });
-            event(fields).map(|event| NewUsageEvent { sent, ..event })
+            let Self { event, idempotency_key } = Self::read_whole(fields)?;
+            let sent = idempotency_key.map(|key| EventKey { key, body: hash_of_event(body) });
+            event.event().map(|event| NewUsageEvent { sent, ..event })
         });
         read.map_err(|mut violations| {
             violations.truncate(MAX_VIOLATIONS_IN_BATCH);
@@ -91,134 +132,44 @@ impl EventBody {
     }
 }
 
-fn event(fields: Fields<'_>) -> Option<NewUsageEvent> {
-    let occurred_at = fields.required("timestamp", Node::timestamp);
-    let customer = by_ref_or_name(
-        fields,
-        ("customer_ref", "customer_name"),
-        |node| node.parsed(CustomerRef::parse).map(NamedCustomer::Ref),
-        NamedCustomer::Name,
-    );
-    let usage_product = by_ref_or_name(
-        fields,
-        ("usage_product_ref", "usage_product_name"),
-        |node| node.parsed(UsageProductRef::parse).map(NamedUsageProduct::Ref),
-        NamedUsageProduct::Name,
-    );
-    let quantity = fields.required("quantity", |node| node.decimal(Quantity::parse));
-    let report_data = fields.optional("additional_report_data", report_data);
-    let validations = fields.optional("validations", validations);
-    Some(NewUsageEvent {
-        customer: customer?,
-        usage_product: usage_product?,
-        occurred_at: occurred_at?,
-        quantity: quantity?,
-        report_data,
-        validations,
-        formatted: None,
-        sent: None,
-    })
-}
-
-/// What of an event is to change; what is left out is kept.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "quantity": 12000}))]
-pub(crate) struct EventUpdateBody {
-    /// The event.
-    event_ref: AssignedRef,
-    /// Time of the usage; it may move the event to another period.
-    #[schema(nullable = false)]
-    timestamp: Option<TimestampText>,
-    /// Usage quantity.
-    #[schema(nullable = false)]
-    quantity: Option<QuantityInput>,
-    /// Free keys and values for the usage report, replaced as a whole; null clears them.
-    additional_report_data: Option<ReportDataJson>,
-    /// May be repeated, but not changed.
-    customer_ref: Option<NamedRef>,
-    /// May be repeated, but not changed.
-    usage_product_ref: Option<NamedRef>,
+body! {
+    /// What of an event is to change; what is left out is kept. An event as it was answered may be posted back: fields that it has
+    /// beside these are ignored.
+    EventUpdateBody {
+        /// The event.
+        event_ref: AnyEventRef,
+        /// Time of the usage; it may move the event to another period.
+        timestamp: Kept<Timestamp>,
+        /// Usage quantity.
+        quantity: Kept<Quantity>,
+        /// Free keys and values for the usage report, replaced as a whole; null clears them.
+        additional_report_data: Patch<ReportData>,
+        /// May be repeated, but not changed.
+        customer_ref: Option<CustomerRef>,
+        /// May be repeated, but not changed.
+        usage_product_ref: Option<UsageProductRef>,
+    }
+    example json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "quantity": 12000});
+    with {
+        fn answered() -> &'static [String] {
+            static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+            NAMES.get_or_init(names_in::<EventJson>)
+        }
+    }
 }
 
 impl EventUpdateBody {
-    /// Reads an update; the reference stays text, because one that can't be is like one that isn't there.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<(String, EventUpdate), Violations> {
-        input::read(body, |fields| {
-            let event_ref = fields.required("event_ref", |node| node.line());
-            let update = EventUpdate {
-                occurred_at: fields.kept_or("timestamp", Node::timestamp),
-                quantity: fields.kept_or("quantity", |node| node.decimal(Quantity::parse)),
-                report_data: fields.patch("additional_report_data", report_data),
-                validations: Patch::Keep,
-                customer: fields.optional("customer_ref", |node| node.parsed(CustomerRef::parse)).map(NamedCustomer::Ref),
-                usage_product: fields
-                    .optional("usage_product_ref", |node| node.parsed(UsageProductRef::parse))
-                    .map(NamedUsageProduct::Ref),
-                formatted: None,
-            };
-            Some((event_ref?.as_str().to_owned(), update))
-        })
-    }
-}
-
-/// What a reference names, or where it is left out, a name.
-fn by_ref_or_name<T: Clone>(
-    fields: Fields<'_>,
-    (by_ref, by_name): (&str, &str),
-    of_ref: impl FnOnce(Node<'_>) -> Option<T>,
-    of_name: impl FnOnce(OneLine) -> T,
-) -> Option<T> {
-    if fields.has(by_ref) {
-        // The name isn't looked up, but it has to be one.
-        fields.optional(by_name, Node::line);
-        fields.required(by_ref, of_ref)
-    } else if fields.has(by_name) {
-        fields.required(by_name, Node::line).map(of_name)
-    } else {
-        fields.refuse(by_ref, "required", format!("must be given, unless {by_name} is"))
-    }
-}
-
-fn validations(node: Node<'_>) -> Option<Validations> {
-    node.object(|fields| {
-        fields.only(&["currency", "entity_ref"]);
-        Some(Validations {
-            currency: fields.optional("currency", Node::currency),
-            entity_ref: fields.optional("entity_ref", |node| node.parsed(EntityRef::parse)),
-        })
-    })
-}
-
-fn report_data(node: Node<'_>) -> Option<ReportData> {
-    node.object(|fields| {
-        let entries = fields.entries();
-        if entries.len() > MAX_REPORT_KEYS {
-            let reason = ReportDataError::TooManyKeys;
-            return node.refuse(reason.code(), reason.to_string());
+    /// What is to change.
+    pub(crate) fn update(self) -> EventUpdate {
+        EventUpdate {
+            occurred_at: self.timestamp,
+            quantity: self.quantity,
+            report_data: self.additional_report_data,
+            validations: Patch::Keep,
+            customer: self.customer_ref.map(NamedCustomer::Ref),
+            usage_product: self.usage_product_ref.map(NamedUsageProduct::Ref),
+            formatted: None,
         }
-        let values: Vec<Option<(String, ReportValue)>> = entries.map(|(key, node)| report_entry(key, node)).collect();
-        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        ReportData::new(values).map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), Some)
-    })
-}
-
-/// One entry, held against the domain's limits by itself, so that every bad one is named.
-fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
-    let value = match node.json() {
-        Value::Null => ReportValue::Null,
-        Value::Bool(value) => ReportValue::Bool(*value),
-        Value::Number(number) => ReportValue::Number(number.as_str().to_owned()),
-        Value::String(text) => ReportValue::Text(text.clone()),
-        Value::Array(_) | Value::Object(_) => return node.refuse("wrong_type", "must be a string, number, true, false or null"),
-    };
-    let entry = (key.to_owned(), value);
-    match ReportData::new(vec![entry.clone()]) {
-        Ok(_) => Some(entry),
-        Err(reason) => node.refuse(reason.code(), reason.to_string()),
     }
 }
 

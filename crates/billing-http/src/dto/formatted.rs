@@ -1,79 +1,67 @@
 //! Formatted mode: free-form events in. What comes out is [`EventJson`](super::events::EventJson).
 
 use billing_application::formats::NamedFormat;
-use billing_application::usage::FormattedEvent;
-use billing_domain::violation::Violations;
-use serde_json::Value;
-use utoipa::ToSchema;
+use billing_domain::refs::FormatRef;
+use billing_domain::text::OneLine;
+use serde_json::json;
 
-use super::formats::{free_form_event, named_format};
-use super::input::{self, Node};
-use super::wire::{AssignedRef, FreeFormEvent, LineText, NamedRef};
+use super::declare::{body, fields};
+use super::events::check_naming;
+use super::input::Fields;
+use super::values::{AnyEventRef, FreeForm};
 
-/// A free-form usage event and the format that processes it.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({
-    "format_name": "Default Format",
-    "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
-}))]
-pub(crate) struct FormattedEventBody {
-    /// The format, by name. May be left out when `format_ref` is given.
-    format_name: Option<LineText>,
-    /// The format, by reference; it wins over the name.
-    format_ref: Option<NamedRef>,
-    /// The event.
-    event: FreeFormEvent,
+/// The format that a request names: by reference, or where that is left out by name.
+#[derive(Clone)]
+pub(crate) struct FormatFields {
+    format_name: Option<OneLine>,
+    format_ref: Option<FormatRef>,
 }
 
-impl FormattedEventBody {
-    /// Reads an event.
-    ///
-    /// # Errors
-    /// Everything that is wrong with its frame; what is in it is the format's business.
-    pub(crate) fn read(body: &Value) -> Result<FormattedEvent, Violations> {
-        input::read(body, |fields| {
-            let format = if fields.has("format_ref") || fields.has("format_name") {
-                named_format(fields)
-            } else {
-                fields.refuse("format_name", "required", "must be given, unless format_ref is")
-            };
-            let event = free_form_event(fields);
-            Some(FormattedEvent { format: format?, event: event?, sent: None })
-        })
+fields! {
+    FormatFields {
+        /// The format, by name.
+        format_name: Option<OneLine>,
+        /// The format, by reference; it wins over the name.
+        format_ref: Option<FormatRef>,
     }
 }
 
-/// A free-form usage event that takes another's place.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({
-    "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
-    "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12000}
-}))]
-pub(crate) struct FormattedUpdateBody {
-    /// The event that is changed.
-    event_ref: AssignedRef,
-    /// The format, by name; the one that processed the event before when both are left out.
-    format_name: Option<LineText>,
-    /// The format, by reference; it wins over the name.
-    format_ref: Option<NamedRef>,
-    /// The event as it should have been.
-    event: FreeFormEvent,
+impl FormatFields {
+    /// Where one is named.
+    pub(crate) fn named(self) -> Option<NamedFormat> {
+        self.format_ref.map(NamedFormat::Ref).or(self.format_name.map(NamedFormat::Name))
+    }
 }
 
-impl FormattedUpdateBody {
-    /// Reads an update: the event's reference, which stays text because one that can't be is like one that isn't there,
-    /// the format, and the free-form event's text.
-    ///
-    /// # Errors
-    /// Everything that is wrong with its frame.
-    pub(crate) fn read(body: &Value) -> Result<(String, Option<NamedFormat>, String), Violations> {
-        input::read(body, |fields| {
-            let event_ref = fields.required("event_ref", Node::line);
-            let format = named_format(fields);
-            let event = free_form_event(fields);
-            Some((event_ref?.as_str().to_owned(), format, event?))
-        })
+body! {
+    /// A free-form usage event and the format that processes it, by name or reference.
+    FormattedEventBody {
+        @flat format: FormatFields,
+        /// The event.
+        event: FreeForm,
     }
+    example json!({
+        "format_name": "Default Format",
+        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
+    });
+    with {
+        fn check(fields: Fields<'_>) {
+            check_naming(fields, "format_name", "format_ref");
+        }
+    }
+}
+
+body! {
+    /// A free-form usage event that takes another's place. Without a format it is processed by the one that processed that event.
+    FormattedUpdateBody {
+        /// The event that is changed.
+        event_ref: AnyEventRef,
+        @flat format: FormatFields,
+        /// The event as it should have been.
+        event: FreeForm,
+    }
+    example json!({
+        "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
+        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12000}
+    });
 }

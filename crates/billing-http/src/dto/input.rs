@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use billing_domain::calendar::{Date, Timestamp, parse_date};
+use billing_domain::calendar::Timestamp;
 use billing_domain::decimal::{DecimalError, Digits};
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
@@ -19,7 +19,19 @@ use validator::{ValidateEmail, ValidateLength, ValidateRange};
 
 use super::nearest::nearest;
 use super::reasons::Reason;
-use super::words::Words;
+use crate::json;
+
+/// An enumeration that can be read.
+pub(crate) trait Words {
+    /// What a word stands for.
+    type Meaning;
+
+    /// What this word stands for.
+    fn meaning(word: &str) -> Option<Self::Meaning>;
+
+    /// The words a user is told of.
+    fn all() -> Vec<&'static str>;
+}
 
 /// The most violations one answer names. A body within its size limit could have a hundred thousand unknown fields.
 const MAX_VIOLATIONS: usize = 1000;
@@ -30,21 +42,35 @@ const WHOLE: Digits = Digits { integer: 9, fraction: 0 };
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the submitted document; what is missing comes after what is there.
-pub(super) fn read<T>(body: &Value, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
-    let found = RefCell::new(Vec::new());
-    let built = Node { value: body, at: At { parent: None, step: Step::Root }, found: &found }.object(read);
-    match built {
-        Some(value) if found.borrow().is_empty() => Ok(value),
-        Some(_) | None => Err(in_document_order(found.into_inner(), body)),
-    }
+pub(crate) fn read<T>(body: &Value, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
+    let found = Found { all: RefCell::default(), source: Source::Body };
+    complete(Node { value: body, at: At::ROOT, found: &found }.object(read), found, body)
 }
 
-/// As [`read`], of a body that may be left out.
+/// Reads the parameters of a query, as texts; `twice` are the names that were given more than once.
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn read_optional<T>(body: Option<&Value>, reader: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
-    read(body.filter(|body| !body.is_null()).unwrap_or(&Value::Object(Map::new())), reader)
+pub(crate) fn read_query<T>(
+    parameters: Map<String, Value>,
+    twice: &[&str],
+    read: impl FnOnce(Fields<'_>) -> Option<T>,
+) -> Result<T, Violations> {
+    let found = Found { all: RefCell::default(), source: Source::Query };
+    let fields = Fields { object: &parameters, at: At::ROOT, found: &found };
+    for name in twice {
+        fields.refuse::<()>(name, "duplicate", "must be given once");
+    }
+    let built = read(fields);
+    complete(built, found, &Value::Object(parameters))
+}
+
+fn complete<T>(built: Option<T>, found: Found, source: &Value) -> Result<T, Violations> {
+    let found = found.all.into_inner();
+    match built {
+        Some(value) if found.is_empty() => Ok(value),
+        Some(_) | None => Err(in_document_order(found, source)),
+    }
 }
 
 fn in_document_order(found: Vec<Violation>, body: &Value) -> Violations {
@@ -78,7 +104,18 @@ fn in_document_order(found: Vec<Violation>, body: &Value) -> Violations {
     ordered
 }
 
-type Found = RefCell<Vec<Violation>>;
+/// Where what is read comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Body,
+    Query,
+}
+
+/// What was found to be wrong.
+struct Found {
+    all: RefCell<Vec<Violation>>,
+    source: Source,
+}
 
 /// Where a value is; a path is only written out for a violation.
 #[derive(Clone, Copy)]
@@ -95,6 +132,8 @@ enum Step<'a> {
 }
 
 impl At<'_> {
+    const ROOT: Self = At { parent: None, step: Step::Root };
+
     fn path(&self) -> Vec<String> {
         let mut path = self.parent.map_or_else(Vec::new, At::path);
         match self.step {
@@ -106,7 +145,7 @@ impl At<'_> {
     }
 
     fn note(&self, found: &Found, code: &'static str, detail: String) {
-        let mut found = found.borrow_mut();
+        let mut found = found.all.borrow_mut();
         if found.len() < MAX_VIOLATIONS {
             found.push(Violation { path: self.path(), code, detail });
         }
@@ -115,7 +154,7 @@ impl At<'_> {
 
 /// A value that is there and isn't null.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     value: &'a Value,
     at: At<'a>,
     found: &'a Found,
@@ -123,37 +162,53 @@ pub(super) struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// Notes what is wrong with it.
-    pub(super) fn refuse<T>(self, code: &'static str, detail: impl Into<String>) -> Option<T> {
+    pub(crate) fn refuse<T>(self, code: &'static str, detail: impl Into<String>) -> Option<T> {
         self.at.note(self.found, code, detail.into());
         None
     }
 
     /// Takes what a rule of the domain says, or notes all it finds, below this value.
-    pub(super) fn agreed<T>(self, rule: Result<T, Violations>) -> Option<T> {
+    pub(crate) fn agreed<T>(self, rule: Result<T, Violations>) -> Option<T> {
         let refused = match rule {
             Ok(value) => return Some(value),
             Err(refused) => refused,
         };
         let path = self.at.path();
         let below = refused.into_iter().map(|violation| Violation { path: [path.clone(), violation.path].concat(), ..violation });
-        let mut found = self.found.borrow_mut();
+        let mut found = self.found.all.borrow_mut();
         let room = MAX_VIOLATIONS.saturating_sub(found.len());
         found.extend(below.take(room));
         None
     }
 
+    /// Reads the object that a text is the JSON of, in the text's place.
+    pub(crate) fn unpacked<T>(self, text: &str, read: impl FnOnce(Node<'_>) -> Option<T>) -> Option<T> {
+        match json::read(text.as_bytes()) {
+            Ok(value) if value.is_object() => read(Node { value: &value, ..self }),
+            Ok(_) => self.refuse("wrong_type", "must be an object, or a string with the JSON of one"),
+            Err(error) => {
+                self.refuse("invalid_format", format!("must be an object, or a string with the JSON of one: {}", error.detail))
+            }
+        }
+    }
+
     /// The value as it was submitted.
-    pub(super) fn json(self) -> &'a Value {
+    pub(crate) fn json(self) -> &'a Value {
         self.value
     }
 
     /// The text, where it is one.
-    pub(super) fn as_text(self) -> Option<&'a str> {
+    pub(crate) fn as_text(self) -> Option<&'a str> {
         self.value.as_str()
     }
 
+    /// Any text.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        self.as_text().or_else(|| self.refuse("wrong_type", "must be a string"))
+    }
+
     /// A text that a parser of the domain takes.
-    pub(super) fn parsed<T, E: Reason>(self, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+    pub(crate) fn parsed<T, E: Reason>(self, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
         match self.value {
             Value::String(text) => parse(text).map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some),
             _ => self.refuse("wrong_type", "must be a string"),
@@ -161,17 +216,17 @@ impl<'a> Node<'a> {
     }
 
     /// One line of text.
-    pub(super) fn line(self) -> Option<OneLine> {
+    pub(crate) fn line(self) -> Option<OneLine> {
         self.parsed(OneLine::parse)
     }
 
     /// Text that may have line breaks.
-    pub(super) fn prose(self) -> Option<Prose> {
+    pub(crate) fn prose(self) -> Option<Prose> {
         self.parsed(Prose::parse)
     }
 
     /// An e-mail address.
-    pub(super) fn email(self) -> Option<OneLine> {
+    pub(crate) fn email(self) -> Option<OneLine> {
         let line = self.line()?;
         if line.as_str().validate_email() {
             return Some(line);
@@ -180,34 +235,32 @@ impl<'a> Node<'a> {
     }
 
     /// An ISO 4217 code.
-    pub(super) fn currency(self) -> Option<Currency> {
+    pub(crate) fn currency(self) -> Option<Currency> {
         self.parsed(Currency::from_code)
     }
 
-    /// A calendar date.
-    pub(super) fn date(self) -> Option<Date> {
-        self.parsed(parse_date)
-    }
-
     /// An instant with an offset.
-    pub(super) fn timestamp(self) -> Option<Timestamp> {
-        self.parsed(Timestamp::parse)
+    pub(crate) fn timestamp(self) -> Option<Timestamp> {
+        match (self.as_text().map(Timestamp::parse), self.found.source) {
+            (Some(Err(reason)), Source::Query) => self.refuse(reason.code(), format!("{reason}; a + is sent as %2B")),
+            _ => self.parsed(Timestamp::parse),
+        }
     }
 
     /// A decimal, from the exact text of a number or of a numeric string.
-    pub(super) fn decimal<T>(self, parse: impl FnOnce(&str) -> Result<T, DecimalError>) -> Option<T> {
+    pub(crate) fn decimal<T>(self, parse: impl FnOnce(&str) -> Result<T, DecimalError>) -> Option<T> {
         let text = self.number_text()?;
         parse(text).map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some)
     }
 
     /// A whole number within a range, from a number or a numeric string.
-    pub(super) fn whole(self, range: RangeInclusive<u16>) -> Option<u16> {
+    pub(crate) fn whole(self, range: RangeInclusive<u16>) -> Option<u16> {
         let detail = format!("must be a whole number from {} to {}", range.start(), range.end());
         self.whole_or(range, &detail)
     }
 
     /// As [`whole`](Self::whole), where the range isn't all that can be said.
-    pub(super) fn whole_or<T>(self, range: RangeInclusive<T>, detail: &str) -> Option<T>
+    pub(crate) fn whole_or<T>(self, range: RangeInclusive<T>, detail: &str) -> Option<T>
     where
         T: TryFrom<Decimal> + ValidateRange<T> + Copy,
     {
@@ -232,15 +285,18 @@ impl<'a> Node<'a> {
     }
 
     /// `true` or `false`.
-    pub(super) fn boolean(self) -> Option<bool> {
-        match self.value {
-            Value::Bool(value) => Some(*value),
-            _ => self.refuse("wrong_type", "must be true or false"),
+    pub(crate) fn boolean(self) -> Option<bool> {
+        match (self.value, self.found.source) {
+            (Value::Bool(value), _) => Some(*value),
+            (Value::String(text), Source::Query) if text == "true" => Some(true),
+            (Value::String(text), Source::Query) if text == "false" => Some(false),
+            (_, Source::Query) => self.refuse("invalid_value", "must be true or false"),
+            (_, Source::Body) => self.refuse("wrong_type", "must be true or false"),
         }
     }
 
     /// One of an enumeration's words.
-    pub(super) fn word<W: Words>(self) -> Option<W::Meaning> {
+    pub(crate) fn word<W: Words>(self) -> Option<W::Meaning> {
         let Some(text) = self.as_text() else { return self.refuse("wrong_type", "must be a string") };
         match W::meaning(text) {
             Some(meaning) => Some(meaning),
@@ -249,7 +305,7 @@ impl<'a> Node<'a> {
     }
 
     /// The elements of an array, all of them read; an array that is too long isn't looked into.
-    pub(super) fn list<'s, T>(&'s self, max: usize, read: impl Fn(Node<'s>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<'s, T>(&'s self, max: usize, read: impl Fn(Node<'s>) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(elements) = self.value else { return self.refuse("wrong_type", "must be an array") };
         if !elements.validate_length(None, u64::try_from(max).ok(), None) {
             return self.refuse("too_many", format!("must have at most {max} elements"));
@@ -261,7 +317,7 @@ impl<'a> Node<'a> {
     }
 
     /// An object, by its fields.
-    pub(super) fn object<T>(self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Option<T> {
+    pub(crate) fn object<T>(self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Option<T> {
         let Value::Object(object) = self.value else { return self.refuse("wrong_type", "must be an object") };
         read(Fields { object, at: self.at, found: self.found })
     }
@@ -269,7 +325,7 @@ impl<'a> Node<'a> {
 
 /// The fields of an object. A null counts as left out, except where an edit clears a value with it.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     at: At<'a>,
     found: &'a Found,
@@ -277,77 +333,43 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// A field that has to be there.
-    pub(super) fn required<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
-        self.required_or(name, None, parse)
-    }
-
-    /// A field that may be left out.
-    pub(super) fn optional<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
-        self.optional_or(name, None, parse)
-    }
-
-    /// A field that always has a value. In an edit: left out, the present value is kept; null is refused.
-    pub(super) fn required_or<'s, T: Clone>(
-        &'s self,
-        name: &'s str,
-        present: Option<&T>,
-        parse: impl FnOnce(Node<'s>) -> Option<T>,
-    ) -> Option<T> {
-        match (self.object.get(name), present) {
-            (None, Some(present)) => Some(present.clone()),
-            (None, None) => self.refuse(name, "required", "must be given"),
-            (Some(Value::Null), Some(_)) => self.refuse(name, "required", "must not be null, because it can't be cleared"),
-            (Some(Value::Null), None) => self.refuse(name, "required", "must be given, not null"),
-            (Some(value), _) => self.parse(name, value, parse),
+    pub(crate) fn required<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
+        match (self.object.get(name), self.found.source) {
+            (None, Source::Query) => self.refuse(name, "required", "must be given, once"),
+            (None, Source::Body) => self.refuse(name, "required", "must be given"),
+            (Some(Value::Null), _) => self.refuse(name, "required", "must be given, not null"),
+            (Some(value), _) => parse(self.node(name, value)),
         }
     }
 
-    /// A field without need of a value. In an edit: left out, the present value is kept; null clears it.
-    pub(super) fn optional_or<'s, T: Clone>(
-        &'s self,
-        name: &'s str,
-        present: Option<&T>,
-        parse: impl FnOnce(Node<'s>) -> Option<T>,
-    ) -> Option<T> {
+    /// A field that may be left out; `None` after something was noted.
+    pub(crate) fn optional<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Option<T>> {
         match self.object.get(name) {
-            None => present.cloned(),
-            Some(Value::Null) => None,
-            Some(value) => self.parse(name, value, parse),
+            None | Some(Value::Null) => Some(None),
+            Some(value) => parse(self.node(name, value)).map(Some),
         }
     }
 
-    /// A field with a default. In an edit: left out, the present value is kept; null brings the default back.
-    pub(super) fn defaulted<'s, T: Clone>(
-        &'s self,
-        name: &'s str,
-        present: Option<&T>,
-        default: T,
-        parse: impl FnOnce(Node<'s>) -> Option<T>,
-    ) -> T {
+    /// A field of an edit that may be left out, which keeps what is there, or be cleared by null; `None` after something was noted.
+    pub(crate) fn patch<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Patch<T>> {
         match self.object.get(name) {
-            None => present.cloned().unwrap_or(default),
-            Some(Value::Null) => default,
-            Some(value) => self.parse(name, value, parse).unwrap_or(default),
+            None => Some(Patch::Keep),
+            Some(Value::Null) => Some(Patch::Clear),
+            Some(value) => parse(self.node(name, value)).map(Patch::Set),
         }
     }
 
-    /// A field of an edit whose present value isn't known here: left out, it is kept; null clears it.
-    pub(super) fn patch<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Patch<T> {
+    /// A field of an edit that can be left out, but not cleared; `None` after something was noted.
+    pub(crate) fn kept<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Option<T>> {
         match self.object.get(name) {
-            None => Patch::Keep,
-            Some(Value::Null) => Patch::Clear,
-            // What can't be parsed is noted; the whole is refused then.
-            Some(value) => self.parse(name, value, parse).map_or(Patch::Keep, Patch::Set),
+            None => Some(None),
+            Some(Value::Null) => self.refuse(name, "required", "must not be null, because it can't be cleared"),
+            Some(value) => parse(self.node(name, value)).map(Some),
         }
-    }
-
-    /// A field of an edit that can be left out, but not cleared.
-    pub(super) fn kept_or<'s, T: Clone>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
-        if self.object.contains_key(name) { self.required_or(name, None, parse) } else { None }
     }
 
     /// The reference of what is edited: it may be repeated, but not changed.
-    pub(super) fn unchanged(&self, name: &str, reference: &str) {
+    pub(crate) fn unchanged(&self, name: &str, reference: &str) {
         match self.object.get(name) {
             None => {}
             Some(Value::String(given)) if given == reference => {}
@@ -359,61 +381,69 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether a field is there and isn't null.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
     /// Notes that a field is wrong whatever its value is.
-    pub(super) fn refuse<T>(&self, name: &str, code: &'static str, detail: impl Into<String>) -> Option<T> {
+    pub(crate) fn refuse<T>(&self, name: &str, code: &'static str, detail: impl Into<String>) -> Option<T> {
         At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, code, detail.into());
         None
     }
 
     /// Takes what a rule of the domain says, or notes all it finds, below the object.
-    pub(super) fn agreed<T>(&self, rule: Result<T, Violations>) -> Option<T> {
+    pub(crate) fn agreed<T>(&self, rule: Result<T, Violations>) -> Option<T> {
         Node { value: &Value::Null, at: self.at, found: self.found }.agreed(rule)
     }
 
-    /// Whether nothing is noted of the whole body yet: what several fields say together can be looked at.
-    pub(super) fn is_faultless(&self) -> bool {
-        self.found.borrow().is_empty()
+    /// Whether a field is `true`.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.object.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// The text of a field, where it is one.
+    pub(crate) fn peek(&self, name: &str) -> Option<&'a str> {
+        self.object.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether a field is this word.
+    pub(crate) fn says(&self, name: &str, word: &str) -> bool {
+        self.peek(name) == Some(word)
     }
 
     /// Refuses each of these fields that is there and isn't null.
-    pub(super) fn none_of(&self, names: &[&str], detail: &str) {
+    pub(crate) fn none_of(&self, names: &[&str], detail: &str) {
         for name in names.iter().filter(|name| self.has(name)) {
             self.refuse::<()>(name, "not_allowed", detail);
         }
     }
 
-    /// Refuses every field but these: where a misspelling would bill wrongly.
-    pub(super) fn only(&self, known: &[&str]) {
-        self.only_beside(known, &[]);
-    }
-
-    /// As [`only`](Self::only), where fields that our own answers add are taken back and ignored.
-    pub(super) fn only_beside(&self, known: &[&str], answered: &[&str]) {
-        let is_known = |name: &str| known.contains(&name) || answered.contains(&name);
+    /// Refuses every field but these, and but those that our own answers add, which are taken back and ignored.
+    pub(crate) fn only_beside(&self, known: &[&str], answered: &[String]) {
+        let is_known = |name: &str| known.contains(&name) || answered.iter().any(|answered| answered == name);
+        let (code, what) = match self.found.source {
+            Source::Body => ("unknown_field", "field"),
+            Source::Query => ("unknown_parameter", "parameter"),
+        };
         for name in self.object.keys().filter(|name| !is_known(name)) {
-            if self.found.borrow().len() >= MAX_VIOLATIONS {
+            if self.found.all.borrow().len() >= MAX_VIOLATIONS {
                 return;
             }
-            let detail = match nearest(name, known) {
-                Some(nearest) => format!("is no field here; the nearest is {nearest}"),
-                None => format!("must be one of {}", known.join(", ")),
+            let detail = match (nearest(name, known), known) {
+                (Some(nearest), _) => format!("is no {what} here; the nearest is {nearest}"),
+                (None, []) => format!("is no {what} here: none is taken"),
+                (None, _) => format!("must be one of {}", known.join(", ")),
             };
-            self.refuse::<()>(name, "unknown_field", detail);
+            self.refuse::<()>(name, code, detail);
         }
     }
 
     /// Every field, in the order given.
-    pub(super) fn entries<'s>(&'s self) -> impl ExactSizeIterator<Item = (&'a str, Node<'s>)> {
-        self.object.iter().map(|(name, value)| {
-            (name.as_str(), Node { value, at: At { parent: Some(&self.at), step: Step::Field(name) }, found: self.found })
-        })
+    pub(crate) fn entries<'s>(&'s self) -> impl ExactSizeIterator<Item = (&'a str, Node<'s>)> {
+        self.object.iter().map(|(name, value)| (name.as_str(), self.node(name, value)))
     }
 
-    fn parse<'s, T>(&'s self, name: &'s str, value: &'s Value, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
-        parse(Node { value, at: At { parent: Some(&self.at), step: Step::Field(name) }, found: self.found })
+    fn node<'s>(&'s self, name: &'s str, value: &'s Value) -> Node<'s> {
+        Node { value, at: At { parent: Some(&self.at), step: Step::Field(name) }, found: self.found }
     }
 }

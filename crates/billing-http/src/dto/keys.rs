@@ -2,50 +2,53 @@
 
 use billing_application::access::{GeneratedKey, KeyRequest};
 use billing_domain::access::{ApiKey, Scope, Scopes};
-use billing_domain::violation::Violations;
+use billing_domain::calendar::Timestamp;
+use billing_domain::text::OneLine;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::input::{self, Node};
+use super::declare::{Wire, body, fields};
+use super::input::Node;
+use super::schemas::Schemas;
 use super::wire::{AssignedRef, LineText, TimestampText};
 use super::words::ScopeWord;
 
-/// An API key to make. The whole body may be left out.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"name": "meter gateway", "expires_at": "2099-12-31T23:59:59Z", "scopes": ["usage:write", "read"]}))]
-pub(crate) struct KeyBody {
-    /// What people call it.
-    name: Option<LineText>,
-    /// When it stops working; never when left out.
-    expires_at: Option<TimestampText>,
-    /// What it may do; everything when left out.
-    #[schema(min_items = 1, max_items = 5)]
-    scopes: Option<Vec<ScopeWord>>,
-}
-
-impl KeyBody {
-    /// Reads a key to make; without a body it may do everything and never expires.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: Option<&Value>) -> Result<KeyRequest, Violations> {
-        input::read_optional(body, |fields| {
-            let name = fields.optional("name", Node::line);
-            let expires_at = fields.optional("expires_at", Node::timestamp);
-            let scopes = fields.defaulted("scopes", None, Scopes::all(), scopes);
-            Some(KeyRequest { name, scopes, expires_at })
-        })
+fields! {
+    KeyRequest {
+        /// What people call it.
+        name: Option<OneLine>,
+        /// When it stops working; never when left out.
+        expires_at: Option<Timestamp>,
+        /// What it may do; everything when left out.
+        scopes: Scopes = Scopes::all(),
     }
 }
 
-fn scopes(node: Node<'_>) -> Option<Scopes> {
-    let scopes = node.list(Scope::ALL.len(), Node::word::<ScopeWord>)?;
-    if scopes.is_empty() {
-        return node.refuse("out_of_range", "must have at least one element, or be left out for every scope");
+body! {
+    /// An API key to make. The whole body may be left out.
+    KeyBody {
+        @flat request: KeyRequest,
     }
-    Some(Scopes::of(&scopes))
+    example json!({"name": "meter gateway", "expires_at": "2099-12-31T23:59:59Z", "scopes": ["usage:write", "read"]});
+}
+
+impl Wire for Scopes {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        let scopes = node.list(Scope::ALL.len(), Node::word::<ScopeWord>)?;
+        if scopes.is_empty() {
+            return node.refuse("out_of_range", "must have at least one element, or be left out for every scope");
+        }
+        Some(Self::of(&scopes))
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        ArrayBuilder::new().items(schemas.refer::<ScopeWord>()).min_items(Some(1)).max_items(Some(Scope::ALL.len())).into()
+    }
 }
 
 /// An API key, without its password.

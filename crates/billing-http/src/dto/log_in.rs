@@ -4,28 +4,42 @@ use std::fmt;
 
 use billing_domain::access::Administrator;
 use billing_domain::calendar::Timestamp;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::declare::{Fieldset as _, body};
 use super::input::{self, Fields};
-use super::wire::{self, AssignedRef, EmailText, LineText, TimestampText};
+use super::values::Password;
+use super::wire::{AssignedRef, EmailText, TimestampText};
 
-/// Who logs in: an API client with `api_key` and `password`, or an administrator with `email` and `password`.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"api_key": "7KQ2M4X9B1C8D5F3G6H0", "password": "the password shown when the key was made"}))]
-pub(crate) struct LogInBody {
-    /// An API client's key.
-    api_key: Option<LineText>,
-    /// The same as `api_key`, by the name the schema table of the interface gives it.
-    username: Option<LineText>,
-    /// An administrator's e-mail address.
-    email: Option<LineText>,
-    /// The password.
-    #[schema(schema_with = wire::password_input)]
-    password: String,
+body! {
+    /// Who logs in: an API client with `api_key` and `password`, or an administrator with `email` and `password`.
+    LogInBody {
+        /// An API client's key.
+        api_key: Option<OneLine>,
+        /// The same as `api_key`, by the name the schema table of the interface gives it.
+        username: Option<OneLine>,
+        /// An administrator's e-mail address.
+        email: Option<OneLine>,
+        /// The password.
+        password: Password,
+    }
+    example json!({"api_key": "7KQ2M4X9B1C8D5F3G6H0", "password": "the password shown when the key was made"});
+    with {
+        fn check(fields: Fields<'_>) {
+            let mut given = ["api_key", "username", "email"].into_iter().filter(|name| fields.has(name));
+            let Some(first) = given.next() else {
+                fields.refuse::<()>("api_key", "required", "must be given, unless email is");
+                return;
+            };
+            for other in given {
+                fields.refuse::<()>(other, "not_allowed", format!("must be left out, because {first} is given"));
+            }
+        }
+    }
 }
 
 /// Who logs in, with the secret to prove it.
@@ -61,31 +75,16 @@ impl LogInBody {
     ///
     /// # Errors
     /// Everything that is wrong with it, without a word of what was submitted.
-    pub(crate) fn read(body: &Value) -> Result<LogIn, Violations> {
+    pub(crate) fn read_log_in(body: &Value) -> Result<LogIn, Violations> {
         input::read(body, |fields| {
-            let text = |name| fields.required(name, |node| node.line().map(|line| line.as_str().to_owned()));
-            let name = name_field(fields);
-            let user = name.and_then(text);
-            let password = text("password");
-            let (name, user, password) = (name?, user?, password?);
-            Some(match name {
-                "email" => LogIn::Administrator { email: user, password },
-                _ => LogIn::ApiKey { api_key: user, password },
-            })
+            let Self { api_key, username, email, password } = Self::read_whole(fields)?;
+            match (api_key.or(username), email) {
+                (Some(key), _) => Some(LogIn::ApiKey { api_key: key.as_str().to_owned(), password }),
+                (None, Some(email)) => Some(LogIn::Administrator { email: email.as_str().to_owned(), password }),
+                (None, None) => None,
+            }
         })
     }
-}
-
-/// The one field that names who logs in.
-fn name_field(fields: Fields<'_>) -> Option<&'static str> {
-    let mut given = ["api_key", "username", "email"].into_iter().filter(|name| fields.has(name));
-    let Some(first) = given.next() else {
-        return fields.refuse("api_key", "required", "must be given, unless email is");
-    };
-    for other in given {
-        fields.refuse::<()>(other, "not_allowed", format!("must be left out, because {first} is given"));
-    }
-    Some(first)
 }
 
 /// An administrator's log-in; the cookie comes with it.
@@ -108,4 +107,15 @@ impl AdminSessionJson {
             expires_at: TimestampText::from(expires_at),
         }
     }
+}
+
+/// What a log-in is answered.
+#[expect(dead_code, reason = "describes an answer that is one or the other")]
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub(crate) enum LogInAnswer {
+    /// A bearer token, for an API key.
+    Token(String),
+    /// The session, for an administrator.
+    Session(AdminSessionJson),
 }

@@ -1,8 +1,7 @@
 //! Bodies: JSON read into the requests of the use cases, and views presented as JSON. No route, no status, no actix.
 //!
-//! A request body comes in as an already parsed [`serde_json::Value`], and everything that is wrong with it goes out at once
-//! ([`input`]). The `…Body` structs are what the OpenAPI document says of a request; `read` makes the request itself, because
-//! serde stops at the first mistake and would read numbers as floats. The `…Json` structs are answers.
+//! What a request brings is declared once (`declare`): from that follow its reader, which notes everything that is wrong at once, and
+//! its schema in the OpenAPI document. The `…Json` structs are answers.
 
 pub(crate) mod bank_accounts;
 pub(crate) mod batch;
@@ -27,13 +26,16 @@ pub(crate) mod summary;
 pub(crate) mod usage_products;
 
 mod contract_lines;
-mod input;
+pub(crate) mod declare;
+pub(crate) mod input;
 mod legal;
 mod nearest;
 mod party;
 mod prices;
 mod reasons;
+pub(crate) mod schemas;
 pub(crate) mod search;
+mod values;
 pub(crate) mod wire;
 pub(crate) mod words;
 

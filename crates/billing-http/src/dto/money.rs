@@ -4,155 +4,79 @@ use billing_application::documents::{ApplicationView, PaymentView};
 use billing_domain::account::{AccountStatement, Balance, PaymentKind, Source, StatementLine, WriteOff};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receive::PaymentFacts;
-use billing_domain::quantity::Quantity;
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
-use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::input::{self, Fields, Node};
-use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, QuantityInput, TimestampText};
+use super::declare::{body, fields};
+use super::values::AmountText;
+use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, TimestampText};
 use super::words::{PaymentKindWord, StatementKindWord};
 
-/// A payment of a document.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"amount": 129.71, "paid_date": "2026-12-02", "reference": "bank 4711", "method": "SEPA"}))]
-pub(crate) struct PaymentBody {
-    /// Amount in the document's currency; above zero.
-    amount: QuantityInput,
-    /// When it was paid, from the document's opening to tomorrow; today when left out.
-    paid_date: Option<DateText>,
-    /// The payer's or the bank's reference.
-    reference: Option<LineText>,
-    /// How it was paid.
-    method: Option<LineText>,
-    /// Whether more than is due is taken, which becomes the customer's balance; false when left out.
-    overpayment: Option<bool>,
-}
-
-impl PaymentBody {
-    /// Reads a payment, and whether it may be more than is due.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<(PaymentFacts, bool), Violations> {
-        input::read(body, |fields| {
-            let facts = facts(fields);
-            let overpayment = fields.defaulted("overpayment", None, false, Node::boolean);
-            Some((facts?, overpayment))
-        })
+fields! {
+    PaymentFacts {
+        /// Amount in the document's currency; above zero, and of a refund at most what is neither applied nor refunded.
+        amount: AmountText,
+        /// When it was paid: of a payment from the document's opening to tomorrow. Today when left out.
+        paid_date: Option<Date>,
+        /// The payer's or the bank's reference.
+        reference: Option<OneLine>,
+        /// How it was paid.
+        method: Option<OneLine>,
     }
 }
 
-/// A credit or a payment to pay out.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"amount": 29.71, "paid_date": "2026-12-09", "reference": "SEPA 12"}))]
-pub(crate) struct RefundBody {
-    /// Amount; above zero, at most what is neither applied nor refunded.
-    amount: QuantityInput,
-    /// When it is paid out; today when left out.
-    paid_date: Option<DateText>,
-    /// The bank's reference.
-    reference: Option<LineText>,
-    /// How it is paid out.
-    method: Option<LineText>,
-}
-
-impl RefundBody {
-    /// Reads a refund.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<PaymentFacts, Violations> {
-        input::read(body, facts)
+body! {
+    /// A payment of a document.
+    PaymentBody {
+        @flat facts: PaymentFacts,
+        /// Whether more than is due is taken, which becomes the customer's balance; false when left out.
+        overpayment: bool = false,
     }
+    example json!({"amount": 129.71, "paid_date": "2026-12-02", "reference": "bank 4711", "method": "SEPA"});
 }
 
-fn facts(fields: Fields<'_>) -> Option<PaymentFacts> {
-    let amount = amount(fields);
-    let paid_date = fields.optional("paid_date", Node::date);
-    let reference = fields.optional("reference", Node::line);
-    let method = fields.optional("method", Node::line);
-    Some(PaymentFacts { amount: amount?, paid_date, reference, method })
-}
-
-/// How many digits it may have is the document's currency's business.
-fn amount(fields: Fields<'_>) -> Option<String> {
-    fields.required("amount", |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned())))
-}
-
-/// A payment or a refund that didn't hold. The whole body may be left out.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"date": "2026-12-05", "reason": "returned by the bank"}))]
-pub(crate) struct ReversalBody {
-    /// When, from the payment's day to tomorrow; today when left out.
-    date: Option<DateText>,
-    /// Why.
-    reason: Option<LineText>,
-}
-
-impl ReversalBody {
-    /// Reads when and why.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: Option<&Value>) -> Result<(Option<Date>, Option<OneLine>), Violations> {
-        input::read_optional(body, |fields| Some((fields.optional("date", Node::date), fields.optional("reason", Node::line))))
+body! {
+    /// A credit or a payment to pay out.
+    RefundBody {
+        @flat facts: PaymentFacts,
     }
+    example json!({"amount": 29.71, "paid_date": "2026-12-09", "reference": "SEPA 12"});
 }
 
-/// An amount of a credit or a payment for a document.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "amount": 20}))]
-pub(crate) struct ApplyBody {
-    /// The document to settle, of the same customer, entity and currency.
-    document_ref: AssignedRef,
-    /// Amount; above zero, at most what is unapplied and what is due.
-    amount: QuantityInput,
-}
-
-impl ApplyBody {
-    /// Reads what to settle, with how much.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: &Value) -> Result<(DocumentRef, String), Violations> {
-        input::read(body, |fields| {
-            let document_ref = fields.required("document_ref", |node| node.parsed(DocumentRef::parse));
-            let amount = amount(fields);
-            Some((document_ref?, amount?))
-        })
+body! {
+    /// A payment or a refund that didn't hold. The whole body may be left out.
+    ReversalBody {
+        /// When, from the payment's day to tomorrow; today when left out.
+        date: Option<Date>,
+        /// Why.
+        reason: Option<OneLine>,
     }
+    example json!({"date": "2026-12-05", "reason": "returned by the bank"});
 }
 
-/// A write-off, or taking one back. The whole body may be left out.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[schema(example = json!({"reason": "insolvent"}))]
-pub(crate) struct WriteOffBody {
-    /// Why.
-    reason: Option<LineText>,
-    /// Whether the write-off is taken back; false when left out.
-    undo: Option<bool>,
-}
-
-impl WriteOffBody {
-    /// Reads why, and whether it is taken back.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(body: Option<&Value>) -> Result<(Option<OneLine>, bool), Violations> {
-        input::read_optional(body, |fields| {
-            let reason = fields.optional("reason", Node::line);
-            Some((reason, fields.defaulted("undo", None, false, Node::boolean)))
-        })
+body! {
+    /// An amount of a credit or a payment for a document.
+    ApplyBody {
+        /// The document to settle, of the same customer, entity and currency.
+        document_ref: DocumentRef,
+        /// Amount; above zero, at most what is unapplied and what is due.
+        amount: AmountText,
     }
+    example json!({"document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "amount": 20});
+}
+
+body! {
+    /// A write-off, or taking one back. The whole body may be left out.
+    WriteOffBody {
+        /// Why.
+        reason: Option<OneLine>,
+        /// Whether the write-off is taken back; false when left out.
+        undo: bool = false,
+    }
+    example json!({"reason": "insolvent"});
 }
 
 /// An amount of a credit or a payment that settles a document.

@@ -1,158 +1,84 @@
-//! Price models: `{"model": …}` and its fields (billing rules 6), both ways. A misspelt field would bill wrongly and is refused.
+//! Price models: `{"model": …}` and its fields (billing rules 6), both ways.
 
 use billing_domain::catalog::{Charge, FixedPrice, MAX_TIERS, PriceModel, Tier, Tiers, UsagePrice};
-use billing_domain::decimal::DecimalError;
 use billing_domain::money::{Percentage, Price};
-use billing_domain::quantity::Quantity;
 use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::input::{Fields, Node};
-use super::wire::{self, ExactNumber, PercentageInput, PriceInput, QuantityInput};
+use super::declare::{Listed, Wire, choice, object};
+use super::input::Node;
+use super::schemas::Schemas;
+use super::values::AboveZero;
+use super::wire::ExactNumber;
 
-/// What a line item costs: one of [`PriceModels`] without any other field.
-pub(crate) struct PriceBody;
-
-impl PartialSchema for PriceBody {
-    fn schema() -> RefOr<Schema> {
-        // The derived schema of a tagged enumeration leaves its objects open.
-        wire::with_closed_choices(PriceModels::schema())
+choice! {
+    /// What a line item costs, by its model.
+    PriceModel as "PriceBody" by "model" {
+        /// `amount × Q`; of FIXED line items alone.
+        "FLAT" {
+            /// The amount of a whole period, of one.
+            amount: Price,
+        } => PriceModel::Flat { amount },
+        /// `unit_price × Q`.
+        "PER_UNIT" {
+            /// Price of one.
+            unit_price: Price,
+        } => PriceModel::Metered(UsagePrice::PerUnit { unit_price }),
+        /// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
+        "GRADUATED" {
+            /// Tiers with rising bounds; only the last is open.
+            tiers: Tiers,
+        } => PriceModel::Metered(UsagePrice::Graduated(tiers)),
+        /// All units at the price of the tier that Q falls in, plus that tier's flat amount.
+        "VOLUME" {
+            /// Tiers with rising bounds; only the last is open.
+            tiers: Tiers,
+        } => PriceModel::Metered(UsagePrice::Volume(tiers)),
+        /// `⌈Q ÷ package_size⌉ × package_price`.
+        "PACKAGE" {
+            /// Units in a package; above zero.
+            package_size: AboveZero,
+            /// Price of a package, begun or full.
+            package_price: Price,
+        } => PriceModel::Metered(UsagePrice::Package { package_size, package_price }),
+        /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
+        "PERCENTAGE" {
+            /// Percent of the amount.
+            rate: Percentage,
+            /// Added for each event; 0 when left out.
+            fixed_amount: Price = Price::ZERO,
+        } => PriceModel::Metered(UsagePrice::Percentage { rate, fixed_amount }),
     }
 }
 
-impl ToSchema for PriceBody {
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        PriceModels::schemas(schemas);
-    }
-}
-
-/// What a line item costs, by its model.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(tag = "model", rename_all = "SCREAMING_SNAKE_CASE")]
-enum PriceModels {
-    /// `amount × Q`; of FIXED line items alone.
-    Flat {
-        /// The amount of a whole period, of one.
-        amount: PriceInput,
-    },
-    /// `unit_price × Q`.
-    PerUnit {
+object! {
+    /// One tier of a price: from the bound of the tier before, exclusive, to its own, inclusive.
+    Tier as "TierBody" {
+        /// The largest quantity in it; null or left out in the last tier.
+        up_to: Option<Price>,
         /// Price of one.
-        unit_price: PriceInput,
-    },
-    /// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
-    Graduated {
-        /// Tiers with rising bounds; only the last is open.
-        #[schema(min_items = 1, max_items = 100)]
-        tiers: Vec<TierBody>,
-    },
-    /// All units at the price of the tier that Q falls in, plus that tier's flat amount.
-    Volume {
-        /// Tiers with rising bounds; only the last is open.
-        #[schema(min_items = 1, max_items = 100)]
-        tiers: Vec<TierBody>,
-    },
-    /// `⌈Q ÷ package_size⌉ × package_price`.
-    Package {
-        /// Units in a package; above zero.
-        package_size: QuantityInput,
-        /// Price of a package, begun or full.
-        package_price: PriceInput,
-    },
-    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
-    Percentage {
-        /// Percent of the amount.
-        rate: PercentageInput,
-        /// Added for each event; 0 when left out.
-        fixed_amount: Option<PriceInput>,
-    },
-}
-
-/// One tier of a price: from the bound of the tier before, exclusive, to its own, inclusive.
-#[expect(dead_code, reason = "describes a request in the OpenAPI document; `read` makes the request itself")]
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TierBody {
-    /// The largest quantity in it; null or left out in the last tier.
-    up_to: Option<PriceInput>,
-    /// Price of one.
-    unit_price: PriceInput,
-    /// Added once where the tier is reached; 0 when left out.
-    flat_amount: Option<PriceInput>,
-}
-
-/// Reads a price, of a line item of either kind.
-pub(super) fn read(node: Node<'_>) -> Option<PriceModel> {
-    node.object(|fields| {
-        let model = fields.required("model", |node| match node.as_text() {
-            Some(text) => Some(text),
-            None => node.refuse("wrong_type", "must be a string"),
-        })?;
-        match model {
-            "FLAT" => {
-                fields.only(&["model", "amount"]);
-                price(fields, "amount").map(|amount| PriceModel::Flat { amount })
-            }
-            "PER_UNIT" => {
-                fields.only(&["model", "unit_price"]);
-                let unit_price = price(fields, "unit_price")?;
-                Some(PriceModel::Metered(UsagePrice::PerUnit { unit_price }))
-            }
-            "GRADUATED" => tiers(fields).map(UsagePrice::Graduated).map(PriceModel::Metered),
-            "VOLUME" => tiers(fields).map(UsagePrice::Volume).map(PriceModel::Metered),
-            "PACKAGE" => {
-                fields.only(&["model", "package_size", "package_price"]);
-                let package_size = fields.required("package_size", |node| node.decimal(above_zero));
-                let package_price = price(fields, "package_price");
-                Some(PriceModel::Metered(UsagePrice::Package { package_size: package_size?, package_price: package_price? }))
-            }
-            "PERCENTAGE" => {
-                fields.only(&["model", "rate", "fixed_amount"]);
-                let rate = fields.required("rate", |node| node.decimal(Percentage::parse));
-                let fixed_amount = price_or_zero(fields, "fixed_amount");
-                Some(PriceModel::Metered(UsagePrice::Percentage { rate: rate?, fixed_amount }))
-            }
-            _ => {
-                let detail = "must be one of FLAT, PER_UNIT, GRADUATED, VOLUME, PACKAGE, PERCENTAGE";
-                fields.refuse("model", "invalid_value", detail)
-            }
-        }
-    })
-}
-
-fn price(fields: Fields<'_>, name: &str) -> Option<Price> {
-    fields.required(name, |node| node.decimal(Price::parse))
-}
-
-fn price_or_zero(fields: Fields<'_>, name: &str) -> Price {
-    fields.defaulted(name, None, Price::ZERO, |node| node.decimal(Price::parse))
-}
-
-fn above_zero(text: &str) -> Result<Quantity, DecimalError> {
-    Quantity::parse(text).and_then(|quantity| if quantity == Quantity::ZERO { Err(DecimalError::Zero) } else { Ok(quantity) })
-}
-
-fn tiers(fields: Fields<'_>) -> Option<Tiers> {
-    fields.only(&["model", "tiers"]);
-    fields.required("tiers", |node| {
-        let tiers = node.list(MAX_TIERS, |node| node.object(tier))?;
-        node.agreed(Tiers::new(tiers))
-    })
-}
-
-fn tier(fields: Fields<'_>) -> Option<Tier> {
-    fields.only(&["up_to", "unit_price", "flat_amount"]);
-    let up_to = fields.optional("up_to", |node| node.decimal(Price::parse));
-    let unit_price = price(fields, "unit_price");
-    let flat_amount = price_or_zero(fields, "flat_amount");
-    // A bound that can't be read is no open end.
-    if up_to.is_none() && fields.has("up_to") {
-        return None;
+        unit_price: Price,
+        /// Added once where the tier is reached; 0 when left out.
+        flat_amount: Price = Price::ZERO,
     }
-    Some(Tier { up_to, unit_price: unit_price?, flat_amount })
+}
+
+impl Listed for Tier {
+    const MAX: usize = MAX_TIERS;
+}
+
+impl Wire for Tiers {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        node.agreed(Self::new(<Vec<Tier> as Wire>::read(node)?))
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        ArrayBuilder::new().items(Tier::schema(schemas)).min_items(Some(1)).max_items(Some(MAX_TIERS)).into()
+    }
 }
 
 /// What a line item costs.

@@ -14,7 +14,7 @@ use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
 
 /// A reason to refuse a text; it displays what would be right.
-pub(super) trait Reason: Display {
+pub(crate) trait Reason: Display {
     /// A stable word for machines.
     fn code(&self) -> &'static str;
 }

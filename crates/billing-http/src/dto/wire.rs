@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
+use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::money::{Money, Percentage, Price, SignedPrice};
 use billing_domain::party::legal::MAX_BUYER_REFERENCE_CHARS;
-use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
+use billing_domain::party::{MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{CHARGE_PREFIX, MAX_REF_CHARS};
 use billing_domain::text::MAX_TEXT_BYTES;
@@ -99,6 +99,8 @@ texts! {
     CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR";
     /// A name of the IANA time zone database.
     TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
+    /// What a request or an event is known by when it is sent again.
+    KeyText: limited(1, MAX_KEY_CHARS, ONE_LINE), example "host-7/2026-01-20/81";
     /// An expression over `event`, at most 2048 bytes.
     ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity";
     /// A country: ISO 3166-1 alpha-2.
@@ -208,32 +210,17 @@ fn number_or_text(number: ObjectBuilder, description: &str) -> RefOr<Schema> {
     OneOfBuilder::new().item(number).item(numeric).description(Some(description)).into()
 }
 
-fn whole_or_null(low: u16, high: u32, description: &str) -> RefOr<Schema> {
+/// A whole number, or the digits of one.
+pub(super) fn whole(low: u16, high: u32) -> RefOr<Schema> {
     let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high));
     let numeric = text().pattern(Some("^[0-9]{1,9}$"));
-    let null = ObjectBuilder::new().schema_type(Type::Null);
-    OneOfBuilder::new().item(whole).item(numeric).item(null).description(Some(description)).into()
-}
-
-/// The number of units of a billing cycle, in a request.
-pub(super) fn cycle_input() -> RefOr<Schema> {
-    whole_or_null(1, MAX_CYCLE.into(), "Number of units between invoices: a whole number, 1 when left out.")
-}
-
-/// The hours of grace of an entity, in a request.
-pub(super) fn grace_hours_input() -> RefOr<Schema> {
-    whole_or_null(0, MAX_GRACE_HOURS.into(), "Hours between a document's natural day and its issue; 2 when left out.")
-}
-
-/// The version that an edit starts from, in a request.
-pub(super) fn version_input() -> RefOr<Schema> {
-    whole_or_null(1, MAX_VERSION, "The version that the edit starts from: it changes only what differs from that.")
+    OneOfBuilder::new().item(whole).item(numeric).into()
 }
 
 /// A password, in a request.
-pub(super) fn password_input() -> RefOr<Schema> {
+pub(super) fn password() -> RefOr<Schema> {
     let password = known(KnownFormat::Password).min_length(Some(1)).max_length(Some(MAX_TEXT_BYTES)).pattern(Some(ONE_LINE));
-    password.description(Some("The password.")).into()
+    password.description(Some("A password.")).into()
 }
 
 /// Net terms of an answer: days, or a word.
@@ -379,10 +366,9 @@ pub(super) const REST: &str = "rest";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportMappingJson(ReportMapping);
 
-impl ReportMappingJson {
-    /// None where there are no report data.
-    pub(super) fn of(mapping: &ReportMapping) -> Option<Self> {
-        (*mapping != ReportMapping::None).then(|| Self(mapping.clone()))
+impl From<&ReportMapping> for ReportMappingJson {
+    fn from(mapping: &ReportMapping) -> Self {
+        Self(mapping.clone())
     }
 }
 
@@ -437,54 +423,6 @@ pub(super) fn field_of_event(text: &str) -> Option<String> {
 fn is_identifier(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// Describes the body of an edit: the body of a create of which nothing is required.
-macro_rules! edit_of {
-    ($(#[doc = $doc:literal])+ $name:ident of $body:ty) => {
-        $(#[doc = $doc])+
-        pub(crate) struct $name;
-
-        impl utoipa::PartialSchema for $name {
-            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                $crate::dto::wire::with_nothing_required(<$body as utoipa::PartialSchema>::schema(), concat!($($doc),+).trim())
-            }
-        }
-
-        impl utoipa::ToSchema for $name {
-            fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
-                <$body as utoipa::ToSchema>::schemas(schemas);
-            }
-        }
-    };
-}
-pub(super) use edit_of;
-
-/// The schema of an object with every field optional.
-pub(super) fn with_nothing_required(schema: RefOr<Schema>, description: &str) -> RefOr<Schema> {
-    match schema {
-        RefOr::T(Schema::Object(mut object)) => {
-            object.required.clear();
-            object.description = Some(description.to_owned());
-            object.into()
-        }
-        other => other,
-    }
-}
-
-/// The schema of a choice between objects, none of which takes fields it doesn't have.
-pub(super) fn with_closed_choices(schema: RefOr<Schema>) -> RefOr<Schema> {
-    match schema {
-        RefOr::T(Schema::OneOf(mut choices)) => {
-            for choice in &mut choices.items {
-                if let RefOr::T(Schema::Object(object)) = choice {
-                    object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
-                }
-            }
-            Schema::OneOf(choices).into()
-        }
-        other => other,
-    }
 }
 
 /// A value of ours as JSON.

@@ -13,23 +13,15 @@ use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
-use billing_report::ReportFormat;
-use serde::Serialize;
+use billing_report::{NumbersAs, ReportFormat};
+use serde::{Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// An enumeration that can be read.
-pub(crate) trait Words {
-    /// What a word stands for.
-    type Meaning;
-
-    /// What this word stands for.
-    fn meaning(word: &str) -> Option<Self::Meaning>;
-
-    /// The words a user is told of.
-    fn all() -> Vec<&'static str>;
-}
+use super::declare::{Answered, Wire};
+use super::input::{Node, Words};
+use super::schemas::Schemas;
 
 /// A word on the wire, its meaning in the domain, and its description.
 macro_rules! words {
@@ -57,9 +49,9 @@ macro_rules! words {
     };
 }
 
-/// As `words!`, of an enumeration that requests contain.
+/// As `words!`, of an enumeration that requests contain. A word may be taken under another, too, which users aren't told of.
 macro_rules! readable_words {
-    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal = $variant:path),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal $(or $alias:literal)? = $variant:path),+ $(,)? }) => {
         words! { $(#[doc = $doc])+ $name is $meaning { $($word = $variant),+ } }
 
         impl Words for $name {
@@ -67,13 +59,31 @@ macro_rules! readable_words {
 
             fn meaning(word: &str) -> Option<$meaning> {
                 match word {
-                    $($word => Some($variant),)+
+                    $($word $(| $alias)? => Some($variant),)+
                     _ => None,
                 }
             }
 
             fn all() -> Vec<&'static str> {
                 vec![$($word),+]
+            }
+        }
+
+        impl Wire for $meaning {
+            type Value = Self;
+
+            fn read(node: Node<'_>) -> Option<Self> {
+                node.word::<$name>()
+            }
+
+            fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                schemas.refer::<$name>()
+            }
+        }
+
+        impl Answered for $meaning {
+            fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+                $name::from(*value).serialize(serializer)
             }
         }
     };
@@ -110,7 +120,8 @@ readable_words! {
 readable_words! {
     /// When documents are issued relative to the period they bill.
     PaymentTimeWord is PaymentTime {
-        "BEFORE_USE" = PaymentTime::BeforeUse,
+        // A sample of the interface specification has this word (billing rules 2).
+        "BEFORE_USE" or "BEFORE_PERIOD" = PaymentTime::BeforeUse,
         "DURING_USE" = PaymentTime::DuringUse,
         "AFTER_USE" = PaymentTime::AfterUse,
     }
@@ -298,6 +309,11 @@ words! {
     }
 }
 
+readable_words! {
+    /// How decimals are written: as JSON numbers, or as strings.
+    NumbersWord is NumbersAs { "number" = NumbersAs::Number, "string" = NumbersAs::String }
+}
+
 /// In which order documents are listed; with `-` before it the largest come first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentOrderWord;
@@ -344,6 +360,18 @@ impl PartialSchema for DocumentOrderWord {
 }
 
 impl ToSchema for DocumentOrderWord {}
+
+impl Wire for DocumentOrder {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        node.word::<DocumentOrderWord>()
+    }
+
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        schemas.refer::<DocumentOrderWord>()
+    }
+}
 
 /// One thing an API key may do. The words are the domain's, which also stores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+/// The format of exact numbers.
+const DECIMAL: &str = "decimal";
 const SCHEMAS: &str = "#/components/schemas/";
 /// What Rust types end in after the word that callers know them by.
 const SUFFIXES: [&str; 2] = ["Json", "Word"];
@@ -27,6 +29,32 @@ pub(super) fn for_generators(document: &mut Value) {
             *reference = reference.as_str().map(plain).into();
         }
     });
+}
+
+/// Decimals as strings: what answers have so, and what requests may have so.
+pub(super) fn with_numbers_as_strings(document: &mut Value) {
+    each_object(document, &mut |schema| {
+        if schema.get("name").is_some_and(|name| name == "Prefer") {
+            schema.insert("required".to_owned(), json!(true));
+            schema.insert("schema".to_owned(), json!({"type": "string", "enum": ["numbers=string"]}));
+        }
+        if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
+            kinds.retain(|kind| kind != "number");
+        }
+        if let Some(choices) = schema.get_mut("oneOf").and_then(Value::as_array_mut)
+            && choices.iter().any(is_decimal)
+        {
+            choices.retain(|choice| !is_decimal(choice));
+        }
+        if schema.get("format").is_some_and(|format| format == DECIMAL) && schema.get("type").is_some_and(|kind| kind == "number")
+        {
+            schema.insert("type".to_owned(), json!("string"));
+        }
+    });
+}
+
+fn is_decimal(schema: &Value) -> bool {
+    schema["type"] == "number" && schema["format"] == DECIMAL
 }
 
 /// `CustomerJson` → `Customer`.
@@ -102,7 +130,7 @@ fn name_choices(schemas: &mut Map<String, Value>) {
         let mut mapping = Map::new();
         for choice in choices {
             let Some(word) = word_of(choice, &tag).map(str::to_owned) else { continue };
-            let own_name = capitalized(&word) + name;
+            let own_name = format!("{}{name}", capitalized(&word));
             let reference = format!("{SCHEMAS}{own_name}");
             choice["properties"][&tag] = json!({"type": "string", "const": word});
             named.push((own_name, std::mem::replace(choice, json!({"$ref": reference}))));
@@ -130,7 +158,7 @@ fn word_of<'v>(choice: &'v Value, property: &str) -> Option<&'v str> {
 fn capitalized(word: &str) -> String {
     let capital = |part: &str| {
         let (first, rest) = part.split_at(part.len().min(1));
-        first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
+        format!("{}{}", first.to_ascii_uppercase(), rest.to_ascii_lowercase())
     };
     word.split('_').map(capital).collect()
 }

@@ -14,8 +14,8 @@ use billing_domain::violation::{Violation, Violations};
 
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
-/// Violations of business rules, and of forms that others have made: alone, their code is the problem's.
-const RULES: [&str; 26] = [
+/// Violations of business rules, and of forms that others have made, and names that nobody knows: alone, their code is the problem's.
+const RULES: [&str; 28] = [
     "ambiguous_name",
     "conflicting_fields",
     "credit_above_billed",
@@ -35,8 +35,10 @@ const RULES: [&str; 26] = [
     "timestamp_in_future",
     "too_many_documents",
     "unknown_exemption_code",
+    "unknown_field",
     "unknown_format",
     "unknown_line_item",
+    "unknown_parameter",
     "unknown_product",
     "unknown_scheme",
     "unknown_subject_code",

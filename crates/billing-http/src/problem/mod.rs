@@ -14,6 +14,8 @@ use billing_domain::access::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::json::JsonError;
+
 /// The content type of every failure.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// What a problem's `type` begins with; its code follows.
@@ -304,6 +306,12 @@ impl Problem {
             errors: &self.errors,
             supported: self.supported,
         }
+    }
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        Self::malformed(error.code, error.detail)
     }
 }
 

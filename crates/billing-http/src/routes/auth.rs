@@ -9,24 +9,21 @@ use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 
-use super::{Caller, OnceAnswer, blocking, in_path, state_of};
+use super::{OnceAnswer, in_path};
 use crate::auth::credentials::{Shown, shown};
 use crate::auth::{address, session};
 use crate::body::{Body, OptionalBody};
+use crate::caller::{Caller, blocking};
+use crate::dto::declare::read_optional;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::query::{Paged, Query};
 use crate::state::HttpState;
+use crate::state::state_of;
 
-/// Logs software in with an API key, or an administrator with an e-mail address.
-///
-/// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie.
-#[utoipa::path(post, path = "/auth/login", tag = "auth", request_body = LogInBody,
-    responses((status = 200, description = "A bearer token, or the session that the cookie is for", body = crate::openapi::LogInAnswer,
-        headers(("Set-Cookie" = String, description = "An administrator's session")))))]
 pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): Body) -> Result<HttpResponse, Problem> {
-    let log_in = LogInBody::read(&body)?;
+    let log_in = LogInBody::read_log_in(&body)?;
     let state = state_of(&request);
     let principal = counted_as(&log_in);
     state.log_ins().attempt(address::of(&request, &state.settings().trusted_proxies), &principal)?;
@@ -69,9 +66,6 @@ async fn log_in_administrator(
     Ok(HttpResponse::Ok().json(AdminSessionJson::new(&administrator, expires_at)))
 }
 
-/// Ends the session or the bearer token that is shown.
-#[utoipa::path(post, path = "/auth/logout", tag = "auth",
-    responses((status = 204, description = "Whatever was shown works no more")))]
 pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<HttpResponse, Problem> {
     match shown(&request) {
         Shown::Bearer(token) => blocking(&state_of(&request), move |services| access::end_token(services, &token)).await?,
@@ -81,11 +75,8 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<Ht
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Makes an API key. Its password is shown this once.
-#[utoipa::path(post, path = "/auth/keys/generate", tag = "auth", request_body(content = Option<KeyBody>),
-    responses((status = 200, description = "The key and its password", body = GeneratedKeyJson)))]
 pub(crate) async fn generate_key(caller: Caller, request: HttpRequest, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let wanted = KeyBody::read(body.as_ref())?;
+    let KeyBody { request: wanted } = read_optional(body.as_ref())?;
     // Only a session is let through to here; the store has no more than a hash of its id.
     let session = session::id(&request).ok_or_else(Problem::internal)?;
     let generated = caller
@@ -95,19 +86,12 @@ pub(crate) async fn generate_key(caller: Caller, request: HttpRequest, OptionalB
     generated.await
 }
 
-/// Lists the organization's API keys by creation.
-#[utoipa::path(get, path = "/auth/keys/list", tag = "auth", params(crate::openapi::KeyParams),
-    responses((status = 200, description = "The keys, without their passwords", body = Vec<ApiKeyJson>)))]
 pub(crate) async fn list_keys(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let page = query.page(MAX_PAGE_SIZE)?;
+    let Paged(page) = query.read::<Paged<MAX_PAGE_SIZE>>()?;
     let found = caller.run(move |services, principal| access::list_keys(services, principal, page)).await?;
     Ok(query.answer::<_, ApiKeyJson>(page, &found))
 }
 
-/// Deletes an API key; its tokens end at once.
-#[utoipa::path(delete, path = "/auth/user/{api_key_ref}", tag = "auth",
-    params(("api_key_ref" = String, Path, description = "The key's reference")),
-    responses((status = 204, description = "The key is gone")))]
 pub(crate) async fn delete_key(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
     let api_key_ref = in_path(ApiKeyRef::parse, &path, Thing::ApiKey)?;
     caller.run(move |services, principal| access::delete_key(services, principal, api_key_ref)).await?;

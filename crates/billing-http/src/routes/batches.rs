@@ -13,44 +13,32 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use super::Caller;
-use super::once::Once;
 use crate::body::{Lines, NDJSON, SentBatch, read_line};
+use crate::caller::Caller;
 use crate::channel::{ChannelBody, Part};
-use crate::dto::batch::{BatchBody, BatchResultJson};
-use crate::dto::events::{EventBody, event_answer};
+use crate::dto::batch::BatchBody;
+use crate::dto::declare::read;
+use crate::dto::events::{BatchEventBody, event_answer};
 use crate::dto::wire::written;
 use crate::kept::Success;
 use crate::middleware::Facts;
+use crate::once::Once;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::query::usage::BatchParams;
 
-/// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
-///
-/// As NDJSON, events are taken and answered line by line while they arrive; `atomic` is a query parameter there. What is
-/// atomic or comes under an Idempotency-Key is taken in one transaction.
-#[utoipa::path(post, path = "/api/usage/event/batch", tag = "usage",
-    params(("atomic" = Option<bool>, Query, description = "For NDJSON: whether one refused line refuses all")),
-    request_body(content(
-        (BatchBody = "application/json"),
-        (String = "application/x-ndjson")
-    )),
-    responses((status = 200, description = "One result for each event, in the order given", content(
-        (BatchResultJson = "application/json"),
-        (String = "application/x-ndjson")
-    ))))]
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
+    let BatchParams { atomic } = query.read()?;
     match body {
         SentBatch::Whole(body) => {
-            let read = BatchBody::read(&body)?;
+            let read: BatchBody = read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
-            let batch = Batch::new(events, read.atomic, facts)?;
+            let batch = Batch::new(events, read.atomic || atomic, facts)?;
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
             caller.once(Some(&body)).batch(batch, render).await
         }
-        SentBatch::Lines(lines) if query.atomic()? || caller.is_keyed() => {
+        SentBatch::Lines(lines) if atomic || caller.is_keyed() => {
             let lines = all(lines).await?;
-            let atomic = query.atomic()?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_line(line)).collect();
             let batch = Batch::new(values.iter().map(read_event), atomic, facts)?;
             let said = values.into_iter().zip(&lines).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
@@ -135,7 +123,7 @@ impl Facts {
 }
 
 fn read_event(value: &Result<Value, Problem>) -> Result<NewUsageEvent, Problem> {
-    Ok(EventBody::read_in_batch(value.as_ref().map_err(Clone::clone)?)?)
+    Ok(BatchEventBody::read_event(value.as_ref().map_err(Clone::clone)?)?)
 }
 
 fn text(line: &[u8]) -> Value {

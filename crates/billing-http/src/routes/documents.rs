@@ -1,36 +1,29 @@
 //! Documents: invoices, credits and debits.
 
-use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
+use actix_web::{HttpRequest, HttpResponse};
 use billing_application::documents::{self, DocumentList};
 use billing_application::error::Thing;
 use billing_domain::refs::DocumentRef;
 
-use super::{Answer, Caller, OnceAnswer, in_path};
+use super::{Answer, OnceAnswer, in_path};
+use crate::caller::Caller;
 use crate::dto::documents::DocumentJson;
+use crate::numbers;
 use crate::problem::Problem;
-use crate::query::{Asked, Query};
+use crate::query::Query;
+use crate::query::documents::Asked;
 
-/// Reads a document.
-#[utoipa::path(get, path = "/api/documents/{document_ref}", tag = "documents",
-    params(("document_ref" = String, Path, description = "Its reference")),
-    responses((status = 200, description = "The document, lines included", body = DocumentJson)))]
 pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<DocumentJson> {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
     let found = caller.run(move |services, principal| documents::get_document(services, principal, document_ref)).await?;
     Ok(Json(DocumentJson::from(&found)))
 }
 
-/// Lists documents, with what all that pass the filters amount to by currency; with `format` as a table of all of them.
-#[utoipa::path(get, path = "/api/documents/filter", tag = "documents",
-    params(crate::openapi::DocumentParams, crate::openapi::DocumentListParams, crate::openapi::PageParams),
-    responses((status = 200, description = "A page of documents; with `format` a table of all of them", content(
-        (Vec<DocumentJson> = "application/json"), (String = "text/csv"),
-        (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))))]
-pub(crate) async fn list_documents(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, asked) = query.documents()?;
     let (part, page) = match asked {
-        Asked::Table(format, order) => return caller.table_of_documents(wanted, order, format).await,
+        Asked::Table(format, order) => return caller.table_of_documents(wanted, order, format, numbers::wanted(&request)).await,
         Asked::Part(part, page) => (part, page),
     };
     let found = caller.run(move |services, principal| match &wanted {
@@ -40,10 +33,6 @@ pub(crate) async fn list_documents(caller: Caller, query: Query) -> Result<HttpR
     Ok(query.answer_documents(part, page, &found.await?))
 }
 
-/// Issues a draft now, whatever its day.
-#[utoipa::path(post, path = "/api/documents/issue/{document_ref}", tag = "documents",
-    params(("document_ref" = String, Path, description = "The draft's reference")),
-    responses((status = 200, description = "The issued document", body = DocumentJson)))]
 pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAnswer {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
     let issued = caller
@@ -52,10 +41,6 @@ pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAn
     issued.await
 }
 
-/// Voids an unpaid issued document; a replacement bills its period again.
-#[utoipa::path(post, path = "/api/documents/void/{document_ref}", tag = "documents",
-    params(("document_ref" = String, Path, description = "The document's reference")),
-    responses((status = 200, description = "The void document", body = DocumentJson)))]
 pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> OnceAnswer {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
     let voided = caller

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::{Json, Path};
+use actix_web::{HttpRequest, HttpResponse};
 use billing_application::Services;
 use billing_application::documents::{self, DocumentQuery};
 use billing_application::error::Thing;
@@ -14,14 +14,17 @@ use billing_domain::access::Principal;
 use billing_domain::ports::DocumentOrder;
 use billing_domain::refs::DocumentRef;
 use billing_domain::report::{ReportColumns, ReportedEvent};
-use billing_report::{ReportFormat, ReportWriter, TableWriter};
+use billing_report::{NumbersAs, ReportFormat, ReportWriter, TableWriter};
 
-use super::{Answer, Caller, in_path};
+use super::{Answer, in_path};
+use crate::caller::Caller;
 use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
+use crate::numbers;
 use crate::pipe::{Patience, PipeWatch, PipeWriter, pipe};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::query::usage::{ReportParams, SummaryParams};
 
 /// How long a report waits for a caller who doesn't read, and how long it may take in all.
 const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
@@ -31,44 +34,32 @@ const FIRST_BYTES: Duration = Duration::from_secs(20);
 /// Rows between two questions whether the report is still wanted, for formats that write at the end.
 const ASK_EVERY_ROWS: u32 = 1_000;
 
-/// Sums up usage by hour, day or month of UTC.
-#[utoipa::path(get, path = "/api/usage/summary", tag = "usage",
-    params(crate::openapi::SummaryParams, crate::openapi::EventParams),
-    responses((status = 200, description = "The intervals with events, oldest first", body = Vec<SummaryLineJson>)))]
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
-    let (wanted, interval, grouping) = query.summary()?;
+    let SummaryParams { interval, group_by, events } = query.read()?;
+    let wanted = events.query();
     let lines = caller.scan(move |services, principal| match &wanted {
-        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, grouping),
+        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, group_by),
         None => Ok(Vec::new()),
     });
     Ok(Json(lines.await?.iter().map(SummaryLineJson::from).collect()))
 }
 
-/// Writes events as a table, whatever their number.
-#[utoipa::path(get, path = "/api/usage/report", tag = "usage",
-    params(crate::openapi::ReportParams, crate::openapi::EventParams),
-    responses((status = 200, description = "The report, by timestamp, then reference", content(
-        (String = "text/csv"), (Vec<Object> = "application/json"),
-        (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))))]
-pub(crate) async fn report_usage(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let (of, format) = query.report()?;
-    caller.report(of, format, "usage-report").await
+pub(crate) async fn report_usage(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
+    let params: ReportParams = query.read()?;
+    let (format, numbers) = (params.format, numbers::wanted(&request));
+    caller.report(params.of(), format, numbers, "usage-report").await
 }
 
-/// Writes the events that a document bills as a table, as it bills them.
-#[utoipa::path(get, path = "/api/documents/{document_ref}/usage.csv", tag = "documents",
-    params(("document_ref" = String, Path, description = "The document's reference")),
-    responses((status = 200, description = "The report, by timestamp, then reference", content((String = "text/csv")))))]
 pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
-    caller.report(ReportOf::Document(document_ref), ReportFormat::Csv, &format!("usage-{document_ref}")).await
+    caller.report(ReportOf::Document(document_ref), ReportFormat::Csv, NumbersAs::Number, &format!("usage-{document_ref}")).await
 }
 
 impl Caller {
     /// Answers with a report that is made while it is sent.
-    async fn report(self, of: ReportOf, format: ReportFormat, name: &str) -> Result<HttpResponse, Problem> {
+    async fn report(self, of: ReportOf, format: ReportFormat, numbers: NumbersAs, name: &str) -> Result<HttpResponse, Problem> {
         let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
-            let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer));
+            let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer).with_numbers(numbers));
             let mut sink = Sink { watch, rows: 0, writer };
             usage::report_usage(services, principal, &of, &mut sink)?;
             sink.writer.finish()?;
@@ -78,14 +69,16 @@ impl Caller {
     }
 
     /// Answers with documents as a table that is made while it is sent.
-    pub(super) async fn table_of_documents(
+    pub(crate) async fn table_of_documents(
         self,
         query: Option<DocumentQuery>,
         order: DocumentOrder,
         format: ReportFormat,
+        numbers: NumbersAs,
     ) -> Result<HttpResponse, Problem> {
         let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
-            let (watch, mut writer, mut rows) = (writer.watch(), TableWriter::new(format, "Documents", writer), 0_u32);
+            let (watch, mut writer, mut rows) =
+                (writer.watch(), TableWriter::new(format, "Documents", writer).with_numbers(numbers), 0_u32);
             writer.start(document_table::HEADINGS.map(str::to_owned).to_vec())?;
             documents::tabulate_documents(services, principal, query.as_ref(), order, &mut |row| {
                 rows = rows.wrapping_add(1);

@@ -1,19 +1,18 @@
 //! What operators and tools ask the service about itself.
 
-use std::sync::LazyLock;
-
+use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Json};
-use actix_web::{HttpResponse, Responder};
+use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Answer, blocking};
-use crate::openapi::openapi_json;
+use super::Answer;
+use crate::caller::blocking;
 use crate::problem::Problem;
+use crate::query::Query;
+use crate::query::lists::OpenApiParams;
 use crate::state::HttpState;
-
-static OPENAPI: LazyLock<String> = LazyLock::new(openapi_json);
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,25 +24,23 @@ pub(crate) struct HealthJson {
 
 const OK: HealthJson = HealthJson { status: "ok" };
 
-/// Whether the process answers at all.
-#[utoipa::path(get, path = "/health/live", tag = "service",
-    responses((status = 200, description = "It does", body = HealthJson)))]
 pub(crate) async fn live() -> Json<HealthJson> {
     Json(OK)
 }
 
-/// Whether requests should be sent here.
-#[utoipa::path(get, path = "/health/ready", tag = "service",
-    responses((status = 200, description = "They should", body = HealthJson)))]
 pub(crate) async fn ready(state: Data<HttpState>) -> Answer<HealthJson> {
     state.check_not_stopping()?;
     let reached = blocking(&state, |services| Ok(services.store.ready()?)).await;
     reached.map(|()| Json(OK)).map_err(|_| Problem::not_ready("the service cannot use its store"))
 }
 
-/// This description of the interface.
-#[utoipa::path(get, path = "/openapi.json", tag = "service", operation_id = "openapi",
-    responses((status = 200, description = "An OpenAPI document", body = serde_json::Value)))]
-pub(crate) async fn openapi() -> impl Responder {
-    HttpResponse::Ok().content_type(ContentType::json()).body(OPENAPI.as_str())
+/// The OpenAPI document, for each way to have decimals.
+pub(crate) struct Description {
+    /// Makes it, the first time it is asked for.
+    pub(crate) json: fn(NumbersAs) -> &'static str,
+}
+
+pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Result<HttpResponse, Problem> {
+    let OpenApiParams { numbers } = query.read()?;
+    Ok(HttpResponse::Ok().content_type(ContentType::json()).body((description.json)(numbers)))
 }

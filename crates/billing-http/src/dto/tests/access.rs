@@ -7,14 +7,14 @@ use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 use uuid::Uuid;
 
-use super::super::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
+use super::super::keys::{ApiKeyJson, GeneratedKeyJson};
 use super::super::log_in::{AdminSessionJson, LogIn, LogInBody};
 use super::{check, json, presented};
 
 #[test]
 fn a_key_without_a_body_may_do_everything_for_ever() {
     for body in [None, Some(json("null")), Some(json("{}")), Some(json(r#"{"name":null,"scopes":null,"expires_at":null}"#))] {
-        let request = KeyBody::read(body.as_ref()).expect("a key");
+        let request = super::key(body.as_ref()).expect("a key");
         assert_eq!((request.name, request.scopes, request.expires_at), (None, Scopes::all(), None));
     }
 }
@@ -22,7 +22,7 @@ fn a_key_without_a_body_may_do_everything_for_ever() {
 #[test]
 fn a_key_may_be_limited() {
     let body = json(r#"{"name":"meter","scopes":["read","usage:write","read"],"expires_at":"2027-01-01T00:00:00+01:00"}"#);
-    let request = KeyBody::read(Some(&body)).expect("a key");
+    let request = super::key(Some(&body)).expect("a key");
     assert_eq!(request.name, Some(fixtures::line("meter")));
     assert_eq!(request.scopes, Scopes::of(&[Scope::UsageWrite, Scope::Read]));
     assert_eq!(request.expires_at, Some(fixtures::at("2026-12-31T23:00:00Z")));
@@ -31,7 +31,7 @@ fn a_key_may_be_limited() {
 #[test]
 fn everything_wrong_with_a_key_is_said_at_once() {
     check(
-        |body| KeyBody::read(Some(body)),
+        |body| super::key(Some(body)),
         &[
             ("[]", &["/ wrong_type"]),
             (r#"{"scopes":[]}"#, &["/scopes out_of_range"]),
@@ -49,18 +49,21 @@ fn everything_wrong_with_a_key_is_said_at_once() {
 fn a_log_in_is_a_keys_or_an_administrators() {
     let key = LogIn::ApiKey { api_key: "KEY".to_owned(), password: "secret".to_owned() };
     for body in [r#"{"api_key":"KEY","password":"secret"}"#, r#"{"username":"KEY","email":null,"password":"secret"}"#] {
-        assert_eq!(LogInBody::read(&json(body)).expect("a log-in"), key);
+        assert_eq!(LogInBody::read_log_in(&json(body)).expect("a log-in"), key);
     }
     let administrator = LogIn::Administrator { email: "a@example.com".to_owned(), password: "secret".to_owned() };
-    assert_eq!(LogInBody::read(&json(r#"{"email":"a@example.com","password":"secret"}"#)).expect("a log-in"), administrator);
+    assert_eq!(
+        LogInBody::read_log_in(&json(r#"{"email":"a@example.com","password":"secret"}"#)).expect("a log-in"),
+        administrator
+    );
 }
 
 #[test]
 fn both_kinds_of_log_in_at_once_or_neither_are_refused() {
     check(
-        LogInBody::read,
+        LogInBody::read_log_in,
         &[
-            ("{}", &["/api_key required", "/password required"]),
+            ("{}", &["/password required", "/api_key required"]),
             (r#"{"password":"p"}"#, &["/api_key required"]),
             (r#"{"api_key":"k"}"#, &["/password required"]),
             (r#"{"email":"a@example.com","password":null}"#, &["/password required"]),
@@ -78,9 +81,9 @@ fn both_kinds_of_log_in_at_once_or_neither_are_refused() {
 #[test]
 fn a_log_in_shows_no_secret() {
     let body = json(r#"{"api_key":"KEY-hunter2","password":"hunter2"}"#);
-    assert_eq!(format!("{:?}", LogInBody::read(&body)), "Ok(ApiKey(***))");
+    assert_eq!(format!("{:?}", LogInBody::read_log_in(&body)), "Ok(ApiKey(***))");
     let body = json(r#"{"email":"a@example.com","password":"hunter2"}"#);
-    assert_eq!(format!("{:?}", LogInBody::read(&body)), "Ok(Administrator(***))");
+    assert_eq!(format!("{:?}", LogInBody::read_log_in(&body)), "Ok(Administrator(***))");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use billing_domain::contract::amendment::{LastDay, QuantityChange};
 use billing_testkit::fixtures;
 use serde_json::Value;
 
-use super::super::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use super::super::contract_changes::AmendedContractJson;
 use super::documents::preview;
 use super::schemas::assert_fits;
 use super::{check, check_field, json, posted_back};
@@ -23,16 +23,16 @@ fn a_cancelled_contract_ends_with_its_period_today_or_on_a_day() {
         (r#"{"last_day":"2026-02-28","include_current_invoice":false}"#, day),
     ];
     for (body, expected) in rows {
-        let (last_day, options) = ContractCancelBody::read(Some(&json(body))).expect(body);
+        let (last_day, options) = super::cancel(Some(&json(body))).expect(body);
         assert_eq!((last_day, options.dry_run, options.allow_backdated), (expected, false, false), "{body}");
     }
-    assert_eq!(ContractCancelBody::read(None).expect("nothing").0, LastDay::PeriodEnd);
+    assert_eq!(super::cancel(None).expect("nothing").0, LastDay::PeriodEnd);
 }
 
 #[test]
 fn each_field_of_a_cancel_is_held_against_its_limits() {
     check(
-        |body| ContractCancelBody::read(Some(body)),
+        |body| super::cancel(Some(body)),
         &[
             (r#"{"last_day":"2026-02-28","include_current_invoice":true}"#, &["/include_current_invoice conflicting_fields"]),
             (r#"{"last_day":20260228,"dry_run":"no"}"#, &["/last_day wrong_type", "/dry_run wrong_type"]),
@@ -46,14 +46,14 @@ fn each_field_of_a_cancel_is_held_against_its_limits() {
 #[test]
 fn a_resume_says_how_it_is_carried_out_or_nothing() {
     let read = |body: Option<&str>| {
-        let AmendmentOptions { dry_run, allow_backdated } = ContractResumeBody::read(body.map(json).as_ref()).expect("a resume");
+        let AmendmentOptions { dry_run, allow_backdated } = super::resume(body.map(json).as_ref()).expect("a resume");
         (dry_run, allow_backdated)
     };
     assert_eq!(read(None), (false, false));
     assert_eq!(read(Some("null")), (false, false));
     assert_eq!(read(Some(r#"{"dry_run":true,"allow_backdated":true}"#)), (true, true));
     check(
-        |body| ContractResumeBody::read(Some(body)),
+        |body| super::resume(Some(body)),
         &[(r#"{"dryrun":true}"#, &["/dryrun unknown_field"]), (r#"{"last_day":"2026-02-28"}"#, &["/last_day unknown_field"])],
     );
 }
@@ -70,10 +70,10 @@ fn a_quantity_holds_from_today_unless_told_otherwise() {
         from: None,
         prorate: true,
     };
-    assert_eq!(ContractQuantityBody::read(&json(QUANTITY)).expect("a quantity").0, today);
+    assert_eq!(super::quantity_change(&json(QUANTITY)).expect("a quantity").0, today);
     let body = r#"{"product_pricing_ref":"api","billing_start_date":"2026-01-01","line_item_id":"seats","quantity":0,
         "from":"2026-02-15","prorate":false,"dry_run":true,"allow_backdated":true}"#;
-    let (change, options) = ContractQuantityBody::read(&json(body)).expect(body);
+    let (change, options) = super::quantity_change(&json(body)).expect(body);
     let expected = QuantityChange {
         billing_start_date: Some(fixtures::date("2026-01-01")),
         quantity: fixtures::quantity("0"),
@@ -87,12 +87,9 @@ fn a_quantity_holds_from_today_unless_told_otherwise() {
 
 #[test]
 fn each_field_of_a_quantity_is_held_against_its_limits() {
-    check(
-        ContractQuantityBody::read,
-        &[("{}", &["/product_pricing_ref required", "/line_item_id required", "/quantity required"])],
-    );
+    check(super::quantity_change, &[("{}", &["/product_pricing_ref required", "/line_item_id required", "/quantity required"])]);
     check_field(
-        ContractQuantityBody::read,
+        super::quantity_change,
         QUANTITY,
         &[
             ("product_pricing_ref", r#""a b""#, &["/product_pricing_ref invalid_format"]),

@@ -5,7 +5,6 @@ use billing_domain::contract::terms::{Quantities, RequestedLineItem};
 use billing_domain::patch::Patch;
 use billing_testkit::fixtures;
 
-use super::super::contracts::{ContractBody, ContractEditBody};
 use super::{json, refusals, steps};
 
 fn body(items: &str) -> serde_json::Value {
@@ -18,8 +17,8 @@ fn body(items: &str) -> serde_json::Value {
 /// A line item as a create and as an edit read it.
 fn read(item: &str) -> (RequestedLineItem, RequestedLineItem) {
     let body = body(&format!("[{item}]"));
-    let request = ContractBody::read(&body).expect(item);
-    let (_, edit, _) = ContractEditBody::read(&body).expect(item);
+    let request = super::contract(&body).expect(item);
+    let (_, edit, _) = super::contract_edit(&body).expect(item);
     let created = request.products[0].line_items.as_ref().expect("line items")[0].clone();
     let edited = match &edit.products.as_ref().expect("products")[0].line_items {
         Patch::Set(items) => items[0].clone(),
@@ -109,7 +108,7 @@ fn each_field_of_a_line_item_is_held_against_its_limits() {
     for (field, value, expected) in rows {
         let items = body(&format!("[{}]", super::with(r#"{"line_item_id":"a"}"#, field, value)));
         let expected: Vec<String> = expected.iter().map(|row| format!("/products/0/line_items/0/{row}")).collect();
-        assert_eq!(refusals(ContractBody::read(&items)), expected, "{field}: {value}");
-        assert_eq!(refusals(ContractEditBody::read(&items)), expected, "{field}: {value}");
+        assert_eq!(refusals(super::contract(&items)), expected, "{field}: {value}");
+        assert_eq!(refusals(super::contract_edit(&items)), expected, "{field}: {value}");
     }
 }

@@ -13,7 +13,6 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::super::contract_view::{ContractCreatedJson, ContractJson};
-use super::super::contracts::{ContractBody, ContractEditBody};
 use super::schemas::assert_fits;
 use super::{json, posted_back, presented, shown};
 
@@ -67,7 +66,7 @@ const FULL: &str = r#"{"customer_ref":"acme","po_number":"PO 17","products":[
 
 #[test]
 fn a_contract_is_shown_with_what_was_agreed() {
-    let view = made(ContractBody::read(&json(FULL)).expect("a contract"));
+    let view = made(super::contract(&json(FULL)).expect("a contract"));
     assert_snapshot!(presented(&ContractJson::from(&view)), @r#"
     {
       "contract_ref": "019b76da-a802-7000-8000-000000000002",
@@ -214,9 +213,9 @@ fn a_contract_is_shown_with_what_was_agreed() {
 
 #[test]
 fn what_is_read_can_be_posted_back() {
-    let asked = ContractBody::read(&json(FULL)).expect("a contract");
+    let asked = super::contract(&json(FULL)).expect("a contract");
     let answered = ContractJson::from(&made(asked.clone()));
-    let again = ContractBody::read(&posted_back(&answered)).expect("what was answered");
+    let again = super::contract(&posted_back(&answered)).expect("what was answered");
     // Only what the first request left open is stated now.
     let mut resolved = asked;
     resolved.products[0].line_items = again.products[0].line_items.clone();
@@ -231,7 +230,7 @@ fn what_is_read_can_be_posted_back() {
 
 /// An edit of a contract, on the day that [`view`] shows it.
 fn edit(contract: &Contract, body: &Value) -> Contract {
-    let (_, edit, _) = ContractEditBody::read(body).expect("an edit");
+    let (_, edit, _) = super::contract_edit(body).expect("an edit");
     let today = |_: &ProductTerms| fixtures::date(TODAY);
     let now = Situation { today: &today, has_begun: &|_| true };
     edited(contract, &edit, &catalog(), &now).expect("an edit that is agreed").contract
@@ -239,7 +238,7 @@ fn edit(contract: &Contract, body: &Value) -> Contract {
 
 #[test]
 fn an_answer_posted_to_an_edit_as_it_is_changes_nothing() {
-    let first = made(ContractBody::read(&json(FULL)).expect("a contract"));
+    let first = made(super::contract(&json(FULL)).expect("a contract"));
     let mut contract = first.contract;
     // New, then with a version for later, then with one for now.
     for change in [
@@ -262,7 +261,7 @@ fn an_answer_posted_to_an_edit_as_it_is_changes_nothing() {
 
 #[test]
 fn a_product_shows_its_newest_terms_and_todays_where_they_are_others() {
-    let contract = made(ContractBody::read(&json(FULL)).expect("a contract")).contract;
+    let contract = made(super::contract(&json(FULL)).expect("a contract")).contract;
     let change = |since: &str, more: &str| {
         json(&format!(
             r#"{{{since}"products":[{{"product_pricing_ref":"api","billing_start_date":"2026-01-01",{more}}},
@@ -287,7 +286,7 @@ fn a_product_shows_its_newest_terms_and_todays_where_they_are_others() {
 #[test]
 fn a_product_that_an_edit_removed_is_not_shown_but_one_that_was_cancelled_is() {
     for (reason, count) in [(EndReason::Removed, 1), (EndReason::Cancelled, 2)] {
-        let mut view = made(ContractBody::read(&json(FULL)).expect("a contract"));
+        let mut view = made(super::contract(&json(FULL)).expect("a contract"));
         let end = Segment { version: 2, in_force_from: fixtures::date("2026-02-01"), agreed: Agreed::Ended(reason) };
         view.contract.products[0].segments.push(end);
         let shown = posted_back(&ContractJson::from(&view));

@@ -9,7 +9,6 @@ use billing_domain::violation::Violations;
 use billing_testkit::fixtures;
 use serde_json::Value;
 
-use super::super::contracts::{ContractBody, ContractEditBody};
 use super::{check, json, refusals};
 
 const PRODUCT: &str = r#"{"product_pricing_ref":"api","billing_start_date":"2026-01-01","billing_end_date":"2026-12-31"}"#;
@@ -23,7 +22,7 @@ fn of_product(field: &str, value: &str) -> Value {
 #[test]
 fn a_contract_needs_a_customer_only() {
     for body in [r#"{"customer_ref":"acme"}"#, r#"{"customer_ref":"acme","po_number":null,"products":null}"#] {
-        let request = ContractBody::read(&json(body)).expect(body);
+        let request = super::contract(&json(body)).expect(body);
         assert!(request.products.is_empty());
         assert_eq!(request.po_number, None);
     }
@@ -31,7 +30,7 @@ fn a_contract_needs_a_customer_only() {
 
 #[test]
 fn a_product_left_to_its_defaults_states_nothing() {
-    let request = ContractBody::read(&of_product("note", "null")).expect("a contract");
+    let request = super::contract(&of_product("note", "null")).expect("a contract");
     let pricing = fixtures::pricing("api", Vec::new());
     assert_eq!(request.products, [fixtures::requested(&pricing, "2026-01-01", "2026-12-31")]);
 }
@@ -41,7 +40,7 @@ fn line_items_left_out_empty_and_listed_differ() {
     let plain = RequestedLineItem::plain(fixtures::line_item_id("a"));
     let rows = [("null", None), ("[]", Some(vec![])), (r#"[{"line_item_id":"a"}]"#, Some(vec![plain]))];
     for (given, expected) in rows {
-        let request = ContractBody::read(&of_product("line_items", given)).expect(given);
+        let request = super::contract(&of_product("line_items", given)).expect(given);
         assert_eq!(request.products[0].line_items, expected, "{given}");
     }
 }
@@ -57,7 +56,7 @@ fn net_terms_are_days_or_a_word() {
         (r#""DUE_UPON_USAGE""#, NetTerms::DueUponUsage),
     ];
     for (given, expected) in rows {
-        let request = ContractBody::read(&of_product("net_terms", given)).expect(given);
+        let request = super::contract(&of_product("net_terms", given)).expect(given);
         assert_eq!(request.products[0].net_terms, Some(expected), "{given}");
     }
 }
@@ -71,7 +70,7 @@ fn payment_times_have_three_words_and_an_alias() {
         ("AFTER_USE", PaymentTime::AfterUse),
     ];
     for (given, expected) in rows {
-        let request = ContractBody::read(&of_product("payment_time", &format!(r#""{given}""#))).expect(given);
+        let request = super::contract(&of_product("payment_time", &format!(r#""{given}""#))).expect(given);
         assert_eq!(request.products[0].payment_time, Some(expected), "{given}");
     }
 }
@@ -86,7 +85,7 @@ fn a_billing_cycle_is_unit_times_cycle() {
         (r#"{"cycle":1200}"#, (CycleUnit::Monthly, 1200)),
     ];
     for (given, (unit, count)) in rows {
-        let request = ContractBody::read(&of_product("billing_cycle", given)).expect(given);
+        let request = super::contract(&of_product("billing_cycle", given)).expect(given);
         assert_eq!(request.products[0].billing_cycle, BillingCycle::new(unit, count), "{given}");
     }
 }
@@ -151,7 +150,7 @@ fn each_field_of_a_product_is_held_against_its_limits() {
     ];
     for (field, value, expected) in rows {
         let expected: Vec<String> = expected.iter().map(|row| format!("/products/0/{row}")).collect();
-        assert_eq!(refusals(ContractBody::read(&of_product(field, value))), expected, "{field}: {value}");
+        assert_eq!(refusals(super::contract(&of_product(field, value))), expected, "{field}: {value}");
     }
 }
 
@@ -159,7 +158,7 @@ fn each_field_of_a_product_is_held_against_its_limits() {
 fn everything_wrong_with_a_contract_is_said_at_once() {
     let too_many = format!(r#"{{"customer_ref":"acme","products":[{}]}}"#, [PRODUCT; 101].join(","));
     check(
-        ContractBody::read,
+        super::contract,
         &[
             (
                 r#"{"po_number":"a\nb","products":[{"tax":"x"},7,{"product_pricing_ref":"p","billing_start_date":"2026-01-01","billing_end_date":"soon"}]}"#,
@@ -187,14 +186,14 @@ fn everything_wrong_with_a_contract_is_said_at_once() {
 fn a_misspelt_field_is_told_what_it_is_like() {
     let details = |violations: Violations| -> Vec<String> { violations.iter().map(|found| found.detail.clone()).collect() };
     let body = of_product("discout", "10");
-    assert_eq!(details(ContractBody::read(&body).expect_err("a misspelling")), ["is no field here; the nearest is discount"]);
+    assert_eq!(details(super::contract(&body).expect_err("a misspelling")), ["is no field here; the nearest is discount"]);
     let items = of_product("line_items", r#"[{"line_item_id":"a","quantites":[],"price":{"model":"FLAT","ammount":1}}]"#);
     let expected = ["is no field here; the nearest is quantities", "is no field here; the nearest is amount", "must be given"];
-    assert_eq!(details(ContractBody::read(&items).expect_err("misspellings")), expected);
+    assert_eq!(details(super::contract(&items).expect_err("misspellings")), expected);
     let edit = json(r#"{"efective_from":"2026-01-01","colour":"red"}"#);
-    let known = "customer_ref, po_number, products, effective_from, include_current_invoice, version, dry_run, allow_backdated";
+    let known = "effective_from, include_current_invoice, version, customer_ref, po_number, products, dry_run, allow_backdated";
     let expected = ["is no field here; the nearest is effective_from".to_owned(), format!("must be one of {known}")];
-    assert_eq!(details(ContractEditBody::read(&edit).expect_err("misspellings")), expected);
+    assert_eq!(details(super::contract_edit(&edit).expect_err("misspellings")), expected);
 }
 
 #[test]
@@ -202,8 +201,8 @@ fn many_documents_at_once_are_allowed_by_name() {
     for (given, expected) in [("{}", false), (r#"{"allow_backdated":null}"#, false), (r#"{"allow_backdated":true}"#, true)] {
         let mut body = json(given);
         body["customer_ref"] = "acme".into();
-        assert_eq!(ContractBody::read(&body).expect(given).allow_backdated, expected, "{given}");
-        assert_eq!(ContractEditBody::read(&body).expect(given).2.allow_backdated, expected, "{given}");
+        assert_eq!(super::contract(&body).expect(given).allow_backdated, expected, "{given}");
+        assert_eq!(super::contract_edit(&body).expect(given).2.allow_backdated, expected, "{given}");
     }
 }
 
@@ -220,7 +219,7 @@ fn an_edit_holds_from_a_day_the_current_period_or_the_next() {
         (r#"{"effective_from":null,"include_current_invoice":true}"#, Since::CurrentPeriod),
     ];
     for (body, expected) in rows {
-        let (_, edit, _) = ContractEditBody::read(&json(body)).expect(body);
+        let (_, edit, _) = super::contract_edit(&json(body)).expect(body);
         assert_eq!(edit.since, expected, "{body}");
     }
 }
@@ -228,7 +227,7 @@ fn an_edit_holds_from_a_day_the_current_period_or_the_next() {
 #[test]
 fn each_field_of_an_edit_is_held_against_its_limits() {
     check(
-        ContractEditBody::read,
+        super::contract_edit,
         &[
             (
                 r#"{"effective_from":"2026-02-01","include_current_invoice":true}"#,
@@ -257,7 +256,7 @@ fn each_field_of_an_edit_is_held_against_its_limits() {
             (r#"{"last_day":"2026-02-01"}"#, &["/last_day unknown_field"]),
         ],
     );
-    let refused = ContractEditBody::read(&json(r#"{"products":null}"#)).expect_err("no products");
+    let refused = super::contract_edit(&json(r#"{"products":null}"#)).expect_err("no products");
     let detail = "must not be null: to end all products, cancel the contract; to keep them, leave it out";
     assert_eq!(refused.iter().map(|found| found.detail.as_str()).collect::<Vec<_>>(), [detail]);
 }
@@ -266,7 +265,7 @@ fn each_field_of_an_edit_is_held_against_its_limits() {
 fn an_edit_keeps_what_it_leaves_out_and_clears_what_is_null() {
     let read = |product: &str| {
         let body = json(&format!(r#"{{"version":3,"products":[{product}]}}"#));
-        let (_, edit, _) = ContractEditBody::read(&body).expect(product);
+        let (_, edit, _) = super::contract_edit(&body).expect(product);
         assert_eq!(edit.version, Some(3));
         edit.products.and_then(|products| products.into_iter().next()).expect("a product")
     };

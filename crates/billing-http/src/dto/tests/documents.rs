@@ -19,7 +19,7 @@ use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::billing::{BillingReportJson, BillingRunBody};
+use super::super::billing::BillingReportJson;
 use super::super::documents::DocumentJson;
 use super::schemas::assert_fits;
 use super::{check, json, posted_back, presented, steps};
@@ -457,11 +457,11 @@ fn money_has_the_digits_of_its_currency() {
 #[test]
 fn a_billing_run_is_real_unless_told_otherwise() {
     for (body, dry_run) in [("null", false), ("{}", false), (r#"{"dry_run":null}"#, false), (r#"{"dry_run":true}"#, true)] {
-        assert_eq!(BillingRunBody::read(Some(&json(body))), Ok(dry_run), "{body}");
+        assert_eq!(super::billing_run(Some(&json(body))), Ok(dry_run), "{body}");
     }
-    assert_eq!(BillingRunBody::read(None), Ok(false));
+    assert_eq!(super::billing_run(None), Ok(false));
     let rows: &[(&str, &[&str])] = &[(r#"{"dry_run":"yes"}"#, &["/dry_run wrong_type"]), ("true", &["/ wrong_type"])];
-    check(|body| BillingRunBody::read(Some(body)), rows);
+    check(|body| super::billing_run(Some(body)), rows);
 }
 
 #[test]

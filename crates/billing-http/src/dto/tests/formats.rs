@@ -7,8 +7,7 @@ use billing_testkit::fixtures;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::formats::{FormatBody, FormatJson, FormatTestBody, FormatTestJson};
-use super::super::formatted::{FormattedEventBody, FormattedUpdateBody};
+use super::super::formats::{FormatJson, FormatTestJson};
 use super::super::wire::field_of_event;
 use super::{check, check_field, json, posted_back, presented, refusals};
 
@@ -20,13 +19,13 @@ fn body(mapping: &str) -> String {
 }
 
 fn read_mapping(mapping: &Value) -> Result<(), billing_domain::violation::Violations> {
-    FormatBody::read_new(&json(&body(&mapping.to_string()))).map(|_| ())
+    super::format(&json(&body(&mapping.to_string()))).map(|_| ())
 }
 
 #[test]
 fn everything_that_is_wrong_with_a_format_is_said_at_once() {
     check(
-        FormatBody::read_new,
+        super::format,
         &[
             (&body(MAPPING), &[]),
             ("[]", &["/ wrong_type"]),
@@ -39,9 +38,9 @@ fn everything_that_is_wrong_with_a_format_is_said_at_once() {
                 &body("{}"),
                 &[
                     "/mapping/timestamp required",
+                    "/mapping/quantity required",
                     "/mapping/customer_ref required",
                     "/mapping/usage_product_ref required",
-                    "/mapping/quantity required",
                 ],
             ),
             (
@@ -139,7 +138,7 @@ fn a_format_is_presented_as_it_can_be_posted_back() {
     for view in kinds.map(view).into_iter().chain([built_in]) {
         let answer = FormatJson::from(&view);
         presented(&answer);
-        let (reference, content) = FormatBody::read_new(&posted_back(&answer)).expect("it is taken");
+        let (reference, content) = super::format(&posted_back(&answer)).expect("it is taken");
         let FormatContent { name, mapping } = content;
         let posted = UsageFormat { format_ref: reference.expect("a reference"), name, version: view.format.version, mapping };
         assert_eq!(posted, view.format);
@@ -173,7 +172,7 @@ fn a_presented_format_has_its_version_and_who_made_it() {
 #[test]
 fn an_edit_keeps_what_it_leaves_out_and_replaces_the_mapping_whole() {
     let present = view(ReportMapping::Rest).format;
-    let edit = |text: &str| FormatBody::read_edit(&json(text), &present.format_ref, &present);
+    let edit = |text: &str| super::format_edit(&json(text), &present.format_ref, &present);
     let kept = FormatContent { name: present.name.clone(), mapping: present.mapping.clone() };
     assert_eq!(edit("{}").expect("kept"), kept);
     let FormatContent { name, mapping } =
@@ -190,7 +189,7 @@ fn a_test_takes_a_format_or_a_mapping() {
     let mapping = format!(r#"{{"mapping": {MAPPING}, "event": {{}}}}"#);
     let both = format!(r#"{{"format_name": "Log", "mapping": {MAPPING}, "event": {{}}}}"#);
     check(
-        FormatTestBody::read,
+        super::format_test,
         &[
             (&mapping, &[]),
             (&both, &["/mapping not_allowed"]),
@@ -200,15 +199,15 @@ fn a_test_takes_a_format_or_a_mapping() {
                 r#"{"mapping": {}, "event": {}}"#,
                 &[
                     "/mapping/timestamp required",
+                    "/mapping/quantity required",
                     "/mapping/customer_ref required",
                     "/mapping/usage_product_ref required",
-                    "/mapping/quantity required",
                 ],
             ),
         ],
     );
     let (tested, event) =
-        FormatTestBody::read(&json(r#"{"format_ref": "log", "format_name": "Other", "event": {"z": 1.50, "a": []}}"#))
+        super::format_test(&json(r#"{"format_ref": "log", "format_name": "Other", "event": {"z": 1.50, "a": []}}"#))
             .expect("taken");
     assert_eq!(event, r#"{"z":1.50,"a":[]}"#);
     assert!(matches!(tested, TestedFormat::Named(NamedFormat::Ref(_))), "the reference wins: {tested:?}");
@@ -217,17 +216,17 @@ fn a_test_takes_a_format_or_a_mapping() {
 #[test]
 fn a_free_form_event_names_its_format_and_is_an_object() {
     check(
-        FormattedEventBody::read,
+        super::formatted_event,
         &[
             (r#"{"format_name": "Log", "event": {}}"#, &[]),
-            (r#"{"format_ref": "log", "format_name": 5, "event": {}}"#, &[]),
-            ("{}", &["/format_name required", "/event required"]),
+            (r#"{"format_ref": "log", "format_name": 5, "event": {}}"#, &["/format_name wrong_type"]),
+            ("{}", &["/event required", "/format_name required"]),
             (r#"{"format_name": null, "event": null}"#, &["/format_name required", "/event required"]),
             (r#"{"format_name": 5, "event": "line"}"#, &["/format_name wrong_type", "/event wrong_type"]),
         ],
     );
     check(
-        FormattedUpdateBody::read,
+        super::formatted_update,
         &[
             (r#"{"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "event": {}}"#, &[]),
             ("{}", &["/event_ref required", "/event required"]),
@@ -238,8 +237,8 @@ fn a_free_form_event_names_its_format_and_is_an_object() {
         ],
     );
     let report =
-        FormattedEventBody::read(&json(r#"{"format_name": "Log", "event": {"z": 1e2, "n": 123456789012345678901234567890.10}}"#));
-    assert_eq!(report.expect("taken").event, r#"{"z":1e+2,"n":123456789012345678901234567890.10}"#);
+        super::formatted_event(&json(r#"{"format_name": "Log", "event": {"z": 1e2, "n": 123456789012345678901234567890.10}}"#));
+    assert_eq!(report.expect("taken").1, r#"{"z":1e+2,"n":123456789012345678901234567890.10}"#);
 }
 
 #[test]

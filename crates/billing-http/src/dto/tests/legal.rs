@@ -7,10 +7,10 @@ use billing_domain::tax::{ExchangeRate, TaxInCurrency};
 use billing_testkit::{CountingIds, fixtures};
 use serde_json::Value;
 
-use super::super::bank_accounts::{BankAccountBody, BankAccountJson};
-use super::super::customers::{CustomerBody, CustomerJson};
+use super::super::bank_accounts::BankAccountJson;
+use super::super::customers::CustomerJson;
 use super::super::documents::DocumentJson;
-use super::super::entities::{EntityBody, EntityJson};
+use super::super::entities::EntityJson;
 use super::super::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use super::documents::preview;
 use super::schemas::assert_fits;
@@ -24,7 +24,7 @@ fn what_parties_say_of_themselves_is_read_as_it_is_shown() {
     customer.profile.buyer_reference = Some(fixtures::buyer_reference("04011000-12345-35"));
     let shown = CustomerJson::from(&customer);
     assert_fits(&shown);
-    let (_, read) = CustomerBody::read_new(&posted_back(&shown)).expect("a customer");
+    let (_, read) = super::customer(&posted_back(&shown)).expect("a customer");
     assert_eq!(read, customer.profile);
 
     let mut entity = fixtures::entity("main");
@@ -32,14 +32,14 @@ fn what_parties_say_of_themselves_is_read_as_it_is_shown() {
     entity.profile.paper = fixtures::full_paper();
     let shown = EntityJson::from(&EntityView { entity: entity.clone(), is_default: false });
     assert_fits(&shown);
-    let (_, read) = EntityBody::read_new(&posted_back(&shown)).expect("an entity");
+    let (_, read) = super::entity(&posted_back(&shown)).expect("an entity");
     assert_eq!(read.profile, entity.profile);
     let cleared = r#"{"vat_id":null,"registration":null,"electronic_address":null,"language":null,"tax_category":null,
         "exemption_code":null,"exemption_reason":null,"paper":null,"paper_size":null,"tax_label":null,"contact":null,
         "legal_notes":null,"tax_currency":null}"#;
-    let read = EntityBody::read_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    let read = super::entity_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
     assert_eq!(read, fixtures::entity("main").profile);
-    let kept = EntityBody::read_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    let kept = super::entity_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit").profile;
     assert_eq!(kept, entity.profile);
 }
 
@@ -60,7 +60,7 @@ fn each_field_of_a_paper_is_held_against_its_form() {
         ("exemption_reason", r#""Because""#, &["/exemption_reason not_allowed"]),
         ("billing_address", r#"{"country_code":"UK"}"#, &["/billing_address/country_code invalid_country_code"]),
     ];
-    check_field(CustomerBody::read_new, r#"{"name":"Acme"}"#, rows);
+    check_field(super::customer, r#"{"name":"Acme"}"#, rows);
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn a_bank_account_has_one_number() {
     let account = fixtures::bank_account("main");
     let shown = BankAccountJson::from(&account);
     assert_fits(&shown);
-    let (reference, profile) = BankAccountBody::read_new(&posted_back(&shown)).expect("an account");
+    let (reference, profile) = super::bank_account(&posted_back(&shown)).expect("an account");
     assert_eq!((&reference, &profile), (&account.account_ref, &account.profile));
-    let edit = |body| BankAccountBody::read_edit(&json(body), &reference, &profile);
+    let edit = |body| super::bank_account_edit(&json(body), &reference, &profile);
     let dollars = edit(r#"{"iban":null,"account_number":"1","routing_number":"021000021"}"#).expect("an edit");
     assert_fits(&BankAccountJson::from(&BankAccount { profile: dollars, ..account.clone() }));
     let refused = |body| edit(body).expect_err(body).iter().map(|found| found.code).collect::<Vec<_>>();
@@ -82,12 +82,12 @@ fn a_bank_account_has_one_number() {
         (r#"{"billing_account_id":"a"}"#, &["/iban required"]),
         (r#"{"billing_account_id":"a","iban":"DE89370400440532013000","swift":"a"}"#, &["/swift unknown_field"]),
     ];
-    check(BankAccountBody::read_new, rows);
+    check(super::bank_account, rows);
 }
 
 #[test]
 fn an_exchange_rate_is_between_two_currencies() {
-    let read = |body| ExchangeRateBody::read(&json(body));
+    let read = |body| ExchangeRateBody::read_rate(&json(body));
     let rate = read(r#"{"from":"USD","to":"EUR","date":"2026-01-31","rate":"0.920"}"#).expect("a rate");
     assert_fits(&ExchangeRateJson::from(&rate));
     assert_eq!(posted_back(&ExchangeRateJson::from(&rate))["rate"].to_string(), "0.920");
@@ -95,7 +95,7 @@ fn an_exchange_rate_is_between_two_currencies() {
         (r#"{"from":"USD","to":"USD","date":"2026-01-31","rate":1}"#, &["/to out_of_range"]),
         (r#"{"from":"USD","to":"EUR","date":"2026-02-30","rate":-1}"#, &["/date invalid_format", "/rate out_of_range"]),
     ];
-    check(ExchangeRateBody::read, rows);
+    check(ExchangeRateBody::read_rate, rows);
 }
 
 #[test]

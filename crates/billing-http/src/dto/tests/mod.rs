@@ -14,12 +14,153 @@ mod parties;
 mod pricings;
 mod schemas;
 
+use billing_application::access::KeyRequest;
+use billing_application::catalog::WantedEntity;
+use billing_application::contracts::{AmendmentOptions, ContractRequest};
+use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
+use billing_application::usage::EventUpdate;
+use billing_domain::catalog::{PricingContent, UsageProductProfile};
+use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::format::UsageFormat;
+use billing_domain::party::bank::BankAccountProfile;
+use billing_domain::party::{CustomerProfile, EntityProfile};
+use billing_domain::patch::Changes;
+use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 use billing_testkit::fixtures;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use super::bank_accounts::{BankAccountBody, BankAccountEditBody};
+use super::billing::BillingRunBody;
+use super::contract_changes::{ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use super::contracts::{ContractBody, ContractEditBody};
+use super::customers::{CustomerBody, CustomerEditBody};
+use super::declare::{read, read_optional};
+use super::entities::{EntityBody, EntityEditBody};
+use super::events::EventUpdateBody;
+use super::formats::{FormatBody, FormatEditBody, FormatTestBody};
+use super::formatted::{FormattedEventBody, FormattedUpdateBody};
+use super::keys::KeyBody;
+use super::pricings::{PricingBody, PricingEditBody};
+use super::usage_products::{UsageProductBody, UsageProductEditBody};
+
+type Read<T> = Result<T, Violations>;
+
+fn contract(body: &Value) -> Read<ContractRequest> {
+    read::<ContractBody>(body).map(|read| read.request)
+}
+
+fn contract_edit(body: &Value) -> Read<(Option<CustomerRef>, ContractEdit, AmendmentOptions)> {
+    read::<ContractEditBody>(body).map(|read| (read.customer_ref.clone(), read.edit(), read.options))
+}
+
+fn quantity_change(body: &Value) -> Read<(QuantityChange, AmendmentOptions)> {
+    read::<ContractQuantityBody>(body).map(|read| (read.change, read.options))
+}
+
+fn cancel(body: Option<&Value>) -> Read<(LastDay, AmendmentOptions)> {
+    read_optional::<ContractCancelBody>(body).map(|read| (read.ends(), read.options))
+}
+
+fn resume(body: Option<&Value>) -> Read<AmendmentOptions> {
+    read_optional::<ContractResumeBody>(body).map(|read| read.options)
+}
+
+fn key(body: Option<&Value>) -> Read<KeyRequest> {
+    read_optional::<KeyBody>(body).map(|read| read.request)
+}
+
+fn billing_run(body: Option<&Value>) -> Read<bool> {
+    read_optional::<BillingRunBody>(body).map(|read| read.dry_run)
+}
+
+fn event_update(body: &Value) -> Read<(String, EventUpdate)> {
+    read::<EventUpdateBody>(body).map(|read| (read.event_ref.clone(), read.update()))
+}
+
+fn formatted_event(body: &Value) -> Read<(Option<NamedFormat>, String)> {
+    read::<FormattedEventBody>(body).map(|read| (read.format.named(), read.event))
+}
+
+fn formatted_update(body: &Value) -> Read<(String, Option<NamedFormat>, String)> {
+    read::<FormattedUpdateBody>(body).map(|read| (read.event_ref, read.format.named(), read.event))
+}
+
+fn format_test(body: &Value) -> Read<(TestedFormat, String)> {
+    read::<FormatTestBody>(body).map(|read| read.tested().expect("what is tried"))
+}
+
+fn customer(body: &Value) -> Read<(Option<CustomerRef>, CustomerProfile)> {
+    let read: CustomerBody = read(body)?;
+    read.profile.check()?;
+    Ok((read.customer_ref, read.profile))
+}
+
+fn entity(body: &Value) -> Read<(Option<EntityRef>, WantedEntity)> {
+    let read: EntityBody = read(body)?;
+    read.wanted.profile.check()?;
+    Ok((read.entity_ref, read.wanted))
+}
+
+fn usage_product(body: &Value) -> Read<(Option<UsageProductRef>, UsageProductProfile)> {
+    read::<UsageProductBody>(body).map(|read| (read.usage_product_ref, read.profile))
+}
+
+fn pricing(body: &Value) -> Read<(Option<PricingRef>, PricingContent)> {
+    read::<PricingBody>(body).map(|read| (read.product_pricing_ref, read.content))
+}
+
+fn format(body: &Value) -> Read<(Option<FormatRef>, FormatContent)> {
+    read::<FormatBody>(body).map(|read| (read.format_ref, read.content))
+}
+
+fn bank_account(body: &Value) -> Read<(BankAccountRef, BankAccountProfile)> {
+    let read: BankAccountBody = read(body)?;
+    read.profile.check()?;
+    Ok((read.billing_account_id, read.profile))
+}
+
+/// What an edit makes of something.
+fn edited<T: Clone + 'static>(present: &T, changes: Read<Changes<T>>) -> Read<T> {
+    let mut value = present.clone();
+    changes?.apply(&mut value);
+    Ok(value)
+}
+
+fn customer_edit(body: &Value, reference: &CustomerRef, present: &CustomerProfile) -> Read<CustomerProfile> {
+    let made = edited(present, CustomerEditBody::read(body, reference))?;
+    made.check()?;
+    Ok(made)
+}
+
+fn entity_edit(body: &Value, reference: &EntityRef, present: &EntityProfile) -> Read<WantedEntity> {
+    let present = WantedEntity { profile: present.clone(), is_default: None };
+    let made = edited(&present, EntityEditBody::read(body, reference))?;
+    made.profile.check()?;
+    Ok(made)
+}
+
+fn usage_product_edit(body: &Value, reference: &UsageProductRef, present: &UsageProductProfile) -> Read<UsageProductProfile> {
+    edited(present, UsageProductEditBody::read(body, reference))
+}
+
+fn pricing_edit(body: &Value, reference: &PricingRef, present: &PricingContent) -> Read<PricingContent> {
+    edited(present, PricingEditBody::read(body, reference))
+}
+
+fn format_edit(body: &Value, reference: &FormatRef, present: &UsageFormat) -> Read<FormatContent> {
+    let present = FormatContent { name: present.name.clone(), mapping: present.mapping.clone() };
+    edited(&present, FormatEditBody::read(body, reference))
+}
+
+fn bank_account_edit(body: &Value, reference: &BankAccountRef, present: &BankAccountProfile) -> Read<BankAccountProfile> {
+    let made = edited(present, BankAccountEditBody::read(body, reference))?;
+    made.check()?;
+    Ok(made)
+}
 
 /// JSON as it comes in.
 fn json(text: &str) -> Value {

@@ -7,9 +7,9 @@ use billing_domain::party::{Customer, Entity, NetTerms};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 
-use super::super::customers::{CustomerBody, CustomerJson, CustomerNameJson};
-use super::super::entities::{EntityBody, EntityJson, EntityNameJson};
-use super::super::usage_products::{UsageProductBody, UsageProductJson};
+use super::super::customers::{CustomerJson, CustomerNameJson};
+use super::super::entities::{EntityJson, EntityNameJson};
+use super::super::usage_products::UsageProductJson;
 use super::{check, check_field, json, posted_back, presented, refusals};
 
 fn full_customer() -> Customer {
@@ -70,13 +70,13 @@ fn each_field_of_a_customer_is_held_against_its_limits() {
             &["/billing_online_payment_details/autocharge unknown_field"],
         ),
     ];
-    check_field(CustomerBody::read_new, r#"{"name":"Acme"}"#, rows);
+    check_field(super::customer, r#"{"name":"Acme"}"#, rows);
 }
 
 #[test]
 fn everything_wrong_with_a_customer_is_said_at_once() {
     check(
-        CustomerBody::read_new,
+        super::customer,
         &[
             ("{}", &["/name required"]),
             ("[]", &["/ wrong_type"]),
@@ -97,16 +97,16 @@ fn everything_wrong_with_a_customer_is_said_at_once() {
 #[test]
 fn a_customer_that_is_read_can_be_posted_back() {
     let customer = full_customer();
-    let read = CustomerBody::read_new(&posted_back(&CustomerJson::from(&customer))).expect("a customer");
+    let read = super::customer(&posted_back(&CustomerJson::from(&customer))).expect("a customer");
     assert_eq!(read, (Some(customer.customer_ref.clone()), customer.profile.clone()));
-    let edit = CustomerBody::read_edit(&posted_back(&CustomerJson::from(&customer)), &customer.customer_ref, &customer.profile);
+    let edit = super::customer_edit(&posted_back(&CustomerJson::from(&customer)), &customer.customer_ref, &customer.profile);
     assert_eq!(edit.expect("an edit that changes nothing"), customer.profile);
 }
 
 #[test]
 fn an_edit_keeps_what_is_left_out_and_clears_what_is_null() {
     let customer = full_customer();
-    let edit = |body| CustomerBody::read_edit(&json(body), &customer.customer_ref, &customer.profile);
+    let edit = |body| super::customer_edit(&json(body), &customer.customer_ref, &customer.profile);
     assert_eq!(edit("{}").expect("no change"), customer.profile);
 
     let mut expected = customer.profile.clone();
@@ -131,16 +131,16 @@ fn an_edit_clears_nothing_that_has_to_be_there_and_changes_no_reference() {
         (r#"{"customer_ref":null}"#, &["/customer_ref not_changeable"]),
         (r#"{"customer_ref":7,"name":null,"tax":-1}"#, &["/customer_ref not_changeable", "/name required", "/tax out_of_range"]),
     ];
-    check(|body| CustomerBody::read_edit(body, &customer.customer_ref, &customer.profile), rows);
+    check(|body| super::customer_edit(body, &customer.customer_ref, &customer.profile), rows);
 
     let entity = full_entity();
     let rows: &[(&str, &[&str])] =
         &[(r#"{"entity_ref":"other","number_prefix":null}"#, &["/entity_ref not_changeable", "/number_prefix required"])];
-    check(|body| EntityBody::read_edit(body, &entity.entity_ref, &entity.profile), rows);
+    check(|body| super::entity_edit(body, &entity.entity_ref, &entity.profile), rows);
 
     let product = fixtures::usage_product("calls");
     let rows: &[(&str, &[&str])] = &[(r#"{"usage_product_ref":"other"}"#, &["/usage_product_ref not_changeable"])];
-    check(|body| UsageProductBody::read_edit(body, &product.usage_product_ref, &product.profile), rows);
+    check(|body| super::usage_product_edit(body, &product.usage_product_ref, &product.profile), rows);
 }
 
 #[test]
@@ -160,24 +160,24 @@ fn each_field_of_an_entity_is_held_against_its_limits() {
         ("default", r#""yes""#, &["/default wrong_type"]),
         ("address", r#""here""#, &["/address wrong_type"]),
     ];
-    check_field(EntityBody::read_new, r#"{"name":"Main","number_prefix":"UB"}"#, rows);
-    check(EntityBody::read_new, &[("{}", &["/name required", "/number_prefix required"])]);
+    check_field(super::entity, r#"{"name":"Main","number_prefix":"UB"}"#, rows);
+    check(super::entity, &[("{}", &["/name required", "/number_prefix required"])]);
 }
 
 #[test]
 fn an_entity_has_defaults_that_null_brings_back() {
-    let (reference, made) = EntityBody::read_new(&json(r#"{"name":"Main","number_prefix":"UB"}"#)).expect("an entity");
+    let (reference, made) = super::entity(&json(r#"{"name":"Main","number_prefix":"UB"}"#)).expect("an entity");
     assert_eq!((reference, made.profile.time_zone, made.profile.grace_hours), (None, TimeZone::UTC, 2));
     assert_eq!(made.is_default, None);
 
     let entity = full_entity();
     let body = json(r#"{"timezone":null,"grace_hours":null}"#);
-    let reset = EntityBody::read_edit(&body, &entity.entity_ref, &entity.profile).expect("an edit");
+    let reset = super::entity_edit(&body, &entity.entity_ref, &entity.profile).expect("an edit");
     assert_eq!((reset.profile.time_zone, reset.profile.grace_hours), (TimeZone::UTC, 2));
-    let kept = EntityBody::read_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit");
+    let kept = super::entity_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit");
     assert_eq!(kept, WantedEntity { profile: entity.profile.clone(), is_default: None });
     let shown = EntityView { entity: entity.clone(), is_default: true };
-    let read = EntityBody::read_new(&posted_back(&EntityJson::from(&shown))).expect("an entity");
+    let read = super::entity(&posted_back(&EntityJson::from(&shown))).expect("an entity");
     assert_eq!(read, (Some(entity.entity_ref), WantedEntity { profile: entity.profile, is_default: Some(true) }));
 }
 
@@ -186,10 +186,10 @@ fn null_takes_the_default_from_an_entity_that_is_there_as_false_does() {
     let entity = full_entity();
     let rows = [(r#"{"default":true}"#, Some(true)), (r#"{"default":false}"#, Some(false)), (r#"{"default":null}"#, Some(false))];
     for (body, expected) in rows {
-        let edited = EntityBody::read_edit(&json(body), &entity.entity_ref, &entity.profile).expect("an edit");
+        let edited = super::entity_edit(&json(body), &entity.entity_ref, &entity.profile).expect("an edit");
         assert_eq!(edited.is_default, expected, "{body}");
     }
-    let (_, made) = EntityBody::read_new(&json(r#"{"name":"Main","number_prefix":"UB","default":null}"#)).expect("an entity");
+    let (_, made) = super::entity(&json(r#"{"name":"Main","number_prefix":"UB","default":null}"#)).expect("an entity");
     assert_eq!(made.is_default, None, "as left out");
 }
 
@@ -202,21 +202,21 @@ fn a_usage_product_has_a_name_a_unit_and_an_aggregation() {
             &["/unit too_short", "/aggregation invalid_value", "/usage_product_ref invalid_format", "/name required"],
         ),
     ];
-    check(UsageProductBody::read_new, rows);
+    check(super::usage_product, rows);
     for (word, meaning) in
         [("SUM", Aggregation::Sum), ("COUNT", Aggregation::Count), ("MAX", Aggregation::Max), ("LATEST", Aggregation::Latest)]
     {
-        let (_, profile) = UsageProductBody::read_new(&json(&format!(r#"{{"name":"c","aggregation":"{word}"}}"#))).expect(word);
+        let (_, profile) = super::usage_product(&json(&format!(r#"{{"name":"c","aggregation":"{word}"}}"#))).expect(word);
         assert_eq!(profile.aggregation, meaning);
     }
     let mut product = fixtures::usage_product("calls");
     product.profile.unit = Some(fixtures::line("call"));
     product.profile.aggregation = Aggregation::Max;
-    let edit = |body| UsageProductBody::read_edit(&json(body), &product.usage_product_ref, &product.profile).expect(body);
+    let edit = |body| super::usage_product_edit(&json(body), &product.usage_product_ref, &product.profile).expect(body);
     assert_eq!(edit("{}"), product.profile);
     let reset = edit(r#"{"unit":null,"aggregation":null}"#);
     assert_eq!((reset.unit, reset.aggregation), (None, Aggregation::Sum));
-    assert_eq!(refusals(UsageProductBody::read_new(&posted_back(&UsageProductJson::from(&product)))), [""; 0]);
+    assert_eq!(refusals(super::usage_product(&posted_back(&UsageProductJson::from(&product)))), [""; 0]);
 }
 
 #[test]
@@ -327,7 +327,6 @@ fn entities_are_shown_whole_and_by_name() {
       },
       "tax_id": "DE987654321",
       "net_terms": "DUE_UPON_USAGE",
-      "default": true,
       "grace_hours": 720,
       "billing_bank_transfer_details": {
         "billing_account_id": "account-1"
@@ -356,7 +355,8 @@ fn entities_are_shown_whole_and_by_name() {
       "tax_label": null,
       "contact": null,
       "legal_notes": [],
-      "tax_currency": null
+      "tax_currency": null,
+      "default": true
     }
     "#);
     assert_snapshot!(presented(&EntityNameJson::from(&shown)), @r#"

@@ -5,7 +5,7 @@ use billing_testkit::fixtures;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::pricings::{PricingBody, PricingJson};
+use super::super::pricings::PricingJson;
 use super::{check, json, posted_back, presented, refusals};
 
 const PRICING: &str = r#"{"product_pricing_ref":"api","name":"API","currency":"EUR"}"#;
@@ -21,7 +21,7 @@ fn of_price(price: &str) -> Value {
 }
 
 fn item(body: &Value) -> LineItem {
-    let (_, content) = PricingBody::read_new(body).unwrap_or_else(|refused| panic!("{refused}: {body}"));
+    let (_, content) = super::pricing(body).unwrap_or_else(|refused| panic!("{refused}: {body}"));
     content.line_items.into_iter().next().expect("a line item")
 }
 
@@ -53,8 +53,8 @@ fn full_pricing() -> Pricing {
 fn a_pricing_that_is_read_can_be_posted_back() {
     let pricing = full_pricing();
     let body = posted_back(&PricingJson::from(&pricing));
-    assert_eq!(PricingBody::read_new(&body).expect("a pricing"), (Some(pricing.pricing_ref.clone()), pricing.content.clone()));
-    let edit = |body: &Value| PricingBody::read_edit(body, &pricing.pricing_ref, &pricing.content).expect("an edit");
+    assert_eq!(super::pricing(&body).expect("a pricing"), (Some(pricing.pricing_ref.clone()), pricing.content.clone()));
+    let edit = |body: &Value| super::pricing_edit(body, &pricing.pricing_ref, &pricing.content).expect("an edit");
     assert_eq!(edit(&body), pricing.content);
     assert_eq!(edit(&json("{}")), pricing.content);
     let cleared = edit(&json(r#"{"minimum_fee":null,"line_items":null}"#));
@@ -88,16 +88,16 @@ fn a_fixed_line_item_takes_every_price_model_but_a_percentage() {
     ];
     for (price, is_taken) in rows {
         let body = of_item(&format!(r#"{{"line_item_id":"seats","kind":"FIXED","price":{price}}}"#));
-        let refused = refusals(PricingBody::read_new(&body));
+        let refused = refusals(super::pricing(&body));
         if !is_taken {
             assert_eq!(refused, ["/line_items/0/price not_allowed"], "{price}");
             continue;
         }
         assert_eq!(refused, [""; 0], "{price}");
-        let (_, content) = PricingBody::read_new(&body).expect(price);
+        let (_, content) = super::pricing(&body).expect(price);
         let shown = posted_back(&PricingJson::from(&Pricing { content, ..fixtures::pricing("api", Vec::new()) }));
         assert_eq!(shown["line_items"][0]["price"]["model"], json(price)["model"], "{price}");
-        assert_eq!(refusals(PricingBody::read_new(&shown)), [""; 0], "{price}: {shown}");
+        assert_eq!(refusals(super::pricing(&shown)), [""; 0], "{price}: {shown}");
     }
 }
 
@@ -153,7 +153,7 @@ fn each_price_model_takes_its_own_fields_only() {
     ];
     for (price, expected) in rows {
         let expected: Vec<String> = expected.iter().map(|row| format!("/line_items/0/price{row}")).collect();
-        assert_eq!(refusals(PricingBody::read_new(&of_price(price))), expected, "{price}");
+        assert_eq!(refusals(super::pricing(&of_price(price))), expected, "{price}");
     }
 }
 
@@ -202,14 +202,14 @@ fn each_kind_of_line_item_takes_its_own_fields_only() {
     ];
     for (item, expected) in rows {
         let expected: Vec<String> = expected.iter().map(|row| format!("/line_items/0{row}")).collect();
-        assert_eq!(refusals(PricingBody::read_new(&of_item(item))), expected, "{item}");
+        assert_eq!(refusals(super::pricing(&of_item(item))), expected, "{item}");
     }
 }
 
 #[test]
 fn everything_wrong_with_a_pricing_is_said_at_once() {
     check(
-        PricingBody::read_new,
+        super::pricing,
         &[
             ("{}", &["/name required", "/currency required"]),
             (
@@ -230,7 +230,7 @@ fn everything_wrong_with_a_pricing_is_said_at_once() {
         r#"{"product_pricing_ref":"other","currency":null,"name":""}"#,
         &["/product_pricing_ref not_changeable", "/currency required", "/name too_short"],
     )];
-    check(|body| PricingBody::read_edit(body, &pricing.pricing_ref, &pricing.content), rows);
+    check(|body| super::pricing_edit(body, &pricing.pricing_ref, &pricing.content), rows);
 }
 
 #[test]

@@ -9,23 +9,25 @@ use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::contract::terms::MAX_QUANTITY_STEPS;
 use billing_domain::party::MAX_GRACE_HOURS;
+use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use serde_json::Value;
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use super::super::billing::BillingRunBody;
 use super::super::contract_changes::{ContractCancelBody, ContractQuantityBody, ContractResumeBody};
 use super::super::contract_view::ContractJson;
 use super::super::contracts::{ContractBody, ContractEditBody};
 use super::super::customers::{CustomerBody, CustomerEditBody};
+use super::super::declare::{Body, Listed};
 use super::super::entities::{EntityBody, EntityEditBody, EntityJson};
 use super::super::events::{EventBody, EventUpdateBody};
 use super::super::formats::{FormatBody, FormatEditBody, FormatTestBody};
 use super::super::formatted::{FormattedEventBody, FormattedUpdateBody};
 use super::super::keys::KeyBody;
 use super::super::log_in::LogInBody;
-use super::super::party::MAX_TOKENS;
 use super::super::pricings::{PricingBody, PricingEditBody};
+use super::super::schemas::Schemas;
 use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
 use super::{json, posted_back, refusals};
 use crate::openapi::openapi_json;
@@ -44,6 +46,20 @@ impl Described {
             root: posted_back(&T::schema()),
             named: named.into_iter().map(|(name, schema)| (name, posted_back(&schema))).collect(),
         }
+    }
+
+    pub(super) fn of_body<B: Body>() -> Self {
+        let mut schemas = Schemas::default();
+        let name = posted_back(&B::schema(&mut schemas))["$ref"]
+            .as_str()
+            .expect("a name")
+            .rsplit('/')
+            .next()
+            .expect("a name")
+            .to_owned();
+        let named: BTreeMap<String, Value> =
+            schemas.into_all().into_iter().map(|(name, schema)| (name, posted_back(&schema))).collect();
+        Self { root: named[&name].clone(), named }
     }
 
     /// Where a value doesn't fit; nothing when it does.
@@ -136,36 +152,36 @@ pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
     assert_eq!(described.misfits(&value), [""; 0], "{value:#}");
 }
 
-fn example_is_true<B: ToSchema, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
-    let described = Described::of::<B>();
-    let example = &described.root["example"];
-    assert_eq!(described.misfits(example), [""; 0], "{}", B::name());
-    assert_eq!(refusals(read(example)), [""; 0], "{}", B::name());
+fn example_is_true<B: Body, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
+    let described = Described::of_body::<B>();
+    let example = &described.root["examples"][0];
+    assert_eq!(described.misfits(example), [""; 0], "{example}");
+    assert_eq!(refusals(read(example)), [""; 0], "{example}");
 }
 
 #[test]
 fn every_example_of_a_request_is_taken() {
-    example_is_true::<EventBody, _>(EventBody::read);
-    example_is_true::<FormatBody, _>(FormatBody::read_new);
-    example_is_true::<FormatTestBody, _>(FormatTestBody::read);
-    example_is_true::<FormattedEventBody, _>(FormattedEventBody::read);
-    example_is_true::<FormattedUpdateBody, _>(FormattedUpdateBody::read);
-    example_is_true::<ContractBody, _>(ContractBody::read);
-    example_is_true::<ContractEditBody, _>(ContractEditBody::read);
-    example_is_true::<ContractCancelBody, _>(|body| ContractCancelBody::read(Some(body)));
-    example_is_true::<ContractResumeBody, _>(|body| ContractResumeBody::read(Some(body)));
-    example_is_true::<ContractQuantityBody, _>(ContractQuantityBody::read);
-    example_is_true::<CustomerBody, _>(CustomerBody::read_new);
-    example_is_true::<EntityBody, _>(EntityBody::read_new);
-    example_is_true::<UsageProductBody, _>(UsageProductBody::read_new);
-    example_is_true::<PricingBody, _>(PricingBody::read_new);
-    example_is_true::<KeyBody, _>(|body| KeyBody::read(Some(body)));
-    example_is_true::<LogInBody, _>(LogInBody::read);
-    example_is_true::<BillingRunBody, _>(|body| BillingRunBody::read(Some(body)));
+    example_is_true::<EventBody, _>(EventBody::read_event);
+    example_is_true::<FormatBody, _>(super::format);
+    example_is_true::<FormatTestBody, _>(super::format_test);
+    example_is_true::<FormattedEventBody, _>(super::formatted_event);
+    example_is_true::<FormattedUpdateBody, _>(super::formatted_update);
+    example_is_true::<ContractBody, _>(super::contract);
+    example_is_true::<ContractEditBody, _>(super::contract_edit);
+    example_is_true::<ContractCancelBody, _>(|body| super::cancel(Some(body)));
+    example_is_true::<ContractResumeBody, _>(|body| super::resume(Some(body)));
+    example_is_true::<ContractQuantityBody, _>(super::quantity_change);
+    example_is_true::<CustomerBody, _>(super::customer);
+    example_is_true::<EntityBody, _>(super::entity);
+    example_is_true::<UsageProductBody, _>(super::usage_product);
+    example_is_true::<PricingBody, _>(super::pricing);
+    example_is_true::<KeyBody, _>(|body| super::key(Some(body)));
+    example_is_true::<LogInBody, _>(LogInBody::read_log_in);
+    example_is_true::<BillingRunBody, _>(|body| super::billing_run(Some(body)));
 }
 
-fn requires<T: PartialSchema>() -> Value {
-    posted_back(&T::schema())["required"].clone()
+fn requires<B: Body>() -> Value {
+    Described::of_body::<B>().root["required"].clone()
 }
 
 #[test]
@@ -187,7 +203,7 @@ fn an_edit_requires_nothing_that_a_create_does() {
 
 #[test]
 fn what_an_update_can_change_but_not_clear_is_not_described_as_nullable() {
-    let (event, contract) = (Described::of::<EventUpdateBody>(), Described::of::<ContractEditBody>());
+    let (event, contract) = (Described::of_body::<EventUpdateBody>(), Described::of_body::<ContractEditBody>());
     let product = &contract.named["ContractProductEditBody"];
     let rows = [
         (&event.root, "timestamp"),
@@ -200,29 +216,29 @@ fn what_an_update_can_change_but_not_clear_is_not_described_as_nullable() {
         assert!(schema["properties"][name]["$ref"].is_string(), "{name}: {schema}");
     }
     let nulls = json(r#"{"event_ref":"e","timestamp":null,"quantity":null}"#);
-    assert_eq!(refusals(EventUpdateBody::read(&nulls)), ["/timestamp required", "/quantity required"]);
+    assert_eq!(refusals(super::event_update(&nulls)), ["/timestamp required", "/quantity required"]);
 }
 
 #[test]
 fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
     let all = [
-        Described::of::<EventBody>(),
-        Described::of::<FormatBody>(),
-        Described::of::<FormatTestBody>(),
-        Described::of::<FormattedEventBody>(),
-        Described::of::<FormattedUpdateBody>(),
-        Described::of::<ContractBody>(),
-        Described::of::<ContractEditBody>(),
-        Described::of::<ContractCancelBody>(),
-        Described::of::<ContractResumeBody>(),
-        Described::of::<ContractQuantityBody>(),
-        Described::of::<CustomerBody>(),
-        Described::of::<EntityBody>(),
-        Described::of::<UsageProductBody>(),
-        Described::of::<PricingBody>(),
-        Described::of::<KeyBody>(),
-        Described::of::<LogInBody>(),
-        Described::of::<BillingRunBody>(),
+        Described::of_body::<EventBody>(),
+        Described::of_body::<FormatBody>(),
+        Described::of_body::<FormatTestBody>(),
+        Described::of_body::<FormattedEventBody>(),
+        Described::of_body::<FormattedUpdateBody>(),
+        Described::of_body::<ContractBody>(),
+        Described::of_body::<ContractEditBody>(),
+        Described::of_body::<ContractCancelBody>(),
+        Described::of_body::<ContractResumeBody>(),
+        Described::of_body::<ContractQuantityBody>(),
+        Described::of_body::<CustomerBody>(),
+        Described::of_body::<EntityBody>(),
+        Described::of_body::<UsageProductBody>(),
+        Described::of_body::<PricingBody>(),
+        Described::of_body::<KeyBody>(),
+        Described::of_body::<LogInBody>(),
+        Described::of_body::<BillingRunBody>(),
     ];
     for described in &all {
         for schema in described.named.values().chain([&described.root]) {
@@ -241,25 +257,25 @@ fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
 fn closed_objects_are_described_as_closed() {
     let named = |described: Described, name: &str| described.named.get(name).expect(name).clone();
     let closed = [
-        named(Described::of::<EventBody>(), "ValidationsBody"),
-        named(Described::of::<FormatBody>(), "MappingJson"),
-        named(Described::of::<FormatBody>(), "MappingValidationsJson"),
-        named(Described::of::<ContractBody>(), "BillingCycleBody"),
-        named(Described::of::<ContractBody>(), "ContractLineItemBody"),
-        named(Described::of::<ContractBody>(), "QuantityStepBody"),
-        named(Described::of::<ContractBody>(), "BankTransferJson"),
-        named(Described::of::<ContractBody>(), "OnlinePaymentJson"),
-        named(Described::of::<ContractBody>(), "CryptoJson"),
-        Described::of::<ContractCancelBody>().root,
-        Described::of::<ContractResumeBody>().root,
-        Described::of::<ContractQuantityBody>().root,
-        named(Described::of::<PricingBody>(), "LineItemBody"),
-        named(Described::of::<PricingBody>(), "TierBody"),
+        named(Described::of_body::<EventBody>(), "ValidationsBody"),
+        named(Described::of_body::<FormatBody>(), "Mapping"),
+        named(Described::of_body::<FormatBody>(), "MappingValidations"),
+        named(Described::of_body::<ContractBody>(), "BillingCycleBody"),
+        named(Described::of_body::<ContractBody>(), "ContractLineItemBody"),
+        named(Described::of_body::<ContractBody>(), "QuantityStepBody"),
+        named(Described::of_body::<ContractBody>(), "BankTransfer"),
+        named(Described::of_body::<ContractBody>(), "OnlinePayment"),
+        named(Described::of_body::<ContractBody>(), "Crypto"),
+        Described::of_body::<ContractCancelBody>().root,
+        Described::of_body::<ContractResumeBody>().root,
+        Described::of_body::<ContractQuantityBody>().root,
+        named(Described::of_body::<PricingBody>(), "LineItemBody"),
+        named(Described::of_body::<PricingBody>(), "TierBody"),
     ];
     for schema in closed {
         assert_eq!(schema["additionalProperties"], Value::Bool(false), "{schema}");
     }
-    let price = named(Described::of::<PricingBody>(), "PriceBody");
+    let price = named(Described::of_body::<PricingBody>(), "PriceBody");
     for model in price["oneOf"].as_array().expect("models") {
         assert_eq!(model["additionalProperties"], Value::Bool(false), "{model}");
     }
@@ -268,18 +284,18 @@ fn closed_objects_are_described_as_closed() {
 #[test]
 fn the_limits_of_lists_and_numbers_are_the_domains() {
     let (contract, pricing, entity) =
-        (Described::of::<ContractBody>(), Described::of::<PricingBody>(), Described::of::<EntityBody>());
+        (Described::of_body::<ContractBody>(), Described::of_body::<PricingBody>(), Described::of_body::<EntityBody>());
     let price = &pricing.named["PriceBody"]["oneOf"];
     let tiers = price.as_array().into_iter().flatten().filter_map(|model| model["properties"]["tiers"]["maxItems"].as_u64());
     let rows = [
         (&contract.root["properties"]["products"]["maxItems"], MAX_PRODUCTS),
         (&contract.named["ContractProductBody"]["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
         (&contract.named["ContractLineItemBody"]["properties"]["quantities"]["maxItems"], MAX_QUANTITY_STEPS),
-        (&contract.named["CryptoJson"]["properties"]["tokens"]["maxItems"], MAX_TOKENS),
+        (&contract.named["Crypto"]["properties"]["tokens"]["maxItems"], <OneLine as Listed>::MAX),
         (&pricing.root["properties"]["line_items"]["maxItems"], MAX_LINE_ITEMS),
-        (&Described::of::<KeyBody>().root["properties"]["scopes"]["maxItems"], Scope::ALL.len()),
-        (&Described::of::<EntityJson>().root["properties"]["grace_hours"]["maximum"], MAX_GRACE_HOURS.into()),
-        (&entity.root["properties"]["grace_hours"]["oneOf"][0]["maximum"], MAX_GRACE_HOURS.into()),
+        (&Described::of_body::<KeyBody>().root["properties"]["scopes"]["maxItems"], Scope::ALL.len()),
+        (&Described::of::<EntityJson>().named["GraceHoursValue"]["maximum"], MAX_GRACE_HOURS.into()),
+        (&entity.named["GraceHoursInput"]["oneOf"][0]["maximum"], MAX_GRACE_HOURS.into()),
         (&Described::of::<ContractJson>().named["BillingCycleJson"]["properties"]["cycle"]["maximum"], MAX_CYCLE.into()),
     ];
     for (described, limit) in rows {

@@ -1,13 +1,15 @@
 //! JSON, read more strictly than usual: numbers keep their text, keys keep their order and appear once, and nesting is
 //! bounded. Lone surrogates are refused by the parser itself; control characters in strings are the fields' business.
 
+mod hash;
+
 use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::problem::Problem;
+pub(crate) use hash::{hash, hash_of_event};
 
 /// How deep objects and arrays may be nested.
 const MAX_DEPTH: u32 = 32;
@@ -19,13 +21,22 @@ const MAX_SHOWN_CHARS: usize = 64;
 /// itself, with the text of a number, is read as that number; it gains nothing by it.
 const NUMBER: &str = "$serde_json::private::Number";
 
+/// Why bytes aren't the JSON of a value that is taken.
+#[derive(Clone, Debug)]
+pub(crate) struct JsonError {
+    /// A stable word for machines.
+    pub(crate) code: &'static str,
+    /// What is wrong, and where.
+    pub(crate) detail: String,
+}
+
 /// Reads one JSON value that fills the bytes.
-pub(super) fn read(bytes: &[u8]) -> Result<Value, Problem> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Strict { depth: 0, code: &code, values: &values }.deserialize(&mut reader);
     let whole = value.and_then(|value| reader.end().map(|()| value));
-    whole.map_err(|error| Problem::malformed(code.get(), error.to_string()))
+    whole.map_err(|error| JsonError { code: code.get(), detail: error.to_string() })
 }
 
 /// Reads a value at a depth; `code` says what the error is about.
@@ -149,8 +160,8 @@ mod tests {
     }
 
     fn refused(bytes: &[u8]) -> (&'static str, String) {
-        let problem = read(bytes).expect_err("a refusal");
-        (problem.code(), problem.detail().to_owned())
+        let error = read(bytes).expect_err("a refusal");
+        (error.code, error.detail)
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) fn hash(body: Option<&Value>) -> BodyHash {
 }
 
 /// The member of a batch's event that names its key: it says nothing about the event.
-pub(crate) const KEY_MEMBER: &str = "idempotency_key";
+const KEY_MEMBER: &str = "idempotency_key";
 
 /// The hash of an event: the same alone and in a batch.
 pub(crate) fn hash_of_event(event: &Value) -> BodyHash {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn hash_of(text: &str) -> BodyHash {
-        hash(Some(&super::super::json::read(text.as_bytes()).expect(text)))
+        hash(Some(&crate::json::read(text.as_bytes()).expect(text)))
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_event_has_the_same_hash_alone_and_in_a_batch() {
-        let event = |text: &str| hash_of_event(&super::super::json::read(text.as_bytes()).expect(text));
+        let event = |text: &str| hash_of_event(&crate::json::read(text.as_bytes()).expect(text));
         assert_eq!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":1}"#));
         assert_ne!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":2}"#));
     }

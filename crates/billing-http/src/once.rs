@@ -14,9 +14,9 @@ use billing_domain::usage::EventKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Caller, blocking};
-use crate::body::hash;
+use crate::caller::{Caller, blocking};
 use crate::dto::wire::written;
+use crate::json::hash;
 use crate::kept::{self, Success};
 use crate::problem::Problem;
 use crate::state::HttpState;
@@ -32,26 +32,29 @@ pub(crate) struct Once {
     keyed: Option<KeyedRequest>,
 }
 
-impl Once {
-    pub(super) fn new(caller: Caller, body: Option<&Value>) -> Self {
-        let Caller { state, principal, use_case, key } = caller;
+impl Caller {
+    /// A request that changes something, and what it says: the same under the same key is carried out once.
+    pub(crate) fn once(self, body: Option<&Value>) -> Once {
+        let Self { state, principal, use_case, key } = self;
         let keyed = key.map(|key| KeyedRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
-        Self { state, principal, keyed }
+        Once { state, principal, keyed }
     }
+}
 
+impl Once {
     /// The request's key as the key of the one event it brings.
-    pub(super) fn sent(&self) -> Option<EventKey> {
+    pub(crate) fn sent(&self) -> Option<EventKey> {
         self.keyed.as_ref().map(|keyed| EventKey { key: keyed.key.key.clone(), body: keyed.body })
     }
 
     /// The answer holds a secret, which only who has this one may read again.
-    pub(super) fn sealed_for(self, secret: String) -> Self {
+    pub(crate) fn sealed_for(self, secret: String) -> Self {
         Self { keyed: self.keyed.map(|keyed| KeyedRequest { sealed_for: Some(secret), ..keyed }), ..self }
     }
 
     /// Runs a use case on the caller's behalf and presents what it did; under a key, unless that was done before.
     /// The use case may run again after a conflict with others.
-    pub(super) async fn answer<J, T>(
+    pub(crate) async fn answer<J, T>(
         self,
         mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<HttpResponse, Problem>
@@ -68,7 +71,7 @@ impl Once {
     }
 
     /// Carries the request out when no twin of it is on its way here.
-    pub(super) async fn carried_out(
+    pub(crate) async fn carried_out(
         self,
         work: impl FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<Reply> + Send + 'static,
     ) -> Result<HttpResponse, Problem> {
@@ -92,7 +95,7 @@ impl Once {
 }
 
 /// The answer to an event that was taken, now or before.
-pub(super) fn answer_of(taken: TakenUsage, answer: fn(&EventView) -> String) -> KeptAnswer {
+pub(crate) fn answer_of(taken: TakenUsage, answer: fn(&EventView) -> String) -> KeptAnswer {
     match taken {
         TakenUsage::Now(view) => Success::json(answer(&view)).kept(),
         TakenUsage::Before(answer) => Success::json(answer).with(REPLAYED, TRUE).kept(),

@@ -1,0 +1,139 @@
+//! Building the schemas of what is declared.
+
+use serde_json::Value;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+/// The schemas that are referred to, by name.
+#[derive(Default)]
+pub(crate) struct Schemas(Vec<(String, RefOr<Schema>)>);
+
+impl Schemas {
+    /// Refers to the schema of a type.
+    pub(crate) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+        let name = T::name().into_owned();
+        if !self.has(&name) {
+            self.0.push((name.clone(), T::schema()));
+            T::schemas(&mut self.0);
+        }
+        Ref::from_schema_name(name).into()
+    }
+
+    /// Refers to a schema that is made when it is referred to first.
+    pub(crate) fn define(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Schema) -> RefOr<Schema> {
+        if !self.has(name) {
+            let made = make(self);
+            self.0.push((name.to_owned(), made.into()));
+        }
+        Ref::from_schema_name(name).into()
+    }
+
+    /// Every schema that was referred to.
+    pub(crate) fn into_all(self) -> Vec<(String, RefOr<Schema>)> {
+        self.0
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+}
+
+/// Whether a field has to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It does.
+    Required,
+    /// It may be left out.
+    Optional,
+    /// It may be left out, or null.
+    Nullable,
+}
+
+/// A field as the OpenAPI document has it.
+pub(crate) struct Described {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) presence: Presence,
+    pub(crate) schema: RefOr<Schema>,
+}
+
+/// The schema of an object that takes these fields and no others.
+pub(crate) fn object_of(fields: Vec<Described>, meaning: &str, example: Option<Value>) -> ObjectBuilder {
+    let mut object = ObjectBuilder::new().schema_type(Type::Object).description(Some(meaning.trim()));
+    for Described { name, meaning, presence, schema } in fields {
+        let schema = if presence == Presence::Nullable { or_null(schema) } else { schema };
+        object = object.property(name, described(schema, meaning));
+        if presence == Presence::Required {
+            object = object.required(name);
+        }
+    }
+    object.examples(example).additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+}
+
+/// A schema with another description; without one it keeps its own.
+pub(crate) fn described(schema: RefOr<Schema>, meaning: &str) -> RefOr<Schema> {
+    let meaning = meaning.trim();
+    if meaning.is_empty() {
+        return schema;
+    }
+    let text = Some(meaning.to_owned());
+    match schema {
+        RefOr::Ref(mut reference) => {
+            reference.description = meaning.to_owned();
+            reference.into()
+        }
+        RefOr::T(Schema::Object(mut object)) => {
+            object.description = text;
+            object.into()
+        }
+        RefOr::T(Schema::Array(mut array)) => {
+            array.description = text;
+            RefOr::T(Schema::Array(array))
+        }
+        RefOr::T(Schema::OneOf(mut choices)) => {
+            choices.description = text;
+            RefOr::T(Schema::OneOf(choices))
+        }
+        other => other,
+    }
+}
+
+/// A schema that null has, too.
+fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
+    match schema {
+        RefOr::T(Schema::Object(mut object)) if matches!(object.schema_type, SchemaType::Type(_)) => {
+            if let SchemaType::Type(only) = object.schema_type {
+                object.schema_type = SchemaType::from_iter([only, Type::Null]);
+            }
+            object.into()
+        }
+        RefOr::T(Schema::Array(mut array)) => {
+            array.schema_type = SchemaType::from_iter([Type::Array, Type::Null]);
+            RefOr::T(Schema::Array(array))
+        }
+        RefOr::T(Schema::OneOf(mut choices)) => {
+            choices.items.push(null());
+            RefOr::T(Schema::OneOf(choices))
+        }
+        other => OneOfBuilder::new().item(null()).item(other).into(),
+    }
+}
+
+fn null() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::Null).into()
+}
+
+/// The names of the fields that a schema of an object has.
+pub(crate) fn names_in<T: PartialSchema>() -> Vec<String> {
+    match T::schema() {
+        RefOr::T(Schema::Object(object)) => object.properties.keys().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The field that tells a choice from the others.
+pub(crate) fn tag(name: &'static str, word: &str) -> Described {
+    let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([word]));
+    Described { name, meaning: "", presence: Presence::Required, schema: schema.into() }
+}

@@ -1,0 +1,254 @@
+//! How the domain's values are read, written and described: each said once.
+
+use billing_domain::calendar::{Date, TimeZone, Timestamp, parse_date};
+use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
+use billing_domain::contract::schedule::MAX_CYCLE;
+use billing_domain::decimal::DecimalError;
+use billing_domain::format::Expression;
+use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::money::{Currency, Percentage, Price, SignedPrice};
+use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
+use billing_domain::party::legal::{BuyerReference, VatId};
+use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, NetTerms, NetTermsError, NumberPrefix};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{
+    BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef,
+    UsageProductRef,
+};
+use billing_domain::text::{OneLine, Prose};
+use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::declare::{Answered, Listed, Wire};
+use super::input::Node;
+use super::reasons::Reason;
+use super::schemas::Schemas;
+use super::wire::{
+    self, AddressSchemeCode, AssignedRef, BicText, BuyerReferenceText, CountryCodeText, CurrencyCode, DUE_UPON_RECEIPT,
+    DUE_UPON_USAGE, DateText, EmailText, ExactNumber, ExemptionCodeText, ExpressionText, FreeFormEvent, IbanText,
+    IdentifierSchemeCode, KeyText, LineText, MAX_VERSION, NamedRef, NetTermsInput, NetTermsValue, NoteSubjectCode,
+    NumberPrefixText, PercentageInput, PriceInput, ProseText, QuantityInput, ReportDataJson, RoutingNumberText, SignedPriceInput,
+    TimeZoneName, TimestampText, UnitCodeText, VatIdText,
+};
+
+/// `Type as Schema: reader, writer as ItsSchema;`, without a writer where it isn't answered by itself. A form of another type's values
+/// names that: `Form of Type`.
+macro_rules! values {
+    ($($wire:ident $(of $value:ty)? as $schema:ty: $read:expr $(, $answered:ty: $answer:expr)?;)+) => {$(
+        impl Wire for $wire {
+            type Value = value_of!($wire $(, $value)?);
+
+            fn read(node: Node<'_>) -> Option<Self::Value> {
+                let read: fn(Node<'_>) -> Option<Self::Value> = $read;
+                read(node)
+            }
+
+            fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                schemas.refer::<$schema>()
+            }
+        }
+
+        $(
+            impl Answered for $wire {
+                fn answer<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error> {
+                    let answer: fn(&Self::Value) -> $answered = $answer;
+                    answer(value).serialize(serializer)
+                }
+
+                fn answered_schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.refer::<$answered>()
+                }
+            }
+        )?
+    )+};
+}
+
+macro_rules! value_of {
+    ($wire:ident) => {
+        $wire
+    };
+    ($wire:ident, $value:ty) => {
+        $value
+    };
+}
+
+/// An e-mail address.
+pub(crate) struct Email;
+/// How much; the digits it may have are those of a currency that isn't known yet.
+pub(crate) struct AmountText;
+/// A quantity above zero.
+pub(crate) struct AboveZero;
+/// Hours of grace.
+pub(crate) struct GraceHours;
+/// How many units a billing cycle has.
+pub(crate) struct CycleCount;
+/// The version of a contract.
+pub(crate) struct VersionNumber;
+/// The text of a free-form event.
+pub(crate) struct FreeForm;
+/// A reference that names nothing where it can't be one; it stays text.
+pub(crate) struct AnyEventRef;
+/// A log-in's secret.
+pub(crate) struct Password;
+
+values! {
+    OneLine as LineText: |node| node.line(), LineText: |it| LineText::from(it);
+    Prose as ProseText: |node| node.prose(), ProseText: |it| ProseText::from(it);
+    Email of OneLine as EmailText: |node| node.email(), EmailText: |it| EmailText::from(it);
+    Currency as CurrencyCode: |node| node.currency(), CurrencyCode: |it| CurrencyCode::from(*it);
+    Date as DateText: |node| node.parsed(parse_date), DateText: |it| DateText::from(*it);
+    Timestamp as TimestampText: |node| node.timestamp(), TimestampText: |it| TimestampText::from(*it);
+    TimeZone as TimeZoneName: |node| node.parsed(TimeZone::parse), TimeZoneName: |it| TimeZoneName::from(it.name());
+    NumberPrefix as NumberPrefixText: |node| node.parsed(NumberPrefix::parse), NumberPrefixText: |it| NumberPrefixText::from(it.as_str());
+    CountryCode as CountryCodeText: |node| node.parsed(CountryCode::parse), CountryCodeText: |it| CountryCodeText::from(*it);
+    VatId as VatIdText: |node| node.parsed(VatId::parse), VatIdText: |it| VatIdText::from(it.as_str());
+    IdentifierScheme as IdentifierSchemeCode: |node| node.parsed(IdentifierScheme::parse),
+        IdentifierSchemeCode: |it| IdentifierSchemeCode::from(*it);
+    AddressScheme as AddressSchemeCode: |node| node.parsed(AddressScheme::parse), AddressSchemeCode: |it| AddressSchemeCode::from(*it);
+    NoteSubject as NoteSubjectCode: |node| node.parsed(NoteSubject::parse), NoteSubjectCode: |it| NoteSubjectCode::from(*it);
+    ExemptionCode as ExemptionCodeText: |node| node.parsed(ExemptionCode::parse), ExemptionCodeText: |it| ExemptionCodeText::from(*it);
+    UnitCode as UnitCodeText: |node| node.parsed(UnitCode::parse), UnitCodeText: |it| UnitCodeText::from(*it);
+    BuyerReference as BuyerReferenceText: |node| node.parsed(BuyerReference::parse),
+        BuyerReferenceText: |it| BuyerReferenceText::from(it.as_str());
+    Iban as IbanText: |node| node.parsed(Iban::parse), IbanText: |it| IbanText::from(it.as_str());
+    Bic as BicText: |node| node.parsed(Bic::parse), BicText: |it| BicText::from(it.as_str());
+    RoutingNumber as RoutingNumberText: |node| node.parsed(RoutingNumber::parse),
+        RoutingNumberText: |it| RoutingNumberText::from(it.as_str());
+    NetTerms as NetTermsInput: net_terms, NetTermsValue: |it| NetTermsValue::from(*it);
+    GraceHours of u16 as GraceHoursInput: |node| node.whole(0..=MAX_GRACE_HOURS), GraceHoursValue: |it| GraceHoursValue(*it);
+    CycleCount of u16 as CycleInput: |node| node.whole(1..=MAX_CYCLE);
+    VersionNumber of u32 as VersionInput: |node| {
+        node.whole_or(1..=MAX_VERSION, "must be a whole number from 1, the version of the contract that is edited")
+    };
+    Percentage as PercentageInput: |node| node.decimal(Percentage::parse), ExactNumber: |it| ExactNumber::from(*it);
+    Price as PriceInput: |node| node.decimal(Price::parse), ExactNumber: |it| ExactNumber::from(*it);
+    SignedPrice as SignedPriceInput: |node| node.decimal(SignedPrice::parse), ExactNumber: |it| ExactNumber::from(*it);
+    Quantity as QuantityInput: |node| node.decimal(Quantity::parse), ExactNumber: |it| ExactNumber::from(*it);
+    AboveZero of Quantity as QuantityInput: |node| node.decimal(above_zero);
+    AmountText of String as QuantityInput: |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned()));
+    CustomerRef as NamedRef: |node| node.parsed(CustomerRef::parse), NamedRef: |it| NamedRef::from(it);
+    EntityRef as NamedRef: |node| node.parsed(EntityRef::parse), NamedRef: |it| NamedRef::from(it);
+    UsageProductRef as NamedRef: |node| node.parsed(UsageProductRef::parse), NamedRef: |it| NamedRef::from(it);
+    PricingRef as NamedRef: |node| node.parsed(PricingRef::parse), NamedRef: |it| NamedRef::from(it);
+    FormatRef as NamedRef: |node| node.parsed(FormatRef::parse), NamedRef: |it| NamedRef::from(it);
+    BankAccountRef as NamedRef: |node| node.parsed(BankAccountRef::parse), NamedRef: |it| NamedRef::from(it);
+    ChargeRef as NamedRef: |node| node.parsed(ChargeRef::parse), NamedRef: |it| NamedRef::from(it);
+    LineItemId as NamedRef: |node| node.parsed(LineItemId::parse), NamedRef: |it| NamedRef::from(it);
+    ContractRef as AssignedRef: |node| node.parsed(ContractRef::parse), AssignedRef: |it| AssignedRef::from(*it);
+    DocumentRef as AssignedRef: |node| node.parsed(DocumentRef::parse), AssignedRef: |it| AssignedRef::from(*it);
+    AnyEventRef of String as AssignedRef: |node| node.line().map(|line| line.as_str().to_owned());
+    IdempotencyKey as KeyText: |node| node.parsed(IdempotencyKey::parse);
+    Expression as ExpressionText: |node| node.parsed(Expression::parse), ExpressionText: |it| ExpressionText::from(it);
+    FreeForm of String as FreeFormEvent: |node| node.object(|_| Some(node.json().to_string()));
+    ReportData as ReportDataJson: report_data, ReportDataJson: |it| ReportDataJson::from(it);
+    Password of String as PasswordInput: |node| node.line().map(|line| line.as_str().to_owned());
+}
+
+impl Wire for bool {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        node.boolean()
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Boolean).into()
+    }
+}
+
+impl Answered for bool {
+    fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// Tokens of a wallet: nothing else comes as a list of lines.
+impl Listed for OneLine {
+    const MAX: usize = 100;
+}
+
+/// The schemas of whole numbers, which are said in place.
+macro_rules! whole_numbers {
+    ($($name:ident: $schema:expr;)+) => {$(
+        pub(crate) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                $schema
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+whole_numbers! {
+    GraceHoursInput: wire::whole(0, MAX_GRACE_HOURS.into());
+    CycleInput: wire::whole(1, MAX_CYCLE.into());
+    VersionInput: wire::whole(1, MAX_VERSION);
+    PasswordInput: wire::password();
+}
+
+/// Hours of grace of an answer.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct GraceHoursValue(u16);
+
+impl PartialSchema for GraceHoursValue {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(MAX_GRACE_HOURS)).into()
+    }
+}
+
+impl ToSchema for GraceHoursValue {}
+
+fn above_zero(text: &str) -> Result<Quantity, DecimalError> {
+    Quantity::parse(text).and_then(|quantity| if quantity == Quantity::ZERO { Err(DecimalError::Zero) } else { Ok(quantity) })
+}
+
+/// Days as a number or numeric string, or a word.
+fn net_terms(node: Node<'_>) -> Option<NetTerms> {
+    match node.as_text() {
+        Some(DUE_UPON_RECEIPT) => Some(NetTerms::DueUponReceipt),
+        Some(DUE_UPON_USAGE) => Some(NetTerms::DueUponUsage),
+        Some(_) | None => node.whole_or(1..=MAX_NET_TERMS_DAYS, &NetTermsError.to_string()).map(NetTerms::Days),
+    }
+}
+
+/// An object of scalars, or a text that is the JSON of one.
+fn report_data(node: Node<'_>) -> Option<ReportData> {
+    let Some(text) = node.as_text() else { return report_object(node) };
+    node.unpacked(text, report_object)
+}
+
+fn report_object(node: Node<'_>) -> Option<ReportData> {
+    node.object(|fields| {
+        let entries = fields.entries();
+        if entries.len() > MAX_REPORT_KEYS {
+            let reason = ReportDataError::TooManyKeys;
+            return node.refuse(reason.code(), reason.to_string());
+        }
+        let values: Vec<Option<(String, ReportValue)>> = entries.map(|(key, node)| report_entry(key, node)).collect();
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        ReportData::new(values).map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), Some)
+    })
+}
+
+/// One entry, held against the domain's limits by itself, so that every bad one is named.
+fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
+    let value = match node.json() {
+        Value::Null => ReportValue::Null,
+        Value::Bool(value) => ReportValue::Bool(*value),
+        Value::Number(number) => ReportValue::Number(number.as_str().to_owned()),
+        Value::String(text) => ReportValue::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => return node.refuse("wrong_type", "must be a string, number, true, false or null"),
+    };
+    let entry = (key.to_owned(), value);
+    match ReportData::new(vec![entry.clone()]) {
+        Ok(_) => Some(entry),
+        Err(reason) => node.refuse(reason.code(), reason.to_string()),
+    }
+}

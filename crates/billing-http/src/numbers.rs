@@ -1,0 +1,168 @@
+//! Decimals as strings, for clients whose JSON numbers are binary fractions: `Prefer: numbers=string` (RFC 7240).
+
+use std::sync::LazyLock;
+
+use actix_web::body::{BodySize, BoxBody, MessageBody as _, to_bytes};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpRequest};
+use billing_report::NumbersAs;
+use serde_json::Value;
+
+use crate::body::JSON;
+use crate::openapi;
+use crate::operation::Operation;
+use crate::problem::Problem;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+const AS_STRINGS: &str = "numbers=string";
+
+/// Which values are decimals: what the OpenAPI document says of them.
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
+
+/// How a request wants decimals.
+pub(crate) fn wanted(request: &HttpRequest) -> NumbersAs {
+    if wants_strings(request.headers()) { NumbersAs::String } else { NumbersAs::Number }
+}
+
+fn wants_strings(headers: &HeaderMap) -> bool {
+    let preferences = headers.get_all(PREFER).filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut named = preferences.map(|preference| preference.split(';').next().unwrap_or_default().trim());
+    named.any(|preference| match preference.split_once('=') {
+        Some((name, value)) => name.trim().eq_ignore_ascii_case("numbers") && value.trim().trim_matches('"') == "string",
+        None => false,
+    })
+}
+
+/// Answers an operation's decimals as its caller prefers them. What is written while it is sent is written so already.
+pub(crate) async fn prefer(
+    operation: &'static Operation,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let strings = wants_strings(request.headers()) && operation.answers.schema.is_some();
+    let answered = next.call(request).await?;
+    if !strings || !answered.status().is_success() || !is_json(answered.headers()) {
+        return Ok(answered);
+    }
+    let (request, response) = answered.into_parts();
+    let (mut response, body) = response.into_parts();
+    let body = match body.size() {
+        BodySize::Sized(_) => {
+            let bytes = to_bytes(body).await.map_err(|_| Problem::internal())?;
+            BoxBody::new(with_strings(operation, &bytes).ok_or_else(Problem::internal)?)
+        }
+        BodySize::None | BodySize::Stream => body,
+    };
+    response.headers_mut().insert(PREFERENCE_APPLIED, HeaderValue::from_static(AS_STRINGS));
+    response.headers_mut().append(VARY, HeaderValue::from_name(PREFER));
+    Ok(ServiceResponse::new(request, response.set_body(body)))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(JSON.as_bytes()))
+}
+
+/// An answer with its decimals as strings.
+fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
+    let mut value: Value = serde_json::from_slice(answer).ok()?;
+    let answered = &DESCRIPTION["paths"][operation.path][operation.method.as_str().to_ascii_lowercase()]["responses"]["200"];
+    rewrite(&DESCRIPTION, &[&answered["content"][JSON]["schema"]], &mut value);
+    serde_json::to_vec(&value).ok()
+}
+
+/// Makes strings of what may be a decimal by any of the schemas that a value may have.
+fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value) {
+    let mut all = Vec::new();
+    for schema in schemas {
+        choices(description, schema, &mut all);
+    }
+    match value {
+        Value::Number(number) if all.iter().any(|schema| is_decimal(schema)) => *value = Value::String(number.to_string()),
+        Value::Array(elements) => {
+            let of_elements: Vec<&Value> = all.iter().map(|schema| &schema["items"]).filter(|schema| !schema.is_null()).collect();
+            elements.iter_mut().for_each(|element| rewrite(description, &of_elements, element));
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let of_member = all.iter().filter_map(|schema| {
+                    schema["properties"].get(name).or_else(|| Some(&schema["additionalProperties"]).filter(|any| any.is_object()))
+                });
+                let of_member: Vec<&Value> = of_member.collect();
+                rewrite(description, &of_member, member);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The schemas that a schema is a choice of, itself among them.
+fn choices<'d>(description: &'d Value, schema: &'d Value, all: &mut Vec<&'d Value>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        if let Some(schema) = description.pointer(reference.trim_start_matches('#')) {
+            choices(description, schema, all);
+        }
+        return;
+    }
+    all.push(schema);
+    for of in ["oneOf", "anyOf", "allOf"] {
+        schema[of].as_array().into_iter().flatten().for_each(|choice| choices(description, choice, all));
+    }
+}
+
+/// Whether a schema takes numbers that needn't be whole.
+fn is_decimal(schema: &Value) -> bool {
+    let kind = &schema["type"];
+    kind == "number" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::operations::OPERATIONS;
+
+    #[test]
+    fn strings_are_asked_for_by_a_preference_among_others() {
+        let wants =
+            |header: &str| wants_strings(TestRequest::default().insert_header(("Prefer", header)).to_http_request().headers());
+        for header in ["numbers=string", "respond-async, numbers=string", r#"Numbers = "string"; x=1, wait=5"#] {
+            assert!(wants(header), "{header}");
+        }
+        for header in ["numbers", "numbers=number", "x=numbers=string", "numbersx=string", ""] {
+            assert!(!wants(header), "{header}");
+        }
+    }
+
+    fn rewritten(id: &str, answer: &str) -> Value {
+        let operation = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
+        serde_json::from_slice(&with_strings(operation, answer.as_bytes()).expect("JSON")).expect("JSON")
+    }
+
+    #[test]
+    fn decimals_become_strings_with_every_digit_and_whole_numbers_stay() {
+        let document = r#"{"total":12345678901234.10,"number_in_contract":7,"net_terms":30,"taxes":[{"rate":19,"base":1.50}],
+            "products":[{"line_items":[{"tiers":[{"up_to":null,"unit_price":0.000001}]}]}],"related_documents":[]}"#;
+        let expected = json!({"total": "12345678901234.10", "number_in_contract": 7, "net_terms": 30,
+            "taxes": [{"rate": "19", "base": "1.50"}],
+            "products": [{"line_items": [{"tiers": [{"up_to": null, "unit_price": "0.000001"}]}]}], "related_documents": []});
+        assert_eq!(rewritten("get_document", document), expected);
+        assert_eq!(rewritten("list_documents", &format!("[{document}]")), json!([expected]));
+    }
+
+    #[test]
+    fn report_data_become_strings_and_a_free_form_event_stays_as_it_was_submitted() {
+        let event = r#"{"quantity":1.0,"revision":2,"additional_report_data":{"a":12.50,"b":true,"c":"x"},"event":{"n":1.50}}"#;
+        let expected = json!({"quantity": "1.0", "revision": 2, "additional_report_data": {"a": "12.50", "b": true, "c": "x"}});
+        let mut answered = rewritten("get_event", event);
+        assert_eq!(
+            answered.as_object_mut().expect("an object").shift_remove("event").expect("an event").to_string(),
+            r#"{"n":1.50}"#
+        );
+        assert_eq!(answered, expected);
+    }
+}

@@ -1,0 +1,419 @@
+//! The OpenAPI document, from the table of [`OPERATIONS`]; `shape` makes good types of the schemas.
+
+mod refusals;
+mod shape;
+
+use std::collections::BTreeMap;
+
+use actix_web::http::Method;
+use billing_domain::access::Need;
+use billing_domain::idempotency::MAX_KEY_CHARS;
+use billing_report::NumbersAs;
+use serde_json::Value;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{HttpMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, Paths};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, Content, Info, InfoBuilder, LicenseBuilder, OpenApi as Document, Ref, RefOr, Required, Response, ResponseBuilder,
+    Responses, ServerBuilder,
+};
+
+use crate::body::JSON;
+use crate::dto::schemas::{self, Presence, Schemas};
+use crate::operation::{Needs, Operation, VERSION};
+use crate::operations::OPERATIONS;
+use crate::problem::{PROBLEM_JSON, ProblemJson};
+
+const BEARER: &str = "bearer";
+const COOKIE: &str = "session";
+const PREFER: &str = "Prefer";
+const INTERFACE_VERSION: &str = "InterfaceVersion";
+const REQUEST_ID: &str = "Names the request in the answer and in the service's log, if it has at most 128 characters of letters, \
+                          digits and `. _ : - / + =`; another one is replaced.";
+
+/// The parts of the interface, in their order.
+const TAGS: [(&str, &str); 8] = [
+    ("auth", "Log-in, log-out and API keys"),
+    ("usage", "Usage events"),
+    ("formats", "Usage formats: how free-form events are read"),
+    ("contracts", "Contracts, and what they bill now and next"),
+    ("catalog", "Customers, supplier entities, usage products and pricings, bank accounts and exchange rates"),
+    ("documents", "Invoices, credits and debits, and the billing run"),
+    ("charges", "One-off amounts and manual credit notes"),
+    ("service", "The service itself"),
+];
+
+/// The OpenAPI document of the interface, as JSON.
+pub fn openapi_json() -> String {
+    text(NumbersAs::Number)
+}
+
+/// The same, for each way that answers can have decimals.
+pub(crate) fn text(numbers: NumbersAs) -> String {
+    format!("{:#}", described(numbers))
+}
+
+/// The same, as a value.
+pub(crate) fn described(numbers: NumbersAs) -> Value {
+    let mut json = serde_json::to_value(document()).expect("nothing in it can fail to be written");
+    shape::for_generators(&mut json);
+    if numbers == NumbersAs::String {
+        shape::with_numbers_as_strings(&mut json);
+    }
+    json
+}
+
+fn document() -> Document {
+    let mut schemas = Schemas::default();
+    schemas.refer::<ProblemJson<'static>>();
+    let (mut paths, mut shared) = (Paths::new(), BTreeMap::new());
+    for operation in OPERATIONS {
+        let described = describe(operation, &mut schemas, &mut shared);
+        paths.add_path_operation(operation.path, vec![method(&operation.method)], described);
+    }
+    let mut components = Components::new();
+    components.schemas.extend(schemas.into_all());
+    let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
+    components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("A version of the interface.")).into());
+    components.responses.extend(shared);
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let cookie = ApiKeyValue::with_description(COOKIE, "An administrator's session; named `__Host-session` with https.");
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+    let mut document = Document::new(info(), paths);
+    document.components = Some(components);
+    let here = ServerBuilder::new().url("/").description(Some("The server that this description is from"));
+    document.servers = Some(vec![here.build()]);
+    let tag = |(name, description): (&str, &str)| TagBuilder::new().name(name).description(Some(description)).build();
+    document.tags = Some(TAGS.map(tag).to_vec());
+    document
+}
+
+fn info() -> Info {
+    let mut license = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
+    license.identifier = Some("MIT OR Apache-2.0".to_owned());
+    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable.";
+    let info = InfoBuilder::new().title("Usage Billing").version(env!("CARGO_PKG_VERSION"));
+    info.description(Some(description)).license(Some(license)).build()
+}
+
+fn method(method: &Method) -> HttpMethod {
+    match *method {
+        Method::POST => HttpMethod::Post,
+        Method::DELETE => HttpMethod::Delete,
+        _ => HttpMethod::Get,
+    }
+}
+
+fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<String, RefOr<Response>>) -> Described {
+    let lines = operation.does.iter().map(|line| line.trim());
+    let summary: Vec<&str> = lines.clone().take_while(|line| !line.is_empty()).collect();
+    let more: Vec<&str> = lines.skip_while(|line| !line.is_empty()).skip(1).collect();
+    let mut described = OperationBuilder::new()
+        .operation_id(Some(operation.id))
+        .tag(operation.tag)
+        .summary(Some(summary.join(" ")))
+        .description((!more.is_empty()).then(|| more.join(" ")))
+        .securities(Some(security(operation.needs)));
+    for parameter in parameters(operation, schemas) {
+        described = described.parameter(parameter);
+    }
+    if let Some(taken) = &operation.takes {
+        let mut body = RequestBodyBuilder::new().content(JSON, Content::new(Some((taken.schema)(schemas))));
+        for text in taken.or {
+            body = body.content(*text, Content::new(Some(any_text())));
+        }
+        let required = if taken.required { Required::True } else { Required::False };
+        described = described.request_body(Some(body.required(Some(required)).build()));
+    }
+    described.responses(responses(operation, schemas, shared)).build()
+}
+
+fn any_text() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
+fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuilder> {
+    let mut all = Vec::new();
+    for name in operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
+        let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
+        all.push(parameter.description(Some(meaning_in_path(name))).schema(Some(any_text())));
+    }
+    for asked in operation.asks.iter().flat_map(|asks| (asks.described)(schemas)) {
+        let required = if asked.presence == Presence::Required { Required::True } else { Required::False };
+        let parameter = ParameterBuilder::new().name(asked.name).parameter_in(ParameterIn::Query).required(required);
+        all.push(parameter.description(Some(asked.meaning.trim())).schema(Some(schemas::described(asked.schema, ""))));
+    }
+    if operation.is_versioned() {
+        let version = Ref::from_schema_name(INTERFACE_VERSION);
+        all.push(header("Version", "The version of the interface; V0 when left out.", version));
+    }
+    if operation.takes_idempotency_key() {
+        let key = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_KEY_CHARS));
+        let does = if operation.is_carried_out_once() {
+            "Names the request: sent again with the same body, it is given the first answer again. No control characters."
+        } else {
+            "Checked, and of no effect: repeating this request doubles nothing. No control characters."
+        };
+        all.push(header("Idempotency-Key", does, key));
+    }
+    if operation.answers.schema.is_some() && operation.is_versioned() {
+        let numbers = ObjectBuilder::new().schema_type(Type::String).examples(["numbers=string"]);
+        all.push(header(PREFER, "`numbers=string` answers every decimal as a string (RFC 7240).", numbers));
+    }
+    all.push(header("X-Request-Id", REQUEST_ID, ObjectBuilder::new().schema_type(Type::String)));
+    all
+}
+
+/// What a parameter of a path names.
+fn meaning_in_path(name: &str) -> String {
+    match name {
+        "source_ref" => "The reference of a credit or of a payment".to_owned(),
+        "billing_account_id" => "The bank account's identifier".to_owned(),
+        "product_pricing_ref" => "The pricing's reference".to_owned(),
+        other => format!("The {}'s reference", other.trim_end_matches("_ref").replace('_', " ")),
+    }
+}
+
+fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<String, RefOr<Response>>) -> Responses {
+    let mut all = Responses::new();
+    let answers = &operation.answers;
+    let mut success = ResponseBuilder::new().description(answers.means);
+    if let Some(schema) = answers.schema {
+        success = success.content(JSON, Content::new(Some(schema(schemas))));
+    }
+    for text in answers.or {
+        success = success.content(*text, Content::new(Some(any_text())));
+    }
+    let status = if answers.schema.is_none() && answers.or.is_empty() { "204" } else { "200" };
+    let mut success = success.build();
+    add_headers(operation, status, &mut success);
+    all.responses.insert(status.to_owned(), success.into());
+    for refusal in refusals::of(operation) {
+        let name = refusal.name();
+        shared.entry(name.clone()).or_insert_with(|| {
+            let mut response = ResponseBuilder::new().description(refusal.means).build();
+            response.content.insert(PROBLEM_JSON.to_owned(), Content::new(Some(refusal.schema())).into());
+            add_headers(operation, refusal.status, &mut response);
+            response.into()
+        });
+        all.responses.insert(refusal.status.to_owned(), RefOr::Ref(Ref::new(format!("#/components/responses/{name}"))));
+    }
+    all
+}
+
+fn security(needs: Needs) -> Vec<SecurityRequirement> {
+    let none: [&str; 0] = [];
+    let cookie = || SecurityRequirement::new(COOKIE, none);
+    match needs {
+        Needs::Nothing => vec![],
+        Needs::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
+        Needs::Permission(use_case) => match use_case.need() {
+            Need::Administrator => vec![cookie()],
+            Need::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), cookie()],
+        },
+    }
+}
+
+fn header(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> ParameterBuilder {
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header).required(Required::False);
+    parameter.description(Some(description)).schema(Some(schema))
+}
+
+fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
+    let is_list = operation.parameters().is_some_and(|names| names.contains(&"pageNumber"));
+    let all = [
+        ("X-Request-Id", true, Type::String, "Names the request in the service's log."),
+        ("Version", operation.is_versioned(), Type::String, "The version of the interface."),
+        ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
+        (
+            "X-Total-Amount",
+            operation.id == "list_documents" && status == "200",
+            Type::String,
+            "What all documents amount to by currency, `EUR 12.50, USD 0.00`; credits count below zero, drafts and void ones not.",
+        ),
+        (
+            "X-Total-Amount-Due",
+            operation.id == "list_documents" && status == "200",
+            Type::String,
+            "What is left to pay of all documents by currency.",
+        ),
+        (
+            "Preference-Applied",
+            operation.is_versioned() && operation.answers.schema.is_some() && status == "200",
+            Type::String,
+            "`numbers=string` where that was asked for.",
+        ),
+        ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
+        (
+            "Idempotency-Replayed",
+            operation.is_carried_out_once() && status == "200",
+            Type::Boolean,
+            "`true` on an answer that was given before; absent on the first.",
+        ),
+        ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
+        ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
+        ("Retry-After", status == "409", Type::Integer, "With `request_in_progress`: when to come back, in seconds."),
+    ];
+    for (name, _, kind, description) in all.into_iter().filter(|(_, applies, ..)| *applies) {
+        let header = HeaderBuilder::new().schema(Some(ObjectBuilder::new().schema_type(kind))).description(Some(description));
+        response.headers.insert(name.to_owned(), header.build().into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn described() -> Value {
+        serde_json::from_str(&openapi_json()).expect("JSON")
+    }
+
+    /// The response of a status, which operations with the same refusals share.
+    fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
+        let response = &operation["responses"][status];
+        match response["$ref"].as_str() {
+            Some(reference) => document.pointer(reference.trim_start_matches('#')).expect(reference),
+            None => response,
+        }
+    }
+
+    fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+        let paths = document["paths"].as_object().expect("paths");
+        let methods = |(path, item): (&String, &'_ Value)| -> Vec<(String, String)> {
+            item.as_object().expect("a path item").keys().map(|method| (method.to_uppercase(), path.clone())).collect()
+        };
+        let places: Vec<(String, String)> = paths.iter().flat_map(methods).collect();
+        places.into_iter().map(|(method, path)| (method.clone(), path.clone(), &paths[&path][method.to_lowercase()])).collect()
+    }
+
+    #[test]
+    fn the_document_describes_the_operations_of_the_table_and_no_others() {
+        let document = described();
+        let in_document: BTreeSet<(String, String, String)> = operations(&document)
+            .into_iter()
+            .map(|(method, path, operation)| (method, path, operation["operationId"].as_str().expect("an id").to_owned()))
+            .collect();
+        let in_table: BTreeSet<(String, String, String)> = OPERATIONS
+            .iter()
+            .map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned()))
+            .collect();
+        assert_eq!(in_document, in_table);
+    }
+
+    #[test]
+    fn every_operation_says_who_may_and_every_response_what_it_means() {
+        let document = described();
+        for (method, path, operation) in operations(&document) {
+            assert!(operation["security"].is_array(), "{method} {path}");
+            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{method} {path}");
+            for status in operation["responses"].as_object().expect("responses").keys() {
+                let response = response(&document, operation, status);
+                assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path} {status}");
+                assert_eq!(response["content"].get(PROBLEM_JSON).is_some(), status.as_str() >= "400", "{method} {path} {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_post_takes_a_key_and_says_what_becomes_of_repeats() {
+        let document = described();
+        for (method, path, operation) in operations(&document) {
+            let parameters = operation["parameters"].as_array().expect("parameters");
+            let key = parameters.iter().find(|parameter| parameter["name"] == "Idempotency-Key");
+            assert_eq!(key.is_some(), method == "POST", "{method} {path}");
+            let Some(key) = key else { continue };
+            assert_eq!((&key["in"], &key["required"]), (&"header".into(), &false.into()), "{path}");
+            assert_eq!((&key["schema"]["minLength"], &key["schema"]["maxLength"]), (&1.into(), &255.into()), "{path}");
+            let response = |status| response(&document, operation, status);
+            assert!(response("400").is_object(), "{path}");
+            let replays = !path.starts_with("/auth/log") && path != "/api/usage/formats/test";
+            assert_eq!(response("200")["headers"]["Idempotency-Replayed"].is_object(), replays, "{path}");
+            assert_eq!(response("409")["headers"]["Retry-After"].is_object(), replays, "{path}");
+            assert!(!replays || response("422").is_object(), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_reference_in_the_document_leads_somewhere() {
+        fn walk<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+            match value {
+                Value::Object(object) => {
+                    found.extend(object.get("$ref").and_then(Value::as_str));
+                    object.values().for_each(|value| walk(value, found));
+                }
+                Value::Array(array) => array.iter().for_each(|value| walk(value, found)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        let document = described();
+        let mut references = Vec::new();
+        walk(&document, &mut references);
+        assert!(references.len() > 50, "{}", references.len());
+        for reference in references {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+
+    /// Generators name a type after a schema; what has no name gets one like `PriceType3`, what shares one is lost.
+    #[test]
+    fn refusals_that_depend_on_what_there_is_are_described() {
+        let document = described();
+        for (id, status) in [
+            ("update_event", "404"),
+            ("cancel_contract", "409"),
+            ("edit_contract", "409"),
+            ("resume_contract", "404"),
+            ("resume_contract", "409"),
+            ("change_quantity", "404"),
+            ("change_quantity", "422"),
+            ("issue_document", "409"),
+            ("void_document", "409"),
+            ("record_payment", "409"),
+            ("issue_document", "422"),
+        ] {
+            let found = operations(&document).into_iter().find(|(.., operation)| operation["operationId"] == id);
+            assert!(found.is_some_and(|(.., operation)| operation["responses"][status].is_object()), "{id} {status}");
+        }
+    }
+
+    /// It is never refused, whatever it is.
+    #[test]
+    fn a_request_id_may_be_any_text() {
+        for (_, path, operation) in operations(&described()) {
+            let parameters = operation["parameters"].as_array().expect("parameters");
+            let request_id = parameters.iter().find(|parameter| parameter["name"] == "X-Request-Id").expect(&path);
+            assert_eq!(request_id["schema"], serde_json::json!({"type": "string"}));
+        }
+    }
+
+    #[test]
+    fn every_choice_has_a_name_of_its_own() {
+        let document = described();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        for (name, schema) in schemas {
+            assert!(!name.ends_with("Json") && !name.ends_with("Word"), "{name}");
+            for choice in schema["oneOf"].as_array().into_iter().flatten() {
+                assert!(choice["properties"].is_null() && choice["enum"].is_null(), "{name}: {choice}");
+            }
+            for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(property["properties"].is_null() && property["enum"].is_null(), "{name}: {field}");
+            }
+        }
+        let rust_names = super::document().components.expect("components").schemas.len();
+        let choices = schemas.values().filter_map(|schema| schema["discriminator"]["mapping"].as_object()).map(|of| of.len());
+        assert_eq!(schemas.len(), rust_names + choices.sum::<usize>());
+    }
+
+    #[test]
+    fn the_licence_is_named_by_its_identifier() {
+        assert_eq!(described()["info"]["license"]["identifier"], "MIT OR Apache-2.0");
+    }
+}

@@ -1,0 +1,200 @@
+//! The refusals that an operation may answer: each status with its codes.
+
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+
+use crate::operation::{Needs, Operation};
+use billing_domain::access::Need;
+
+/// The refusals of one status.
+pub(super) struct Refusal {
+    /// The status.
+    pub(super) status: &'static str,
+    /// What it means.
+    pub(super) means: &'static str,
+    codes: Vec<&'static str>,
+}
+
+impl Refusal {
+    fn new(status: &'static str, means: &'static str, mut codes: Vec<&'static str>) -> Self {
+        codes.sort_unstable();
+        codes.dedup();
+        Self { status, means, codes }
+    }
+
+    /// What the response is called: responses with the same codes are one.
+    pub(super) fn name(&self) -> String {
+        let words = self.codes.iter().flat_map(|code| code.split('_'));
+        let capital = |word: &str| {
+            let (first, rest) = word.split_at(word.len().min(1));
+            format!("{}{rest}", first.to_ascii_uppercase())
+        };
+        // The names of a few codes say what it is; many are told apart by a number that follows from them.
+        match self.codes.as_slice() {
+            [_] | [_, _] => words.map(capital).collect(),
+            several => {
+                let sum = several
+                    .iter()
+                    .flat_map(|code| code.bytes())
+                    .fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
+                format!("Refused{}_{sum:08x}", self.status)
+            }
+        }
+    }
+
+    /// A problem document with one of the codes.
+    pub(super) fn schema(&self) -> RefOr<Schema> {
+        let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
+        let coded = ObjectBuilder::new().schema_type(Type::Object).property("code", code);
+        AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).into()
+    }
+}
+
+/// The refusals of an operation, by status.
+pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
+    let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
+    let once = operation.is_carried_out_once();
+    let logs_in = operation.id == "log_in";
+    let mut all = Vec::new();
+    let mut add = |status, means, codes: Vec<&'static str>| {
+        if !codes.is_empty() {
+            all.push(Refusal::new(status, means, codes));
+        }
+    };
+    let unreadable = chosen(&[
+        (operation.is_versioned(), &["unsupported_version"]),
+        (operation.takes_idempotency_key(), &["invalid_idempotency_key"]),
+        (has_body, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values", "incomplete_body"]),
+        (has_query, &["malformed_query"]),
+    ]);
+    add("400", "The request could not be read, or asks for an unsupported version", unreadable);
+    let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &["invalid_credentials"])]);
+    add("401", "There is no credential, or one that is not valid", unknown);
+    let forbidden = chosen(&[
+        (operation.need() == Some(Need::Administrator), &["admin_session_required"]),
+        (matches!(operation.need(), Some(Need::Scope(_))), &["insufficient_scope"]),
+        (
+            operation.changes_state() && (operation.need().is_some() || operation.needs == Needs::Anything),
+            &["cross_site_request"],
+        ),
+    ]);
+    add("403", "The credential is of the wrong kind, lacks the scope, or comes from a foreign page", forbidden);
+    add("404", "What the request is about isn't there", not_found(operation));
+    add("408", "The body did not arrive in time", chosen(&[(has_body, &["request_timeout"])]));
+    let mut conflicts = chosen(&[(once, &["request_in_progress"])]);
+    conflicts.extend(expanded(operation.conflicts));
+    add("409", "The request is in conflict with what there is, or one under the same key is still being carried out", conflicts);
+    add("413", "The body is too large", chosen(&[(has_body, &["body_too_large"])]));
+    add("415", "The body is not plain JSON", chosen(&[(has_body, &["unsupported_media_type"])]));
+    let mut refused = chosen(&[
+        (has_body || has_query, &["validation_failed"]),
+        (has_query, &["unknown_parameter"]),
+        (has_body, &["unknown_field"]),
+        (once, &["idempotency_key_reuse"]),
+    ]);
+    refused.extend(expanded(operation.refuses));
+    let means =
+        "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another";
+    add("422", means, refused);
+    add("429", "Too many log-ins were tried; `Retry-After` says when to come back", chosen(&[(logs_in, &["too_many_log_ins"])]));
+    add("500", "The service failed", vec!["internal_error", "invariant_violation"]);
+    let busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
+    add("503", "The service cannot answer now; `Retry-After` says when to come back", busy);
+    all
+}
+
+fn chosen(rows: &[(bool, &[&'static str])]) -> Vec<&'static str> {
+    rows.iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes.iter().copied()).collect()
+}
+
+/// Codes, and those of the rules that several operations share.
+fn expanded(codes: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+    codes
+        .iter()
+        .flat_map(|code| match *code {
+            "amendments" => AMENDMENTS,
+            "documents" => DOCUMENTS,
+            "forms" => FORMS,
+            "matching" => MATCHING,
+            "periods" => PERIODS,
+            "terms" => TERMS,
+            _ => std::slice::from_ref(code),
+        })
+        .copied()
+}
+
+/// What may stand in the way of a change of a contract.
+const AMENDMENTS: &[&str] = &[
+    "charge_already_recorded",
+    "contract_over",
+    "exchange_rate_missing",
+    "paper_incomplete",
+    "product_over",
+    "usage_already_reported",
+];
+/// What may stand in the way of issuing a document.
+const DOCUMENTS: &[&str] = &["exchange_rate_missing", "paper_incomplete"];
+/// What customers and entities say in forms that others have made.
+const FORMS: &[&str] = &[
+    "exemption_reason_required",
+    "invalid_country_code",
+    "invalid_vat_id",
+    "tax_category_rate",
+    "unknown_exemption_code",
+    "unknown_scheme",
+    "unknown_subject_code",
+];
+/// Where an event lands.
+const MATCHING: &[&str] = &[
+    "ambiguous_name",
+    "amount_out_of_range",
+    "no_matching_contract",
+    "timestamp_in_future",
+    "too_many_documents",
+    "unknown_usage_product",
+    "validation_mismatch",
+];
+/// From when a change of a contract holds.
+const PERIODS: &[&str] =
+    &["amount_out_of_range", "conflicting_fields", "not_a_period_start", "not_retroactive", "too_many_documents"];
+/// What a contract agrees on.
+const TERMS: &[&str] = &[
+    "amount_out_of_range",
+    "conflicting_fields",
+    "duplicate_product",
+    "entity_required",
+    "exemption_reason_required",
+    "o_stands_alone",
+    "prepaid_needs_before_use",
+    "tax_category_rate",
+    "too_many_documents",
+    "unknown_exemption_code",
+    "unknown_line_item",
+    "unknown_product",
+];
+
+/// What of a path, or of an update's body, may name nothing.
+fn not_found(operation: &Operation) -> Vec<&'static str> {
+    let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let codes = named.flat_map(|name| -> &[&'static str] {
+        match name {
+            "api_key_ref" => &["api_key_not_found"],
+            "application_ref" => &["application_not_found"],
+            "billing_account_id" => &["bank_account_not_found"],
+            "charge_ref" => &["charge_not_found"],
+            "contract_ref" => &["contract_not_found"],
+            "customer_ref" => &["customer_not_found"],
+            "document_ref" => &["document_not_found"],
+            "entity_ref" => &["entity_not_found"],
+            "event_ref" => &["event_not_found"],
+            "format_ref" => &["usage_format_not_found"],
+            "payment_ref" => &["payment_not_found"],
+            "product_pricing_ref" => &["pricing_not_found"],
+            "source_ref" => &["document_not_found", "payment_not_found"],
+            "usage_product_ref" => &["usage_product_not_found"],
+            _ => &[],
+        }
+    });
+    let of_body: &[&str] = if operation.id.starts_with("update_") { &["event_not_found"] } else { &[] };
+    codes.chain(of_body).copied().collect()
+}

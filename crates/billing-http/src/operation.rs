@@ -1,0 +1,182 @@
+//! An operation: one method on one path, who may, what it takes and what it answers.
+
+use actix_web::Route;
+use actix_web::http::Method;
+use billing_application::UseCase;
+use billing_domain::access::{Need, Scope};
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+
+use crate::dto::declare::{Body, Fieldset};
+use crate::dto::schemas::{Described, Schemas};
+
+/// The one version of the interface.
+pub const VERSION: &str = "V0";
+/// Operations below this path have versions.
+pub const VERSIONED_BELOW: &str = "/api/";
+/// What probes ask: whatever they add to a query is passed over.
+const PROBED_BELOW: &str = "/health/";
+
+/// The header that names a request, so that its repeats are known.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// What a caller must show to be let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Nothing; a credential that is shown is what the operation is about.
+    Anything,
+    /// The credential of somebody who may ask for this.
+    Permission(UseCase),
+}
+
+/// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
+pub(crate) const QUESTIONS: [&str; 1] = ["test_usage_format"];
+
+/// One method on one path.
+pub struct Operation {
+    /// Its name in the OpenAPI document.
+    pub id: &'static str,
+    /// The method.
+    pub method: Method,
+    /// The path, with parameters in braces. With or without a slash at its end makes no difference.
+    pub path: &'static str,
+    /// Who may.
+    pub needs: Needs,
+    /// The part of the interface it belongs to.
+    pub(crate) tag: &'static str,
+    /// What it does: the first line, then more.
+    pub(crate) does: &'static [&'static str],
+    /// What answers it.
+    pub(crate) handler: fn() -> Route,
+    /// What its body is.
+    pub(crate) takes: Option<Taken>,
+    /// The parameters of its query.
+    pub(crate) asks: Option<Asked>,
+    /// What a success is.
+    pub(crate) answers: Answered,
+    /// Codes of conflicts that are its own.
+    pub(crate) conflicts: &'static [&'static str],
+    /// Codes of refusals that are its own.
+    pub(crate) refuses: &'static [&'static str],
+}
+
+/// A request body.
+pub(crate) struct Taken {
+    /// Whether it has to be there.
+    pub(crate) required: bool,
+    /// As JSON.
+    pub(crate) schema: fn(&mut Schemas) -> RefOr<Schema>,
+    /// Other media types, as text.
+    pub(crate) or: &'static [&'static str],
+}
+
+/// The parameters of a query.
+pub(crate) struct Asked {
+    names: fn() -> &'static [&'static str],
+    pub(crate) described: fn(&mut Schemas) -> Vec<Described>,
+}
+
+/// What a success is.
+pub(crate) struct Answered {
+    /// As JSON; `None` where it is never JSON.
+    pub(crate) schema: Option<fn(&mut Schemas) -> RefOr<Schema>>,
+    /// Other media types, as text.
+    pub(crate) or: &'static [&'static str],
+    /// What it means.
+    pub(crate) means: &'static str,
+}
+
+impl Taken {
+    pub(crate) const fn of<B: Body>(or: &'static [&'static str]) -> Self {
+        Self { required: B::REQUIRED, schema: B::schema, or }
+    }
+}
+
+impl Asked {
+    pub(crate) const fn of<P: Fieldset>() -> Self {
+        Self { names: P::names, described: P::described }
+    }
+}
+
+impl Answered {
+    pub(crate) const fn of<A: Answer>(or: &'static [&'static str], means: &'static str) -> Self {
+        Self { schema: Some(A::schema), or, means }
+    }
+
+    pub(crate) const fn text(or: &'static [&'static str], means: &'static str) -> Self {
+        Self { schema: None, or, means }
+    }
+}
+
+/// What is answered as JSON.
+pub(crate) trait Answer {
+    /// Its schema.
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
+}
+
+impl<T: ToSchema> Answer for T {
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        schemas.refer::<T>()
+    }
+}
+
+/// An array of answers.
+pub(crate) struct List<T>(std::marker::PhantomData<T>);
+
+impl<T: ToSchema> Answer for List<T> {
+    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+        ArrayBuilder::new().items(schemas.refer::<T>()).into()
+    }
+}
+
+/// An object, or an array of objects, whose fields aren't known beforehand.
+pub(crate) struct Free<const LIST: bool>;
+
+impl<const LIST: bool> Answer for Free<LIST> {
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        let object = ObjectBuilder::new().schema_type(Type::Object);
+        if LIST { ArrayBuilder::new().items(object).into() } else { object.into() }
+    }
+}
+
+impl Operation {
+    /// Whether it takes the header `Version`.
+    pub fn is_versioned(&self) -> bool {
+        self.path.starts_with(VERSIONED_BELOW)
+    }
+
+    /// What a caller must have, where it takes a credential.
+    pub fn need(&self) -> Option<Need> {
+        match self.needs {
+            Needs::Nothing | Needs::Anything => None,
+            Needs::Permission(use_case) => Some(use_case.need()),
+        }
+    }
+
+    /// Whether it changes something.
+    pub fn changes_state(&self) -> bool {
+        self.method != Method::GET && !QUESTIONS.contains(&self.id)
+    }
+
+    /// Whether it takes the header `Idempotency-Key`.
+    pub fn takes_idempotency_key(&self) -> bool {
+        self.method == Method::POST
+    }
+
+    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
+    /// and questions aren't: a repeat doubles nothing, and the answers aren't kept.
+    pub fn is_carried_out_once(&self) -> bool {
+        self.takes_idempotency_key() && self.need().is_some_and(|need| need != Need::Scope(Scope::Read))
+    }
+
+    /// The parameters that its query may have; `None` where nobody minds what else it has.
+    pub fn parameters(&self) -> Option<&'static [&'static str]> {
+        if self.path.starts_with(PROBED_BELOW) {
+            return None;
+        }
+        Some(self.asks.as_ref().map_or(&[], |asks| (asks.names)()))
+    }
+}

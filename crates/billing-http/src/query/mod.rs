@@ -1,0 +1,261 @@
+//! Query strings: which page of a list, and what it is narrowed to. All that is wrong with one is said at once.
+//!
+//! A reference that can't exist is one that doesn't: it finds nothing.
+
+pub(crate) mod documents;
+pub(crate) mod lists;
+pub(crate) mod usage;
+
+use std::future::{Ready, ready};
+use std::ops::RangeInclusive;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::LINK;
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use billing_domain::contract::Contract;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, UsageProductRef};
+use billing_domain::text::OneLine;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+
+use crate::dto::declare::{Fieldset, Wire};
+use crate::dto::input::{Fields, Node, read_query};
+use crate::dto::schemas::{Described, Presence, Schemas};
+use crate::problem::Problem;
+
+/// Elements of a page when nobody says how many.
+pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
+/// The last page that can be asked for: what a signed 32-bit number of a caller holds.
+const MAX_PAGE_NUMBER: u32 = i32::MAX.unsigned_abs();
+/// The last version that can be asked for; likewise.
+const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
+const SIZE: &str = "pageSize";
+const NUMBER: &str = "pageNumber";
+const TOTAL: &str = "x-total-count";
+
+/// A request's query string, and the path in front of it.
+#[derive(Debug)]
+pub(crate) struct Query {
+    path: String,
+    raw: String,
+    pairs: Vec<(String, String)>,
+}
+
+impl FromRequest for Query {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::of(request.path(), request.query_string()))
+    }
+}
+
+impl Query {
+    /// What stands behind a path.
+    ///
+    /// # Errors
+    /// A query string that can't be read.
+    pub(crate) fn of(path: &str, raw: &str) -> Result<Self, Problem> {
+        let pairs = web::Query::<Vec<(String, String)>>::from_query(raw);
+        let pairs = pairs.map_err(|_| Problem::malformed("malformed_query", "the query string could not be read"))?;
+        Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs: pairs.into_inner() })
+    }
+
+    /// Its parameters.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn read<P: Fieldset>(&self) -> Result<P, Problem> {
+        self.read_as(P::read_whole)
+    }
+
+    /// Refuses every parameter but these.
+    ///
+    /// # Errors
+    /// The others.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        self.read_as(|fields| {
+            fields.only_beside(known, &[]);
+            Some(())
+        })
+    }
+
+    fn read_as<T>(&self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Problem> {
+        let (mut parameters, mut twice) = (Map::new(), Vec::new());
+        for (name, value) in &self.pairs {
+            if parameters.contains_key(name) {
+                twice.push(name.as_str());
+            } else {
+                parameters.insert(name.clone(), Value::from(value.as_str()));
+            }
+        }
+        twice.dedup();
+        Ok(read_query(parameters, &twice, read)?)
+    }
+
+    /// The answer with a page of the list that was asked for: a bare array, its totals and neighbours in headers.
+    pub(crate) fn answer<'t, T, J: From<&'t T> + Serialize>(&self, asked: PageRequest, page: &'t Page<T>) -> HttpResponse {
+        let elements: Vec<J> = page.items.iter().map(J::from).collect();
+        let mut response = HttpResponse::Ok();
+        response.insert_header((TOTAL, page.total.to_string()));
+        response.insert_header((LINK, self.links(asked, page.total)));
+        response.json(elements)
+    }
+
+    /// RFC 8288: the first and last page, and the one before and after where there is one.
+    fn links(&self, asked: PageRequest, total: u64) -> String {
+        let (size, number) = (u64::from(asked.size()), u64::from(asked.number()));
+        let last = total.saturating_sub(1) / size;
+        let previous = number.checked_sub(1).map(|previous| previous.min(last));
+        let next = Some(number + 1).filter(|next| *next <= last);
+        let others: String = self.raw.split('&').filter(|pair| is_other(pair)).flat_map(|pair| [pair, "&"]).collect();
+        let link =
+            |relation: &str, number: u64| format!(r#"<{}?{others}{SIZE}={size}&{NUMBER}={number}>; rel="{relation}""#, self.path);
+        let links = [Some(("first", 0)), previous.map(|n| ("prev", n)), next.map(|n| ("next", n)), Some(("last", last))];
+        links.into_iter().flatten().map(|(relation, number)| link(relation, number)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn is_other(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or_default();
+    !matches!(name, "" | SIZE | NUMBER)
+}
+
+/// A page of a list whose pages have a usual size; where that is 0, everything has to be said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paged<const USUAL_SIZE: u32>(pub(crate) PageRequest);
+
+impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
+    fn names() -> &'static [&'static str] {
+        &[SIZE, NUMBER]
+    }
+
+    fn read_fields(fields: Fields<'_>) -> Option<Self> {
+        let usual = (USUAL_SIZE > 0).then_some(USUAL_SIZE);
+        let size = whole(fields, SIZE, 1..=MAX_PAGE_SIZE, usual);
+        let number = whole(fields, NUMBER, 0..=MAX_PAGE_NUMBER, usual.map(|_| 0));
+        PageRequest::new(size?, number?).ok().map(Self)
+    }
+
+    fn described(_: &mut Schemas) -> Vec<Described> {
+        let presence = if USUAL_SIZE == 0 { Presence::Required } else { Presence::Optional };
+        let described = |name, meaning, least: u32, most: u32, usual: u32| {
+            let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most));
+            let number = if USUAL_SIZE == 0 { number } else { number.default(Some(usual.into())) };
+            Described { name, meaning, presence, schema: number.into() }
+        };
+        vec![
+            described(SIZE, "Elements of a page.", 1, MAX_PAGE_SIZE, USUAL_SIZE),
+            described(NUMBER, "Which page, from 0.", 0, MAX_PAGE_NUMBER, 0),
+        ]
+    }
+}
+
+fn whole(fields: Fields<'_>, name: &str, range: RangeInclusive<u32>, usual: Option<u32>) -> Option<u32> {
+    let detail = format!("must be a whole number from {} to {}", range.start(), range.end());
+    let read = |node: Node<'_>| digits(node, &range, &detail);
+    match usual {
+        Some(usual) => fields.optional(name, read).map(|number| number.unwrap_or(usual)),
+        None if fields.has(name) => fields.required(name, read),
+        None => fields.refuse(name, "required", detail.as_str()),
+    }
+}
+
+/// A whole number, in digits alone.
+fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u32> {
+    let text = node.text()?;
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse().ok().filter(|number| digits && range.contains(number)) {
+        Some(number) => Some(number),
+        None => node.refuse(if digits || text.starts_with('-') { "out_of_range" } else { "invalid_format" }, detail),
+    }
+}
+
+/// A version of something.
+pub(crate) struct Version;
+
+impl Wire for Version {
+    type Value = u32;
+
+    fn read(node: Node<'_>) -> Option<u32> {
+        digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}"))
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_VERSION)).into()
+    }
+}
+
+/// A reference or number that is looked for; `None` where it can't be one.
+pub(crate) struct Sought<T>(std::marker::PhantomData<T>);
+
+/// What can be looked for.
+pub(crate) trait Findable: Clone + Send + Sync + 'static {
+    /// An example of one.
+    const EXAMPLE: Option<&'static str> = None;
+
+    /// Reads one; `None` where nothing can have it.
+    fn sought(text: &str) -> Option<Self>;
+}
+
+impl<T: Findable> Wire for Sought<T> {
+    type Value = Option<T>;
+
+    fn read(node: Node<'_>) -> Option<Option<T>> {
+        node.text().map(T::sought)
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).examples(T::EXAMPLE).into()
+    }
+}
+
+macro_rules! findable {
+    ($($type:ident $(like $example:literal)?: $sought:expr;)+) => {$(
+        impl Findable for $type {
+            $(const EXAMPLE: Option<&'static str> = Some($example);)?
+
+            fn sought(text: &str) -> Option<Self> {
+                let sought: fn(&str) -> Option<Self> = $sought;
+                sought(text)
+            }
+        }
+    )+};
+}
+
+/// The number of a contract.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContractNumber(pub(crate) u64);
+
+findable! {
+    CustomerRef: |text| CustomerRef::parse(text).ok();
+    ContractRef: |text| ContractRef::parse(text).ok();
+    DocumentRef: |text| DocumentRef::parse(text).ok();
+    EntityRef: |text| EntityRef::parse(text).ok();
+    UsageProductRef: |text| UsageProductRef::parse(text).ok();
+    OneLine: |text| OneLine::parse(text).ok();
+    DocumentNumber like "UB-INV-1": DocumentNumber::parse;
+    ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);
+}
+
+/// Any text, as it is looked for.
+pub(crate) struct AnyText;
+
+impl Wire for AnyText {
+    type Value = String;
+
+    fn read(node: Node<'_>) -> Option<String> {
+        node.text().map(str::to_owned)
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! The router: each path of the table with its operations, and the guard in front of each.
+
+use actix_web::middleware::from_fn;
+use actix_web::web;
+
+use crate::auth::admit;
+use crate::numbers::prefer;
+use crate::operations::{OPERATIONS, Operation};
+use crate::problem::Problem;
+
+/// Builds the router.
+pub(crate) fn register(config: &mut web::ServiceConfig) {
+    let mut done: Vec<&str> = Vec::new();
+    for Operation { path, .. } in OPERATIONS {
+        if done.contains(path) {
+            continue;
+        }
+        done.push(path);
+        let trimmed = path.trim_end_matches('/');
+        let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
+        let methods: Vec<&str> = of_path.iter().map(|operation| operation.method.as_str()).collect();
+        let allowed = methods.join(", ");
+        let mut resource = web::resource([trimmed.to_owned(), format!("{trimmed}/")]);
+        for operation in of_path {
+            let guarded = from_fn(move |request, next| admit(operation, request, next));
+            let preferred = from_fn(move |request, next| prefer(operation, request, next));
+            // The last wrapper is the outermost.
+            let route = (operation.handler)().method(operation.method.clone()).wrap(guarded).wrap(preferred);
+            resource = resource.route(route);
+        }
+        let wrong_method = move || std::future::ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
+        config.service(resource.default_service(web::to(wrong_method)));
+    }
+}
