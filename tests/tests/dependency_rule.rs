@@ -48,13 +48,14 @@ const ROOMS: [Room; 10] = [
     Room {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report chrono futures-util governor \
-                  rust_decimal serde serde_json sha2 strsim thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
+                  maud rust_decimal serde serde_json sha2 strsim thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http \
-                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid",
+                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid \
+                  validator",
         never: "acceptance billing-testkit",
     },
     Room {

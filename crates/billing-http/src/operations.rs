@@ -8,6 +8,7 @@ use billing_application::UseCase;
 use billing_domain::access::{Need, Scope};
 
 use crate::auth::admit;
+use crate::pages;
 use crate::problem::Problem;
 use crate::routes::{
     auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
@@ -193,6 +194,7 @@ operations! {
 
 /// Builds the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
+    pages::register(config);
     let mut done: Vec<&str> = Vec::new();
     for Operation { path, .. } in OPERATIONS {
         if done.contains(path) {

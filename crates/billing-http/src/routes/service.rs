@@ -13,7 +13,8 @@ use crate::openapi::openapi_json;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
-static OPENAPI: LazyLock<String> = LazyLock::new(openapi_json);
+/// The OpenAPI document, as it is answered.
+pub(crate) static OPENAPI: LazyLock<String> = LazyLock::new(openapi_json);
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]
