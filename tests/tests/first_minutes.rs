@@ -126,3 +126,14 @@ fn a_refused_request_says_in_its_line_why_and_from_where() {
     assert!(said.get("code").is_none() && said.get("address").is_none(), "{said}");
     assert!(!server.stderr().contains("topsecret"), "{}", server.stderr());
 }
+
+#[test]
+fn a_cookie_beside_a_bearer_token_is_not_looked_at() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    for cookie in ["session=x", "session=", "other=1; session=y"] {
+        assert_eq!(client.with_header("Cookie", cookie).get("/api/customers/filter").status, 200, "{cookie}");
+    }
+    assert!(!server.stderr().contains("WARN"), "{}", server.stderr());
+}

@@ -15,7 +15,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
-    CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, COOKIE, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
@@ -106,7 +106,11 @@ impl FromRequest for Facts {
 }
 
 /// Answers a request, whatever happens.
-pub(crate) async fn answer(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+    // The header is the credential then; the library of sessions would look at the cookie all the same, and complain.
+    if request.headers().contains_key(AUTHORIZATION) {
+        request.headers_mut().remove(COOKIE);
+    }
     let facts = Facts::note(request.request());
     let state = state_of(request.request());
     request.extensions_mut().insert(facts.clone());
