@@ -27,7 +27,7 @@ fn is_one_sentence(stderr: &str) -> bool {
 fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     let database = Database::sqlite();
     let url = database.url();
-    let rows: [(Arguments<'_>, Environment<'_>); 27] = [
+    let rows: [(Arguments<'_>, Environment<'_>); 29] = [
         (&["serve", "--listen", "nonsense"], &[]),
         (&["serve", "--listen", "127.0.0.1"], &[]),
         (&["serve", "--listen", "127.0.0.1:99999"], &[]),
@@ -51,6 +51,8 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
         (&["admin", "create", "--email", "a@example.com", "--organization", "nobody"], &[]),
         (&["admin", "create", "--email", "a\nb", "--organization", "default"], &[]),
         (&["organization", "create", ""], &[]),
+        (&["serve"], &[("USAGE_BILLING_SAMPLE", "perhaps")]),
+        (&["serve", "--admin-email", "administrator"], &[]),
         (&["report"], &[]),
         (&["report", "--format", "pdf"], &[]),
         (&["report", "--from", "2026-01-01"], &[]),
@@ -69,6 +71,40 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let server = Server::start(&database);
     assert!(server.stdout().contains("Made organization"), "no refused start made anything: {}", server.stdout());
+}
+
+#[test]
+fn a_number_out_of_range_is_told_the_range_and_the_help_says_it_too() {
+    let ranges = [
+        ("--database-connections", "2", "500"),
+        ("--token-lifetime-seconds", "300", "86400"),
+        ("--workers", "1", "256"),
+        ("--run-every-seconds", "0", "86400"),
+        ("--login-failures", "1", "10000"),
+        ("--logins-per-minute", "1", "1000000"),
+    ];
+    let help = binary::run(&["serve", "--help"], &[]).stdout;
+    for (flag, least, most) in ranges {
+        for value in ["-1", "1000001", "many", ""] {
+            let finished = binary::run(&["serve", &format!("{flag}={value}")], &[]);
+            let told = format!("must be a whole number from {least} to {most}");
+            assert!(finished.code == Some(2) && finished.stderr.contains(&told), "{flag} {value}: {finished:?}");
+        }
+        let described = help.split(&format!("{flag} <")).nth(1).and_then(|rest| rest.split("--").next()).expect(flag);
+        let words: String = described.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("{least} to {most}")) && words.contains("[default: "), "{flag}: {words}");
+    }
+}
+
+#[test]
+fn the_help_says_what_it_is_and_what_comes_first() {
+    for flag in ["-h", "--help"] {
+        let help = binary::run(&[flag], &[]);
+        assert_eq!((help.code, help.made()), (Some(0), Vec::new()), "{help:?}");
+        for words in ["takes usage events", "usage-billing demo ", "usage-billing serve --sample ", "admin reset-password"] {
+            assert!(help.stdout.contains(words), "{words} in {}", help.stdout);
+        }
+    }
 }
 
 #[test]
@@ -229,17 +265,7 @@ fn a_port_in_use_ends_the_start_before_anything_is_made(database: &Database) {
     drop(taken);
 
     let server = Server::start_in(database, &[], &[]);
-    let printed = server.stdout();
-    let password = shown_password(&printed).unwrap_or_else(|| panic!("no password in {printed}"));
-    Client::log_in_admin(&server, "admin@example.com", password);
-    drop(server);
-    let again = Server::start_in(database, &[], &[]);
-    assert_eq!(shown_password(&again.stdout()), None, "shown once");
-    Client::log_in_admin(&again, "admin@example.com", password);
-}
-
-fn shown_password(printed: &str) -> Option<&str> {
-    printed.lines().find_map(|line| line.strip_prefix("Administrator's password, shown this once: "))
+    assert!(server.stdout().contains("Made organization default and its administrator admin@example.com."));
 }
 
 fn an_organization_or_an_administrator_is_made_once(database: &Database) {

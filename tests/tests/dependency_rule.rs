@@ -26,7 +26,7 @@ const ROOMS: [Room; 10] = [
     Room { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
     Room {
         name: "billing-storage",
-        may_use: "billing-domain chrono chrono-tz diesel diesel_migrations libsqlite3-sys r2d2 rust_decimal serde \
+        may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys r2d2 rust_decimal serde \
                   serde_json sha2 thiserror tracing uuid",
         never: "actix-web billing-application billing-http tokio",
     },
@@ -47,14 +47,15 @@ const ROOMS: [Room; 10] = [
     },
     Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report chrono futures-util governor \
-                  rust_decimal serde serde_json sha2 strsim thiserror tokio tracing tracing-actix-web utoipa utoipa-actix-web uuid validator",
+        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report futures-util governor \
+                  ipnet maud rust_decimal serde serde_json sha2 strsim thiserror tokio tracing url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http \
-                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid",
+                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid \
+                  validator",
         never: "acceptance billing-testkit",
     },
     Room {
@@ -87,6 +88,37 @@ fn a_crate_uses_what_its_room_may_use() {
         broken.extend(foreign.map(|used| format!("{} uses {used}", room.name)));
     }
     assert!(broken.is_empty(), "not in the table of docs/architecture.md: {broken:#?}");
+}
+
+#[test]
+fn a_room_allows_nothing_that_its_crate_does_not_use() {
+    let graph = Graph::of_workspace();
+    let unused = ROOMS.iter().flat_map(|room| {
+        let uses = graph.uses(room.name);
+        room.may_use.split_whitespace().filter(|name| !uses.contains(*name)).map(|name| format!("{} uses no {name}", room.name))
+    });
+    let unused: Vec<_> = unused.collect();
+    assert!(unused.is_empty(), "take these off the table: {unused:#?}");
+}
+
+#[test]
+fn the_workspace_names_no_version_of_what_nobody_uses() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let manifest = |path: &Path| std::fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
+    let workspace = manifest(root);
+    let (_, table) = workspace.split_once("[workspace.dependencies]").expect("the table");
+    let table = table.split("\n[").next().expect("its lines");
+    let crates = std::fs::read_dir(root.join("crates")).expect("the crates").map(|entry| entry.expect("a crate").path());
+    let members: String = crates.chain([root.join("tests")]).map(|path| manifest(&path)).collect();
+    let is_used = |name: &str| {
+        members
+            .lines()
+            .any(|line| line.starts_with(&format!("{name}.workspace")) || line.starts_with(&format!("{name} = {{ workspace")))
+    };
+    let named =
+        table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+    let unused: Vec<_> = named.filter(|name| !is_used(name)).collect();
+    assert!(unused.is_empty(), "take these off Cargo.toml: {unused:?}");
 }
 
 #[test]

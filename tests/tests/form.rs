@@ -87,8 +87,8 @@ fn what_there_is_nothing_at_is_not_found_whoever_asks() {
     let mut table = Table::default();
     for caller in [&client, &Client::admin(&server), &Client::anonymous(&server)] {
         for path in [
-            "/",
             "/nothing",
+            "/docs/nothing",
             "/api",
             "/api/",
             "/api/nothing",
@@ -123,6 +123,8 @@ fn a_method_a_path_does_not_take_is_refused_with_those_it_takes_whoever_asks() {
         ("GET", "/auth/user/0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "DELETE"),
         ("POST", "/openapi.json", "GET"),
         ("POST", "/health/live", "GET"),
+        ("POST", "/", "GET"),
+        ("DELETE", "/docs", "GET"),
         ("PROPFIND", "/api/documents/filter", "GET"),
     ];
     for caller in [&client, &Client::anonymous(&server)] {

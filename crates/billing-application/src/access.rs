@@ -6,7 +6,7 @@ use billing_domain::access::{
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, transact};
-use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
+use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -41,36 +41,56 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str) -> UseCase
     Ok(token)
 }
 
-/// Checks an administrator's e-mail and password. The slow hash runs outside any transaction, so that a
-/// log-in holds nobody up.
+/// An administrator's new session, and the random id for the cookie. Only its digest is stored.
+#[derive(Clone, Debug)]
+pub struct OpenedSession {
+    /// Who logged in.
+    pub administrator: Administrator,
+    /// What finds the session.
+    pub secret: SessionSecret,
+    /// When it ends at the latest.
+    pub expires_at: Timestamp,
+}
+
+/// The random id in a session's cookie.
+#[derive(Clone)]
+pub struct SessionSecret(pub String);
+
+impl std::fmt::Debug for SessionSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionSecret(***)")
+    }
+}
+
+/// Logs an administrator in by e-mail and password. The slow hash runs outside any transaction, so that a log-in holds
+/// nobody up; whoever was changed meanwhile isn't let in.
 ///
 /// # Errors
-/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong.
-pub fn log_in_administrator(services: &Services, email: &str, password: &str) -> UseCaseResult<Administrator> {
+/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled.
+pub fn log_in_administrator(services: &Services, email: &str, password: &str) -> UseCaseResult<OpenedSession> {
     let email = email.to_lowercase();
     let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
     let check = services.passwords.check(password, found.as_ref().map(|admin| &admin.password_hash));
     match (found, check) {
-        (Some(admin), PasswordCheck::Right) => Ok(admin),
+        (Some(admin), PasswordCheck::Right) if admin.disabled_at.is_none() => open_session(services, admin),
         (Some(_) | None, _) => Err(UseCaseError::InvalidCredentials),
     }
 }
 
-/// Opens a session for an administrator who has just logged in, and answers the random id for the cookie.
-/// Only its digest is stored.
-///
-/// # Errors
-/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
-pub fn open_session(services: &Services, organization: OrganizationId, admin_ref: AdminRef) -> UseCaseResult<String> {
+fn open_session(services: &Services, administrator: Administrator) -> UseCaseResult<OpenedSession> {
     let now = services.now();
     let secret = services.keys.new_secret()?;
+    let Administrator { admin_ref, organization, .. } = administrator;
     let digest = services.keys.digest(&secret);
     let session = AdminSession { digest, admin_ref, organization, created_at: now, last_seen_at: now };
     transact(&*services.store, Access::Write, |tx| {
+        if tx.hold_administrator(administrator.email.as_str())?.as_ref() != Some(&administrator) {
+            return Err(UseCaseError::InvalidCredentials);
+        }
         tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
-        Ok::<_, UseCaseError>(tx.insert_session(&session)?)
+        Ok(tx.insert_session(&session)?)
     })?;
-    Ok(secret)
+    Ok(OpenedSession { administrator, secret: SessionSecret(secret), expires_at: session.expires_at() })
 }
 
 /// The live session behind a cookie's id; its use is noted, at most once a minute.

@@ -5,6 +5,7 @@
 //! blocking thread.
 
 pub mod access;
+pub mod administrators;
 pub mod balances;
 pub mod billing_run;
 pub mod catalog;

@@ -1,13 +1,14 @@
-//! Organizations and administrators: what the binary's command line makes, and the first start.
+//! Organizations: what the binary's command line makes, and the first start.
 
 use billing_domain::access::Administrator;
 use billing_domain::party::{Entity, EntityProfile, NumberPrefix, Organization};
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{AdminRef, EntityRef, OrganizationId};
+use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
+use crate::administrators::insert_administrator;
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
@@ -24,24 +25,6 @@ const FIRST_PREFIX: &str = "UB";
 /// [`UseCaseError::AlreadyExists`] when the name is in use.
 pub fn create_organization(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Write, |tx| insert_organization(services, tx, name))
-}
-
-/// Makes an administrator of an organization.
-///
-/// # Errors
-/// [`UseCaseError::Unknown`] organization, [`UseCaseError::AlreadyExists`] for an e-mail in use,
-/// [`UseCaseError::Secret`] for a password that is too short, too long or common.
-pub fn create_administrator(
-    services: &Services,
-    organization: &OneLine,
-    email: &OneLine,
-    password: &str,
-) -> UseCaseResult<Administrator> {
-    let password_hash = services.passwords.hash(password)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
-        insert_administrator(services, tx, organization.id, email, password_hash.clone())
-    })
 }
 
 /// An organization by its name.
@@ -101,26 +84,6 @@ fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> 
     tx.set_default_entity(organization.id, &entity.entity_ref)?;
     organization.default_entity = Some(entity.entity_ref);
     Ok(organization)
-}
-
-fn insert_administrator(
-    services: &Services,
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    email: &OneLine,
-    password_hash: billing_domain::access::PasswordHash,
-) -> UseCaseResult<Administrator> {
-    let email = OneLine::parse(&email.as_str().to_lowercase())
-        .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
-    let administrator = Administrator {
-        admin_ref: AdminRef::from_uuid(services.ids.new_id()),
-        organization,
-        email,
-        password_hash,
-        created_at: services.now(),
-    };
-    inserted(Thing::Administrator, tx.insert_administrator(&administrator)?)?;
-    Ok(administrator)
 }
 
 fn first_entity(services: &Services) -> UseCaseResult<Entity> {

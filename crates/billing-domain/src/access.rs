@@ -246,6 +246,8 @@ pub struct Administrator {
     pub password_hash: PasswordHash,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Since when they can't log in.
+    pub disabled_at: Option<Timestamp>,
 }
 
 /// An administrator's log-in, found by the digest of the cookie's random id.

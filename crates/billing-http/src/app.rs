@@ -12,7 +12,7 @@ use crate::middleware::answer;
 use crate::openapi;
 use crate::routes::service::Description;
 use crate::state::HttpState;
-use crate::{auth, router, routes};
+use crate::{auth, pages, router, routes};
 
 /// The application of one worker.
 pub fn app(
@@ -25,6 +25,7 @@ pub fn app(
         .app_data(web::Data::new(state))
         .app_data(web::Data::new(Description { json: description }))
         .configure(router::register)
+        .configure(pages::register)
         .default_service(web::to(routes::unknown_route))
 }
 

@@ -27,6 +27,7 @@ mod once;
 mod openapi;
 mod operation;
 pub mod operations;
+mod pages;
 mod pipe;
 mod problem;
 mod query;
@@ -38,6 +39,7 @@ mod twins;
 
 pub use app::app;
 pub use openapi::openapi_json;
+pub use pages::key_calls;
 pub use settings::{
     COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REPORTS_AT_ONCE,
     DEFAULT_REQUEST_TIMEOUT, HttpSettings, LogInLimits, Network, PublicUrl, SettingError,

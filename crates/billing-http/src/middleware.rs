@@ -3,8 +3,10 @@
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, poll_fn, ready};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Instant;
 
@@ -13,13 +15,14 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
-    CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, COOKIE, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
-use billing_domain::access::Principal;
+use billing_domain::access::Actor;
 use tracing::Instrument as _;
 
+use crate::auth::address;
 use crate::operation::{VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
@@ -33,7 +36,12 @@ const SECRETS_BELOW: &str = "/auth/";
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// What is known of a request before anybody has looked at it.
+/// The most pointers of a refused request that its log line names.
+const MAX_LOGGED_POINTERS: usize = 10;
+/// The most characters of one.
+const MAX_LOGGED_CHARS: usize = 100;
+
+/// What is known of a request before anybody has looked at it, and what the guard adds.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     method: String,
@@ -41,12 +49,32 @@ pub(crate) struct Facts {
     pub(crate) path: String,
     /// Names the request in the log.
     pub(crate) request_id: String,
+    /// Where it comes from.
+    address: IpAddr,
+    admitted: Arc<Admitted>,
     started: Instant,
     /// When the answer must be there.
     pub(crate) deadline: tokio::time::Instant,
 }
 
+/// What the guard found out, kept for a request that fails without leaving anything else.
+#[derive(Debug, Default)]
+struct Admitted {
+    route: OnceLock<&'static str>,
+    actor: OnceLock<Actor>,
+}
+
 impl Facts {
+    /// Notes the path of a request's operation, with its parameters by name.
+    pub(crate) fn is_for(&self, route: &'static str) {
+        self.admitted.route.get_or_init(|| route);
+    }
+
+    /// Notes who asks.
+    pub(crate) fn is_by(&self, actor: Actor) {
+        self.admitted.actor.get_or_init(|| actor);
+    }
+
     /// Of a request that has come through [`answer`], as every one has.
     pub(crate) fn of(request: &HttpRequest) -> Self {
         let noted = request.extensions().get::<Self>().cloned();
@@ -59,6 +87,8 @@ impl Facts {
             method: request.method().to_string(),
             path: request.path().to_owned(),
             request_id: request_id(request, &state),
+            address: address::of(request, &state.settings().trusted_proxies),
+            admitted: Arc::default(),
             started: Instant::now(),
             deadline: tokio::time::Instant::now() + state.settings().request_timeout,
         }
@@ -75,7 +105,11 @@ impl FromRequest for Facts {
 }
 
 /// Answers a request, whatever happens.
-pub(crate) async fn answer(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+    // The header is the credential then; the library of sessions would look at the cookie all the same, and complain.
+    if request.headers().contains_key(AUTHORIZATION) {
+        request.headers_mut().remove(COOKIE);
+    }
     let facts = Facts::note(request.request());
     let state = state_of(request.request());
     request.extensions_mut().insert(facts.clone());
@@ -84,16 +118,20 @@ pub(crate) async fn answer(request: ServiceRequest, next: Next<BoxBody>) -> Resu
     match outcome.and_then(|answered| answered.map_err(|error| problem_of(&error))) {
         Ok(answered) => {
             let (request, response) = answered.into_parts();
-            let mut response = with_problem(response, &facts);
+            let problem = problem_in(&response);
+            let mut response = match &problem {
+                Some(problem) => problem.answer(&facts.path, &facts.request_id),
+                None => response,
+            };
             add_headers(response.headers_mut(), &facts, &state);
-            log(&facts, response.status().as_u16(), Some(&request));
+            log(&facts, response.status().as_u16(), request.match_pattern(), problem.as_ref());
             Ok(ServiceResponse::new(request, response))
         }
         // The request is gone with whatever failed; the server sends the error's own answer.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, &state);
-            log(&facts, response.status().as_u16(), None);
+            log(&facts, response.status().as_u16(), None, Some(&problem));
             Err(InternalError::from_response(problem, response).into())
         }
     }
@@ -125,16 +163,14 @@ fn problem_of(error: &Error) -> Problem {
     Problem::of_status(error.as_response_error().status_code())
 }
 
-/// The same response, or the problem document it should be.
-fn with_problem(response: HttpResponse<BoxBody>, facts: &Facts) -> HttpResponse<BoxBody> {
+/// The problem that a response is about, or that it should be.
+fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
-        return response;
+        return None;
     }
-    match response.error().and_then(|error| error.as_error::<Problem>()) {
-        Some(problem) => problem.answer(&facts.path, &facts.request_id),
-        None => Problem::of_status(status).answer(&facts.path, &facts.request_id),
-    }
+    let problem = response.error().and_then(|error| error.as_error::<Problem>());
+    Some(problem.cloned().unwrap_or_else(|| Problem::of_status(status)))
 }
 
 fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
@@ -153,19 +189,33 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
     }
 }
 
-fn log(facts: &Facts, status: u16, request: Option<&HttpRequest>) {
-    let route = request.and_then(HttpRequest::match_pattern);
-    let actor =
-        request.and_then(|request| request.extensions().get::<Principal>().map(|principal| principal.actor().to_string()));
+/// One line per request; of a refused one also why, which fields are wrong, and from where it came. Nothing that was sent
+/// but names of fields.
+fn log(facts: &Facts, status: u16, matched: Option<String>, problem: Option<&Problem>) {
+    let Admitted { route, actor } = &*facts.admitted;
+    let route = matched.as_deref().or(route.get().copied()).unwrap_or("-");
+    let actor = actor.get().map_or_else(|| "-".to_owned(), ToString::to_string);
     tracing::info!(
         method = %facts.method,
-        route = route.as_deref().unwrap_or("-"),
+        route,
         status,
         duration_ms = u64::try_from(facts.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         request_id = %facts.request_id,
-        actor = actor.as_deref().unwrap_or("-"),
+        actor,
+        code = problem.map(Problem::code),
+        fields = problem.map(logged_pointers).filter(|pointers| !pointers.is_empty()),
+        address = problem.map(|_| facts.address.to_string()),
         "answered"
     );
+}
+
+fn logged_pointers(problem: &Problem) -> String {
+    let short = problem.pointers().take(MAX_LOGGED_POINTERS).map(|pointer| pointer.chars().take(MAX_LOGGED_CHARS).collect());
+    let mut shown: Vec<String> = short.collect();
+    if problem.pointers().nth(MAX_LOGGED_POINTERS).is_some() {
+        shown.push("...".to_owned());
+    }
+    shown.join(" ")
 }
 
 /// The caller's, when it can stand in a log and a header as it is; else ours.

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use actix_web::http::Uri;
+use ipnet::IpNet;
 use thiserror::Error;
+use url::Url;
 
 /// Bytes of the key that session cookies are encrypted with.
 pub const COOKIE_KEY_BYTES: usize = 64;
@@ -126,21 +127,15 @@ impl FromStr for PublicUrl {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        let uri: Uri = text.parse().map_err(|_| SettingError::PublicUrl)?;
-        let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            Some(_) | None => return Err(SettingError::PublicUrl),
-        };
-        let authority = uri.authority().ok_or(SettingError::PublicUrl)?;
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(SettingError::PublicUrl);
+        let url: Url = text.parse().map_err(|_| SettingError::PublicUrl)?;
+        let secure = url.scheme() == "https";
+        let origin = url.origin().ascii_serialization();
+        // All that an address has beside its origin is a slash.
+        if (secure || url.scheme() == "http") && url.as_str().strip_prefix(&origin) == Some("/") {
+            Ok(Self { origin, secure })
+        } else {
+            Err(SettingError::PublicUrl)
         }
-        let host = authority.host().to_ascii_lowercase();
-        let usual_port = if secure { 443 } else { 80 };
-        let port = authority.port_u16().filter(|port| *port != usual_port).map_or(String::new(), |port| format!(":{port}"));
-        let scheme = if secure { "https" } else { "http" };
-        Ok(Self { origin: format!("{scheme}://{host}{port}"), secure })
     }
 }
 
@@ -177,15 +172,16 @@ impl fmt::Debug for CookieKey {
 
 /// An address, or all that share their first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    first: u128,
-    bits: u32,
-}
+pub struct Network(IpNet);
 
 impl Network {
-    /// Whether an address belongs to it.
+    /// Whether an address belongs to it; IPv4 in IPv6's notation is both.
     pub fn contains(&self, address: IpAddr) -> bool {
-        masked(as_v6(address), self.bits) == self.first
+        let as_v6 = match address {
+            IpAddr::V4(v4) => IpAddr::V6(v4.to_ipv6_mapped()),
+            IpAddr::V6(_) => address,
+        };
+        self.0.contains(&address.to_canonical()) || self.0.contains(&as_v6)
     }
 }
 
@@ -193,29 +189,9 @@ impl FromStr for Network {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| SettingError::Network)?;
-        let width: u32 = if address.is_ipv4() { 32 } else { 128 };
-        let bits: u32 = bits.map_or(Ok(width), str::parse).map_err(|_| SettingError::Network)?;
-        if bits > width {
-            return Err(SettingError::Network);
-        }
-        // IPv4 lies in the last 32 of IPv6's 128 bits.
-        let bits = bits + 128 - width;
-        Ok(Self { first: masked(as_v6(address), bits), bits })
+        let alone = || text.parse::<IpAddr>().map(IpNet::from);
+        text.parse().or_else(|_| alone()).map(Self).map_err(|_| SettingError::Network)
     }
-}
-
-fn as_v6(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(v6) => v6.to_bits(),
-    }
-}
-
-fn masked(address: u128, bits: u32) -> u128 {
-    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-    address & mask
 }
 
 #[cfg(test)]
@@ -233,7 +209,17 @@ mod tests {
             let url: PublicUrl = text.parse().expect(text);
             assert_eq!((url.origin(), url.is_https()), (origin, secure));
         }
-        for bad in ["", "billing.example.com", "ftp://x", "https://x/path", "https://x?q", "https://a@x", "https://"] {
+        for bad in [
+            "",
+            "billing.example.com",
+            "ftp://x",
+            "https://x/path",
+            "https://x?q",
+            "https://a@x",
+            "https://",
+            "https://x#f",
+            "https://x:99999",
+        ] {
             assert_eq!(bad.parse::<PublicUrl>(), Err(SettingError::PublicUrl), "{bad}");
         }
     }
@@ -250,6 +236,8 @@ mod tests {
             ("10.0.0.0/8", "::ffff:10.1.1.1", true),
             ("2001:db8::/32", "2001:db8:1::1", true),
             ("::/0", "2001:db8::1", true),
+            ("::/0", "192.0.2.7", true),
+            ("::ffff:192.0.2.0/120", "192.0.2.7", true),
         ] {
             let parsed: Network = network.parse().expect(network);
             assert_eq!(parsed.contains(address.parse().expect(address)), inside, "{network} {address}");

@@ -219,7 +219,7 @@ async fn another_organizations_references_are_unknown() {
     let result = caller.made("/api/usage/event", EVENT).await;
     let (services, line) = (&caller.server.services, billing_testkit::fixtures::line);
     billing_application::organizations::create_organization(services, &line("other")).expect("an organization");
-    billing_application::organizations::create_administrator(
+    billing_application::administrators::create_administrator(
         services,
         &line("other"),
         &line("other@example.com"),

@@ -23,7 +23,6 @@ async fn an_unknown_path_is_a_404_with_or_without_a_credential() {
     let server = Server::new();
     let bearer = server.bearer(&ALL).await;
     for path in [
-        "/",
         "/api",
         "/api/",
         "/api/nonsense",

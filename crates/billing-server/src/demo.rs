@@ -117,7 +117,7 @@ fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
     let first = first.ok_or_else(|| Failure::Failed("the demo's database is not empty".to_owned()))?;
     let principal = Principal::of_command_line(first.organization.id);
     let p = &principal;
-    usage_product(services, p, "api-calls", "API calls", "call")?;
+    usage_product(services, p, "api-calls", "API calls", "calls")?;
     usage_product(services, p, "storage-gb", "Storage", "GB")?;
     let calls = usage("calls", "API calls", "api-calls", call_tiers()?)?;
     let storage = usage("storage", "Storage", "storage-gb", UsagePrice::PerUnit { unit_price: price("0.0235")? })?;
@@ -193,12 +193,14 @@ fn origin(line: &DocumentLine) -> String {
         return if line.line_item_id.is_some() { "fixed".to_owned() } else { "what is missing to the minimum fee".to_owned() };
     };
     let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
+    // What is added up has as many places as the longest of its parts; zeros at its end say nothing.
+    let quantity = usage.quantity.normalize();
     match usage.unit_price {
-        Some(unit_price) => format!("{} {unit} x {}", usage.quantity, unit_price.as_decimal()),
-        None if usage.tiers.is_empty() => format!("{} {unit}", usage.quantity),
+        Some(unit_price) => format!("{quantity} {unit} x {}", unit_price.as_decimal()),
+        None if usage.tiers.is_empty() => format!("{quantity} {unit}"),
         None => {
             let tiers = usage.tiers.iter().map(|tier| format!("{} x {}", tier.quantity, tier.tier.unit_price.as_decimal()));
-            format!("{} {unit} = {}", usage.quantity, tiers.collect::<Vec<_>>().join(" + "))
+            format!("{quantity} {unit} = {}", tiers.collect::<Vec<_>>().join(" + "))
         }
     }
 }

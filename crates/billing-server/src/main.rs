@@ -1,6 +1,7 @@
 //! The `usage-billing` binary: configuration, composition, scheduler, command line. Thin: no rule, no SQL, no
 //! status code is made here.
 
+mod admin;
 mod composition;
 mod demo;
 mod environment;
@@ -17,30 +18,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use billing_domain::text::OneLine;
-use clap::Parser;
-use secrecy::ExposeSecret;
+use clap::Parser as _;
+use clap::error::{ContextKind, ErrorKind};
 
 use crate::environment::SystemClock;
 use crate::failure::{Failure, Outcome};
-use crate::settings::{AdminCommand, Cli, Command, OrganizationCommand};
+use crate::settings::{Cli, Command, OrganizationCommand};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let outcome = match cli.command {
-        None => serve::serve(cli.serve),
-        Some(Command::Serve(settings)) => serve::serve(*settings),
-        Some(Command::Migrate(store)) => migrate(&store),
-        Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => {
-            create_organization(&name, &store)
-        }
-        Some(Command::Admin { command: AdminCommand::Create { email, organization, password, store } }) => {
-            create_admin(&email, &organization, password.as_ref().map(|password| password.expose_secret()), &store)
-        }
-        Some(Command::Verify(store)) => verify(&store),
-        Some(Command::Import(settings)) => import::import(&settings),
-        Some(Command::Report(settings)) => report::report(&settings),
-        Some(Command::Openapi) => say(&billing_http::openapi_json()),
-        Some(Command::Demo(settings)) => demo::demo(settings),
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(error) => match refused_value(&error) {
+            Some(failure) => Err(failure),
+            None => error.exit(),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,6 +39,30 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "usage-billing: {failure}");
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+/// A value that was refused, without the value: it may be a secret, or several lines.
+fn refused_value(error: &clap::Error) -> Option<Failure> {
+    let reason = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::ValueValidation)?;
+    let argument = error.get(ContextKind::InvalidArg)?;
+    Some(Failure::Setting(format!("{argument}: {reason}")))
+}
+
+fn run(cli: Cli) -> Outcome<()> {
+    match cli.command {
+        None => serve::serve(cli.serve),
+        Some(Command::Serve(settings)) => serve::serve(*settings),
+        Some(Command::Migrate(store)) => migrate(&store),
+        Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => {
+            create_organization(&name, &store)
+        }
+        Some(Command::Admin { command }) => admin::admin(command),
+        Some(Command::Verify(store)) => verify(&store),
+        Some(Command::Import(settings)) => import::import(&settings),
+        Some(Command::Report(settings)) => report::report(&settings),
+        Some(Command::Openapi) => say(&billing_http::openapi_json()),
+        Some(Command::Demo(settings)) => demo::demo(settings),
     }
 }
 
@@ -80,27 +95,10 @@ fn verify(store: &settings::StoreSettings) -> Outcome<()> {
     }
 }
 
-fn create_organization(name: &str, store: &settings::StoreSettings) -> Outcome<()> {
-    let name = text("NAME", name)?;
+fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> Outcome<()> {
     let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
-    let organization = billing_application::organizations::create_organization(&services, &name)?;
+    let organization = billing_application::organizations::create_organization(&services, name)?;
     say(&format!("Made organization {} ({}).", organization.name, organization.id))
-}
-
-fn create_admin(email: &str, organization: &str, password: Option<&str>, store: &settings::StoreSettings) -> Outcome<()> {
-    let (email, organization) = (text("--email", email)?, text("--organization", organization)?);
-    let services = &composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
-    let generated = match password {
-        Some(_) => None,
-        None => Some(services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?),
-    };
-    let password = password.or(generated.as_deref()).unwrap_or_default();
-    let made = billing_application::organizations::create_administrator(services, &organization, &email, password)?;
-    say(&format!("Made administrator {} ({}).", made.email, made.admin_ref))?;
-    match generated {
-        Some(password) => say(&format!("Password, shown this once: {password}")),
-        None => Ok(()),
-    }
 }
 
 fn text(what: &str, value: &str) -> Outcome<OneLine> {

@@ -34,7 +34,7 @@ pub(crate) struct SampleAccess {
 pub(crate) fn make(services: &Services, organization: OrganizationId) -> Outcome<SampleAccess> {
     let principal = Principal::of_command_line(organization);
     let start = month_of(services);
-    usage_product(services, &principal, "api-calls", "API calls", "call")?;
+    usage_product(services, &principal, "api-calls", "API calls", "calls")?;
     let line_items =
         vec![fixed("platform-fee", "Platform fee", "49.00")?, usage("calls", "API calls", "api-calls", call_tiers()?)?];
     pricing(services, &principal, "api-plan", "API plan", "EUR", None, line_items)?;

@@ -7,7 +7,7 @@ use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
 use billing_domain::text::OneLine;
-use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl};
+use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -58,10 +58,10 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         .bind(settings.listen)
         .map_err(|error| Failure::Setting(format!("cannot listen on {}: {error}", settings.listen)))?;
     // After the address is ours: a password that is shown once must not be lost to a port in use.
-    for line in first(&settings, &composition)? {
+    for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
     }
-    say(&format!("Usage Billing is ready at {public_url} (interface description: {public_url}/openapi.json)"))?;
+    say(&format!("Usage Billing is ready at {public_url} (reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
     let served = actix_web::rt::System::new().block_on(async move {
@@ -106,23 +106,48 @@ fn listened_on(settings: &ServeSettings) -> Outcome<PublicUrl> {
 }
 
 /// Makes the first administrator, and the sample where it is asked for; answers what to print.
-fn first(settings: &ServeSettings, composition: &Composition) -> Outcome<Vec<String>> {
+fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> Outcome<Vec<String>> {
     let services = &composition.services;
-    let email = OneLine::parse(&settings.admin_email).map_err(|reason| Failure::Setting(format!("--admin-email {reason}")))?;
     let generated = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
-    let Some(FirstStart { organization, administrator }) = first_start(services, &email, password)? else {
-        return Ok(Vec::new());
+    let Some(FirstStart { organization, administrator }) = first_start(services, &settings.admin_email, password)? else {
+        return Ok(way_to_a_key(public_url, &settings.admin_email));
     };
     let mut lines = vec![format!("Made organization {} and its administrator {}.", organization.name, administrator.email)];
     if settings.admin_password.is_none() {
-        lines.push(format!("Administrator's password, shown this once: {password}"));
+        // What isn't a terminal may be a journal, which many read and nobody empties.
+        lines.push(if std::io::stdout().is_terminal() {
+            format!("Administrator's password, shown this once: {password}")
+        } else {
+            format!("Its password is shown at a terminal only; to set one: {}", reset_command(administrator.email.as_str()))
+        });
     }
     if settings.sample {
         let access = sample::make(services, organization.id)?;
         lines.extend(calls(&settings.listen.to_string(), &access));
+    } else {
+        lines.extend(way_to_a_key(public_url, &settings.admin_email));
     }
     Ok(lines)
+}
+
+/// How an administrator makes an API key.
+fn way_to_a_key(public_url: &PublicUrl, email: &OneLine) -> Vec<String> {
+    let [log_in, generate] = key_calls(public_url, email.as_str()).map(|call| format!("  {}", call.replace('\n', "\n  ")));
+    vec![
+        "For an API key, log in as an administrator and make one:".to_owned(),
+        String::new(),
+        log_in,
+        String::new(),
+        generate,
+        String::new(),
+        format!("A forgotten password, with the same --database-url: {}", reset_command(email.as_str())),
+    ]
+}
+
+fn reset_command(email: &str) -> String {
+    let program = std::env::args().next().unwrap_or_else(|| "usage-billing".to_owned());
+    format!("{program} admin reset-password --email {email}")
 }
 
 /// The three calls that report a first event and show its invoice.

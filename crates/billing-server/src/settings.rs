@@ -1,18 +1,25 @@
 //! Flags and environment: every setting has both, and says the same in both.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use billing_domain::format::DEFAULT_FORMAT_NAME;
+use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_report::ReportFormat;
-use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
+use validator::ValidateEmail as _;
 
-/// Usage billing: takes usage events over HTTP and puts each one on its invoice in the same request.
+/// A billing back end that your software calls over HTTP: it takes usage events, puts each one on the invoice it belongs
+/// to, and names that invoice in the answer.
+///
+/// Without a command it serves. Every setting is a flag or an environment variable; the flag wins.
 #[derive(Debug, Parser)]
-#[command(name = "usage-billing", version, about, max_term_width = 110)]
+#[command(name = "usage-billing", version, max_term_width = 110, after_help = FIRST_COMMANDS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -22,18 +29,28 @@ pub(crate) struct Cli {
     pub(crate) serve: ServeSettings,
 }
 
+/// What somebody types first.
+const FIRST_COMMANDS: &str = "First commands:
+  usage-billing demo             bills three customers for a month, in a temporary database
+  usage-billing serve --sample   serves, with sample data in a new database, and prints calls that use it
+  usage-billing admin reset-password --email admin@example.com
+                                 prints a new password for an administrator
+
+A server describes itself at http://127.0.0.1:8080/ and its operations at http://127.0.0.1:8080/docs.
+Exit codes: 0 done; 1 failed; 2 a setting is wrong.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serves the interface; makes the database and the first administrator where there are none (the default).
     Serve(Box<ServeSettings>),
-    /// Brings the database's schema up to date.
+    /// Brings the database's schema up to date, and ends.
     Migrate(StoreSettings),
-    /// Makes organizations.
+    /// Makes organizations: separate businesses in one installation.
     Organization {
         #[command(subcommand)]
         command: OrganizationCommand,
     },
-    /// Makes administrators.
+    /// Makes, lists and disables administrators: people who log in to make API keys.
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
@@ -52,10 +69,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrganizationCommand {
-    /// Makes an organization.
+    /// Makes an organization, with an entity that bills in it.
     Create {
-        /// Its name, unique in the installation.
-        name: String,
+        /// Its name: one line, unique in the installation.
+        #[arg(value_parser = OneLine::parse)]
+        name: OneLine,
         #[command(flatten)]
         store: StoreSettings,
     },
@@ -65,33 +83,64 @@ pub(crate) enum OrganizationCommand {
 pub(crate) enum AdminCommand {
     /// Makes an administrator; prints a generated password once when none is given.
     Create {
-        /// E-mail: the log-in name.
-        #[arg(long)]
-        email: String,
+        /// E-mail address: the log-in name, unique in the installation.
+        #[arg(long, value_parser = email_address)]
+        email: OneLine,
         /// The organization, by name.
-        #[arg(long)]
-        organization: String,
-        /// Password, 12 to 72 bytes.
+        #[arg(long, value_name = "NAME", value_parser = OneLine::parse)]
+        organization: OneLine,
+        /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
         #[command(flatten)]
         store: StoreSettings,
     },
+    /// Lists an organization's administrators: e-mail, reference, when they were made, whether they may log in.
+    List {
+        /// The organization, by name.
+        #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
+        organization: OneLine,
+        #[command(flatten)]
+        store: StoreSettings,
+    },
+    /// Ends an administrator's sessions, and refuses log-in from now on. API keys go on working.
+    Disable(AdminOf),
+    /// Lets an administrator log in again, with the password they have.
+    Enable(AdminOf),
+    /// Gives an administrator another password and ends their sessions; prints a generated one once when none is given.
+    ResetPassword {
+        #[command(flatten)]
+        of: AdminOf,
+        /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
+        #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
+        password: Option<SecretString>,
+    },
+}
+
+/// One administrator who is there.
+#[derive(Debug, Args)]
+pub(crate) struct AdminOf {
+    /// E-mail address they log in with.
+    #[arg(long, value_parser = OneLine::parse)]
+    pub(crate) email: OneLine,
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StoreSettings {
-    /// sqlite://PATH or postgres://…
+    /// Where the database is: sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE.
     #[arg(
         long,
+        value_name = "URL",
         env = "USAGE_BILLING_DATABASE_URL",
         hide_env_values = true,
         default_value = "sqlite://data/usage-billing.sqlite3"
     )]
     pub(crate) database_url: SecretString,
 
-    /// Connections to the database at most.
-    #[arg(long, env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=500))]
+    /// The most connections to the database, 2 to 500; on SQLite those that read.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value = "16", value_parser = within::<u32>(2..=500))]
     pub(crate) database_connections: u32,
 }
 
@@ -100,58 +149,87 @@ pub(crate) struct ServeSettings {
     #[command(flatten)]
     pub(crate) store: StoreSettings,
 
-    /// Address to listen on.
-    #[arg(long, env = "USAGE_BILLING_LISTEN", default_value = "127.0.0.1:8080")]
+    /// IP address and port to listen on; 0.0.0.0 is every address of the machine, port 0 any that is free.
+    #[arg(long, value_name = "ADDRESS:PORT", env = "USAGE_BILLING_LISTEN", default_value = "127.0.0.1:8080", value_parser = address_and_port)]
     pub(crate) listen: SocketAddr,
 
-    /// The address clients use, when it isn't the one listened on; https makes cookies secure.
-    #[arg(long, env = "USAGE_BILLING_PUBLIC_URL")]
+    /// Where clients reach the service, http:// or https:// without a path; the address listened on when not given. https makes
+    /// cookies secure.
+    #[arg(long, value_name = "URL", env = "USAGE_BILLING_PUBLIC_URL")]
     pub(crate) public_url: Option<PublicUrl>,
 
-    /// E-mail of the first administrator.
-    #[arg(long, env = "USAGE_BILLING_ADMIN_EMAIL", default_value = "admin@example.com")]
-    pub(crate) admin_email: String,
+    /// E-mail address of the first administrator; read at the first start only.
+    #[arg(long, value_name = "EMAIL", env = "USAGE_BILLING_ADMIN_EMAIL", default_value = "admin@example.com", value_parser = email_address)]
+    pub(crate) admin_email: OneLine,
 
-    /// Password of the first administrator, 12 to 72 bytes; generated and printed once when not given.
-    #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
+    /// Password of the first administrator, 12 to 72 bytes and no common one; read at the first start only. When not given, one is
+    /// generated, and printed once if standard output is a terminal.
+    #[arg(long, value_name = "PASSWORD", env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
     pub(crate) admin_password: Option<SecretString>,
 
-    /// On an empty database, also make a sample customer, contract and API key, and print calls that use them.
-    #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = FalseyValueParser::new())]
+    /// On an empty database, also make a sample customer, contract and API key, and print calls that use them. In the
+    /// environment true or false.
+    #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = truth)]
     pub(crate) sample: bool,
 
     /// Secrets that sign bearer tokens, newest first, comma-separated, 32 bytes or more each; kept in the
     /// database when not given.
-    #[arg(long, env = "USAGE_BILLING_JWT_SECRETS", hide_env_values = true, value_delimiter = ',')]
+    #[arg(long, value_name = "SECRETS", env = "USAGE_BILLING_JWT_SECRETS", hide_env_values = true, value_delimiter = ',')]
     pub(crate) jwt_secrets: Vec<SecretString>,
 
-    /// How long a bearer token works, in seconds.
-    #[arg(long, env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(i64).range(300..=86_400))]
+    /// How long a bearer token works, 300 to 86400 seconds.
+    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value = "3600", value_parser = within::<i64>(300..=86_400))]
     pub(crate) token_lifetime_seconds: i64,
 
-    /// Threads that serve requests.
-    #[arg(long, env = "USAGE_BILLING_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Threads that read and write HTTP, 1 to 256.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_WORKERS", default_value = "1", value_parser = within::<u16>(1..=256))]
     pub(crate) workers: u16,
 
-    /// Proxies whose X-Forwarded-For is believed, comma-separated addresses or networks.
-    #[arg(long, env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
+    /// Proxies whose X-Forwarded-For is believed, comma-separated addresses or networks such as 10.0.0.0/8; none when not given.
+    #[arg(long, value_name = "NETWORKS", env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
     pub(crate) trusted_proxies: Vec<Network>,
 
-    /// Seconds between two billing runs, with which answers to requests older than a week are forgotten; 0 for none by this server.
-    #[arg(long, env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    /// Seconds between two billing runs, 0 to 86400, with which answers to requests older than a week are forgotten; 0 for
+    /// none by this server.
+    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value = "60", value_parser = within::<u64>(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 
-    /// Failed log-ins of one name or key within 15 minutes before further ones are slowed down.
-    #[arg(long, env = "USAGE_BILLING_LOGIN_FAILURES", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Failed log-ins of one name or key within 15 minutes before further ones are slowed down, 1 to 10000.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGIN_FAILURES", default_value = "10", value_parser = within::<u32>(1..=10_000))]
     pub(crate) login_failures: u32,
 
-    /// Log-ins from one address in a minute.
-    #[arg(long, env = "USAGE_BILLING_LOGINS_PER_MINUTE", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Log-ins from one address in a minute, 1 to 1000000.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGINS_PER_MINUTE", default_value = "100", value_parser = within::<u32>(1..=1_000_000))]
     pub(crate) logins_per_minute: u32,
 
-    /// Log lines as JSON instead of text.
-    #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = FalseyValueParser::new())]
+    /// Log lines as JSON instead of text. In the environment true or false.
+    #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = truth)]
     pub(crate) log_json: bool,
+}
+
+/// Reads a whole number of a range; whatever else is refused with the range.
+fn within<N: FromStr + PartialOrd + Display + Clone>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("must be a whole number from {} to {}", range.start(), range.end()))
+    }
+}
+
+fn address_and_port(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "must be an IP address and a port from 0 to 65535, such as 127.0.0.1:8080".to_owned())
+}
+
+fn email_address(text: &str) -> Result<OneLine, String> {
+    let address = OneLine::parse(text).ok().filter(|address| address.as_str().validate_email());
+    address.ok_or_else(|| "must be an e-mail address, such as billing@example.com".to_owned())
+}
+
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err("must be true or false".to_owned()),
+    }
 }
 
 /// What an import takes.
@@ -176,7 +254,7 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_enum)]
     pub(crate) input: Option<InputKind>,
 
-    /// What is between two cells of CSV.
+    /// What is between two cells of CSV: one character that is no letter, digit or quote.
     #[arg(long, default_value = ",", value_parser = delimiter)]
     pub(crate) delimiter: u8,
 
@@ -184,8 +262,8 @@ pub(crate) struct ImportSettings {
     #[arg(long)]
     pub(crate) rejects: Option<PathBuf>,
 
-    /// Lines taken in one transaction.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    /// Lines taken in one transaction, 1 to 10000.
+    #[arg(long, value_name = "NUMBER", default_value = "1000", value_parser = within::<u16>(1..=10_000))]
     pub(crate) lines_per_transaction: u16,
 
     #[command(flatten)]
@@ -214,7 +292,7 @@ pub(crate) struct ReportSettings {
     #[arg(long, default_value = "default")]
     pub(crate) organization: String,
 
-    /// How the report is written.
+    /// How the report is written: csv, json or xlsx.
     #[arg(long, default_value = "csv", value_parser = report_format)]
     pub(crate) format: ReportFormat,
 
@@ -222,7 +300,7 @@ pub(crate) struct ReportSettings {
     #[arg(long)]
     pub(crate) from: Option<String>,
 
-    /// Events that happened before this instant.
+    /// Events that happened before this instant: RFC 3339 with an offset.
     #[arg(long)]
     pub(crate) to: Option<String>,
 

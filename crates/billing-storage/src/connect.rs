@@ -69,6 +69,14 @@ impl SqliteManager {
         // Absolute, so that SQLite never takes a relative name for one of its own URIs.
         Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only })
     }
+
+    /// A connection that nothing was set on but how long it waits for others.
+    pub(crate) fn bare(&self) -> Result<SqliteConnection, ConnectError> {
+        let path = self.path.to_str().ok_or_else(|| ConnectError("the path of the database file is not UTF-8".to_owned()))?;
+        let mut connection = SqliteConnection::establish(path)?;
+        connection.batch_execute(&format!("PRAGMA busy_timeout = {}", self.busy_timeout.as_millis()))?;
+        Ok(connection)
+    }
 }
 
 impl ManageConnection for SqliteManager {
@@ -76,10 +84,8 @@ impl ManageConnection for SqliteManager {
     type Error = ConnectError;
 
     fn connect(&self) -> Result<Self::Connection, ConnectError> {
-        let path = self.path.to_str().ok_or_else(|| ConnectError("the path of the database file is not UTF-8".to_owned()))?;
-        let mut connection = SqliteConnection::establish(path)?;
-        // First of all: everything after may meet another connection's lock.
-        connection.batch_execute(&format!("PRAGMA busy_timeout = {}", self.busy_timeout.as_millis()))?;
+        // It waits for others from the beginning: everything after may meet another connection's lock.
+        let mut connection = self.bare()?;
         connection.batch_execute(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
              PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}; PRAGMA query_only = {};",

@@ -1,6 +1,10 @@
 //! The store: pools, transactions, and what happens when one meets others.
 
+use std::fs::OpenOptions;
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
@@ -13,6 +17,7 @@ use crate::connect::{
     ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, empty_wal, pool,
 };
 use crate::failure::{Failure, unavailable};
+use crate::recognize::{check_postgres, check_sqlite};
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
 
@@ -76,18 +81,20 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens a database. A SQLite file, and the directory it is in, are made where they are missing; tables are
-    /// not: that is [`migrate`](Self::migrate).
+    /// Opens a database. A SQLite file, and the directory it is in, are made where they are missing, the file for its owner
+    /// alone; tables are not: that is [`migrate`](Self::migrate).
     ///
     /// # Errors
-    /// [`OpenError`] when no connection can be made, or when it doesn't keep what it is given.
+    /// [`OpenError`] when no connection can be made, when it doesn't keep what it is given, or when it is another
+    /// program's or a newer release's: nothing in it is changed then.
     pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
         let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
         let connections = options.connections.max(1);
         let Some(path) = url.file() else {
             let manager = PgManager::new(url.clone());
             // A pool would hide the reason behind a time-out.
-            manager.connect().map_err(|error| failed(error.0))?;
+            let mut first = manager.connect().map_err(|error| failed(error.0))?;
+            check_postgres(&mut first.connection).map_err(|error| failed(error.0))?;
             return Ok(Self { pools: Pools::Postgres(pool(manager, connections, options.wait)), patience: options.wait });
         };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -96,6 +103,9 @@ impl Database {
         }
         let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
         let (writer, readers) = (manager(false)?, manager(true)?);
+        private_file(path).map_err(|error| failed(error.to_string()))?;
+        // Before a connection is set up, which changes the file.
+        writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
         Ok(Self { pools: Pools::Sqlite { writer, readers }, patience: options.wait })
@@ -164,6 +174,22 @@ impl Store for Database {
         };
         checked.map_err(unavailable)
     }
+}
+
+/// Makes a missing database file that only its owner can read; SQLite gives `-wal` and `-shm` the same permissions. Those of
+/// a file that is there are whose it is to decide.
+fn private_file(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(_) => return Ok(()),
+        Err(_) => {}
+    }
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let (file, mode) = (path.display(), mode & 0o777);
+        tracing::warn!("{file} has the mode {mode:o}: others can read its secrets; `chmod 600` keeps them to its owner");
+    }
+    Ok(())
 }
 
 /// A connection from a pool; without one in time, the store is unavailable.

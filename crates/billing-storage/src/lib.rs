@@ -26,6 +26,7 @@ mod migrate;
 mod on_document;
 mod one_of;
 mod ports;
+mod recognize;
 mod row;
 mod schema;
 mod sql_types;

@@ -10,8 +10,8 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use crate::database::{Database, Pools, take};
 use crate::failure::{Failure, unavailable};
 
-const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
-const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
 /// Names our lock among a server's advisory locks.
 const LOCK_KEY: i64 = 0x7573_6167_6562_696c;

@@ -26,6 +26,7 @@ tables! {
         email -> Text,
         password_hash -> Text,
         created_at -> Ts,
+        disabled_at -> Nullable<Ts>,
     }
     api_keys (api_key_id) {
         api_key_id -> Id,

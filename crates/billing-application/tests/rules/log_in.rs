@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use billing_application::access::log_in_administrator;
+use billing_application::administrators::disable_administrator;
 use billing_application::error::UseCaseError;
-use billing_domain::ports::{MockPasswordHasher, PasswordCheck};
+use billing_domain::access::SecretDigest;
+use billing_domain::ports::{Access, Insertion, MockKeyMaker, MockPasswordHasher, PasswordCheck, transact};
+use billing_domain::refs::OrganizationId;
+use billing_testkit::{FreshIds, fixtures};
+use uuid::Uuid;
 
 use crate::support::Bench;
 
@@ -17,4 +22,36 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
     bench.services.passwords = Arc::new(passwords);
     let refused = log_in_administrator(&bench.services, "nobody@example.com", "a password");
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)));
+}
+
+#[test]
+fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
+    let mut bench = Bench::at("2026-01-01T00:00:00Z");
+    let administrator = fixtures::administrator(&FreshIds, OrganizationId::from_uuid(Uuid::nil()));
+    let email = administrator.email.clone();
+    transact(&*bench.services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.insert_administrator(&administrator)?))
+        .map(|inserted| assert_eq!(inserted, Insertion::Done))
+        .expect("an administrator");
+    let mut keys = MockKeyMaker::new();
+    keys.expect_new_secret().returning(|| Ok("a secret".to_owned()));
+    keys.expect_digest().returning(|_| SecretDigest([7; 32]));
+    bench.services.keys = Arc::new(keys);
+    let right = |meanwhile: Box<dyn Fn() + Send + Sync>| {
+        let mut passwords = MockPasswordHasher::new();
+        passwords.expect_check().returning(move |_, _| {
+            meanwhile();
+            PasswordCheck::Right
+        });
+        Arc::new(passwords)
+    };
+    bench.services.passwords = right(Box::new(|| ()));
+    let opened = log_in_administrator(&bench.services, email.as_str(), "a password").expect("a session");
+    assert_eq!(opened.administrator, administrator);
+
+    let (others, named) = (bench.services.clone(), email.clone());
+    bench.services.passwords = right(Box::new(move || drop(disable_administrator(&others, &named).expect("disabled"))));
+    let refused = log_in_administrator(&bench.services, email.as_str(), "a password");
+    assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)), "{refused:?}");
+    let session = transact(&*bench.services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(SecretDigest([7; 32]))?));
+    assert_eq!(session.expect("an answer"), None);
 }

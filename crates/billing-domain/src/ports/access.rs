@@ -34,6 +34,12 @@ pub trait Administrators {
     fn administrator_by_email(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
     /// By reference.
     fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>>;
+    /// By e-mail in lower case, held until the transaction ends: whoever else holds it waits, and then finds it as it is.
+    fn hold_administrator(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
+    /// An organization's, by e-mail.
+    fn administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>>;
+    /// Stores the password's hash and since when one is disabled; what isn't there stays so.
+    fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()>;
 }
 
 /// API keys.
@@ -69,6 +75,8 @@ pub trait Sessions {
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
     /// Ends it; ending what isn't there is fine.
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()>;
+    /// Ends all of an administrator.
+    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()>;
     /// Removes those that began before an instant: none of them can be live any more.
     fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()>;
 }

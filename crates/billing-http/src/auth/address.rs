@@ -8,12 +8,16 @@ use crate::settings::Network;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address that counts its attempts: the peer's, or behind trusted proxies the one they were asked by. Of IPv6 it is
-/// the first half, because callers choose the other themselves.
+/// The address that counts its attempts. Of IPv6 it is the first half, because callers choose the other themselves.
+pub(crate) fn counted(request: &HttpRequest, trusted: &[Network]) -> IpAddr {
+    subscriber(of(request, trusted))
+}
+
+/// The peer's address, or behind trusted proxies the one they were asked by.
 pub(crate) fn of(request: &HttpRequest, trusted: &[Network]) -> IpAddr {
     let peer = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let lists: Vec<&str> = request.headers().get_all(FORWARDED_FOR).filter_map(|list| list.to_str().ok()).collect();
-    subscriber(nearest_untrusted(peer, &lists.join(","), trusted))
+    nearest_untrusted(peer, &lists.join(","), trusted).to_canonical()
 }
 
 /// Each proxy appends whom it was asked by, so that the list is believed from its end, as far as the proxies are.

@@ -12,6 +12,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 
+use crate::middleware::Facts;
 use crate::operation::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -24,11 +25,14 @@ pub(crate) async fn admit(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let facts = Facts::of(request.request());
+    facts.is_for(operation.path);
     let principal = match credentials::check(operation, request.request()).await {
         Ok(principal) => principal,
         Err(problem) => return Ok(request.error_response(problem)),
     };
     if let (Some(principal), Needs::Permission(use_case)) = (principal, operation.needs) {
+        facts.is_by(principal.actor());
         request.extensions_mut().insert(principal);
         request.extensions_mut().insert(use_case);
     }

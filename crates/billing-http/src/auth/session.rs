@@ -11,17 +11,14 @@ use actix_session::{Session, SessionExt as _, SessionMiddleware};
 use actix_web::HttpRequest;
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Key, SameSite};
-use billing_application::access;
+use billing_application::access::{self, SessionSecret};
 use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
-use billing_domain::refs::{AdminRef, OrganizationId};
 
 use crate::caller::blocking;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
 const ID: &str = "id";
-const ADMIN: &str = "admin_ref";
-const ORGANIZATION: &str = "organization";
 
 /// Gives requests their session and answers its cookie.
 pub(crate) fn middleware(state: &HttpState) -> SessionMiddleware<Rows> {
@@ -45,12 +42,10 @@ pub(crate) fn id(request: &HttpRequest) -> Option<String> {
     request.get_session().get(ID).ok().flatten()
 }
 
-/// Starts an administrator's session: always a new one, whatever cookie there was.
-pub(crate) fn begin(session: &Session, organization: OrganizationId, admin_ref: AdminRef) -> Result<(), Problem> {
+/// Gives the answer the cookie of a session that was opened: always a new one, whatever cookie there was.
+pub(crate) fn begin(session: &Session, secret: &SessionSecret) -> Result<(), Problem> {
     session.renew();
-    let stored =
-        session.insert(ORGANIZATION, organization.to_string()).and_then(|()| session.insert(ADMIN, admin_ref.to_string()));
-    stored.map_err(|_| Problem::internal())
+    session.insert(ID, &secret.0).map_err(|_| Problem::internal())
 }
 
 /// The store's rows of sessions.
@@ -64,13 +59,10 @@ impl SessionStore for Rows {
         Ok(Some(State::from([(ID.to_owned(), id)])))
     }
 
+    /// The session is in the store already: see [`begin`].
     async fn save(&self, state: State, _: &Duration) -> Result<SessionKey, SaveError> {
-        let unreadable = || SaveError::Serialization(anyhow::anyhow!("a session without an administrator"));
-        let text = |key: &str| state.get(key).and_then(|json| serde_json::from_str::<String>(json).ok());
-        let organization = text(ORGANIZATION).and_then(|text| OrganizationId::parse(&text).ok()).ok_or_else(unreadable)?;
-        let admin_ref = text(ADMIN).and_then(|text| AdminRef::parse(&text).ok()).ok_or_else(unreadable)?;
-        let opened = blocking(&self.0, move |services| access::open_session(services, organization, admin_ref)).await;
-        let id = opened.map_err(|problem| SaveError::Other(anyhow::anyhow!("{problem}")))?;
+        let id = state.get(ID).and_then(|json| serde_json::from_str::<String>(json).ok());
+        let id = id.ok_or_else(|| SaveError::Serialization(anyhow::anyhow!("a session without an id")))?;
         SessionKey::try_from(id).map_err(|error| SaveError::Other(error.into()))
     }
 

@@ -236,6 +236,11 @@ impl Problem {
         self.status == StatusCode::UNAUTHORIZED
     }
 
+    /// Which fields are wrong.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.errors.iter().map(|field| field.pointer.as_str())
+    }
+
     /// Pointer and code of every field that is wrong.
     #[cfg(test)]
     pub(crate) fn fields(&self) -> Vec<(String, &'static str)> {

@@ -3,9 +3,8 @@
 use actix_session::Session;
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::access;
+use billing_application::access::{self, OpenedSession};
 use billing_application::error::Thing;
-use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 
@@ -26,7 +25,7 @@ pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): B
     let log_in = LogInBody::read_log_in(&body)?;
     let state = state_of(&request);
     let principal = counted_as(&log_in);
-    state.log_ins().attempt(address::of(&request, &state.settings().trusted_proxies), &principal)?;
+    state.log_ins().attempt(address::counted(&request, &state.settings().trusted_proxies), &principal)?;
     let answered = match log_in {
         LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password).await,
         LogIn::Administrator { email, password } => log_in_administrator(&state, &session, email, password).await,
@@ -60,9 +59,8 @@ async fn log_in_administrator(
         drop(turn);
         checked
     });
-    let administrator = checked.await?;
-    session::begin(session, administrator.organization, administrator.admin_ref)?;
-    let expires_at = state.services().now().plus_seconds(SESSION_ABSOLUTE_SECONDS);
+    let OpenedSession { administrator, secret, expires_at } = checked.await?;
+    session::begin(session, &secret)?;
     Ok(HttpResponse::Ok().json(AdminSessionJson::new(&administrator, expires_at)))
 }
 

@@ -3,7 +3,7 @@
 use billing_domain::access::{AdminSession, Administrator, ApiKey, PasswordHash, SecretDigest, SecretPurpose, SigningSecret};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Administrators, ApiKeys, Insertion, Sessions, SigningSecrets, StoreResult, Tokens};
+use billing_domain::ports::{Administrators, ApiKeys, Insertion, Lock, Sessions, SigningSecrets, StoreResult, Tokens};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::dsl::{exists, not};
@@ -15,7 +15,7 @@ use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::{administrators, api_keys, revoked_tokens, sessions, signing_secrets};
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Transaction, load_held, with_conn};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = administrators)]
@@ -25,6 +25,7 @@ struct AdministratorRow {
     email: String,
     password_hash: String,
     created_at: Cell<Timestamp>,
+    disabled_at: Option<Cell<Timestamp>>,
 }
 
 impl AdministratorRow {
@@ -36,6 +37,7 @@ impl AdministratorRow {
             email: row.leaf("email", &self.email)?,
             password_hash: PasswordHash(self.password_hash),
             created_at: row.cell("created_at", self.created_at)?,
+            disabled_at: row.optional("disabled_at", self.disabled_at)?,
         })
     }
 }
@@ -49,6 +51,7 @@ impl Administrators for Transaction<'_> {
                 administrators::email.eq(administrator.email.as_str()),
                 administrators::password_hash.eq(&administrator.password_hash.0),
                 administrators::created_at.eq(Bound(administrator.created_at)),
+                administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -77,6 +80,37 @@ impl Administrators for Transaction<'_> {
             .first(conn)
             .optional())?;
         row.map(AdministratorRow::read).transpose()
+    }
+
+    fn hold_administrator(&mut self, email: &str) -> StoreResult<Option<Administrator>> {
+        let mut rows: Vec<AdministratorRow> = load_held!(
+            self,
+            "administrators",
+            Some(Lock::Exclusive),
+            administrators::table.filter(administrators::email.eq(email)).select(AdministratorRow::as_select())
+        )?;
+        rows.pop().map(AdministratorRow::read).transpose()
+    }
+
+    fn administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>> {
+        let rows: Vec<AdministratorRow> = with_conn!(self, "administrators", |conn| administrators::table
+            .filter(administrators::organization_id.eq(Bound(organization.as_uuid())))
+            .order(administrators::email)
+            .select(AdministratorRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(AdministratorRow::read).collect()
+    }
+
+    fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()> {
+        with_conn!(self, "administrators", |conn| diesel::update(
+            administrators::table.find(Bound(administrator.admin_ref.as_uuid()))
+        )
+        .set((
+            administrators::password_hash.eq(&administrator.password_hash.0),
+            administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
+        ))
+        .execute(conn))?;
+        Ok(())
     }
 }
 
@@ -241,6 +275,13 @@ impl Sessions for Transaction<'_> {
 
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()> {
         with_conn!(self, "sessions", |conn| diesel::delete(sessions::table.find(digest.0.as_slice())).execute(conn))?;
+        Ok(())
+    }
+
+    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::delete(sessions::table)
+            .filter(sessions::admin_id.eq(Bound(admin_ref.as_uuid())))
+            .execute(conn))?;
         Ok(())
     }
 

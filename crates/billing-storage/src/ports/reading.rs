@@ -185,8 +185,11 @@ macro_rules! visit_rows {
 }
 
 impl Transaction<'_> {
-    /// From here on, statements may take as long as a reader takes their rows.
+    /// From here on, statements of the transaction may take as long as a reader takes their rows.
     fn allow_long_reads(&mut self) -> StoreResult<()> {
+        if std::mem::replace(&mut self.reads_long, true) {
+            return Ok(());
+        }
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
         let millis = LONG_READ_TIMEOUT.as_millis();
         // The last rows may wait in the connection's buffers while the reader takes them: the server calls that idle.

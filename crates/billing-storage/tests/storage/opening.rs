@@ -2,6 +2,8 @@
 
 use billing_domain::ports::{Store as _, StoreError};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::support::{OPTIONS, empty_postgres, open, postgres, read, sqlite};
@@ -63,6 +65,34 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
     assert!(error.contains("notes.txt") && error.contains("not a database"), "{error}");
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), notes);
+}
+
+#[test]
+fn a_file_of_another_program_is_refused_and_left_alone() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.path().join("theirs.sqlite3");
+    let mut theirs = SqliteConnection::establish(file.to_str().expect("UTF-8")).expect("a file");
+    theirs.batch_execute("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('theirs')").expect("their table");
+    drop(theirs);
+    let before = std::fs::read(&file).expect("the file");
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display())).expect("an address");
+    let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
+    assert!(error.contains("theirs.sqlite3") && error.contains("another program"), "{error}");
+    assert_eq!(std::fs::read(&file).expect("the file"), before);
+    assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 1, "nothing beside it");
+}
+
+#[test]
+fn a_schema_of_a_newer_release_is_refused_and_left_alone() {
+    for test in [sqlite(), postgres()] {
+        test.beside().execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('99990101000000')").expect("a version");
+        let before = test.database.pending_migrations().expect("pending");
+        let url = DatabaseUrl::parse(&test.url).expect("an address");
+        let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
+        assert!(error.contains("newer release") && error.contains("99990101000000"), "{error}");
+        assert_eq!(test.database.pending_migrations().expect("pending"), before);
+        read(&test, |tx| tx.count_organizations()).expect("what is there stays");
+    }
 }
 
 #[test]

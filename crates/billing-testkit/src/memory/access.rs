@@ -59,6 +59,24 @@ impl Administrators for MemoryTx {
     fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>> {
         Ok(self.state.administrators.iter().find(|row| row.admin_ref == admin_ref).cloned())
     }
+
+    fn hold_administrator(&mut self, email: &str) -> StoreResult<Option<Administrator>> {
+        self.administrator_by_email(email)
+    }
+
+    fn administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>> {
+        let mut rows: Vec<_> = self.state.administrators.iter().filter(|row| row.organization == organization).cloned().collect();
+        rows.sort_by(|a, b| a.email.as_str().cmp(b.email.as_str()));
+        Ok(rows)
+    }
+
+    fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()> {
+        if let Some(row) = self.state.administrators.iter_mut().find(|row| row.admin_ref == administrator.admin_ref) {
+            row.password_hash = administrator.password_hash.clone();
+            row.disabled_at = administrator.disabled_at;
+        }
+        Ok(())
+    }
 }
 
 impl ApiKeys for MemoryTx {
@@ -126,6 +144,11 @@ impl Sessions for MemoryTx {
 
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()> {
         self.state.sessions.retain(|row| row.digest != digest);
+        Ok(())
+    }
+
+    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()> {
+        self.state.sessions.retain(|row| row.admin_ref != admin_ref);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Administrators, keys, sessions, tokens and secrets.
 
-use billing_domain::access::{ApiKey, Scope, Scopes, SecretPurpose};
+use billing_domain::access::{Administrator, ApiKey, PasswordHash, Scope, Scopes, SecretPurpose};
 use billing_domain::ports::{Insertion, Store};
 use billing_domain::refs::ApiKeyRef;
 use uuid::Uuid;
@@ -73,6 +73,55 @@ pub fn an_organizations_name_is_taken_once(store: &dyn Store) {
     write(store, |tx| tx.set_default_entity(w.org, &w.entity.entity_ref));
     let default = read(store, |tx| tx.organization(w.org)).and_then(|organization| organization.default_entity);
     assert_eq!(default, Some(w.entity.entity_ref));
+}
+
+pub fn administrators_of_an_organization_are_listed_by_e_mail(store: &dyn Store) {
+    let (w, other) = (world(store), world(store));
+    let (mut b, mut a) = (fixtures::administrator(&FreshIds, w.org), fixtures::administrator(&FreshIds, w.org));
+    b.email = fixtures::line(&format!("b-{}", b.email));
+    a.email = fixtures::line(&format!("a-{}", a.email));
+    a.disabled_at = Some(later(1));
+    let foreign = fixtures::administrator(&FreshIds, other.org);
+    write(store, |tx| [&b, &a, &foreign].into_iter().try_for_each(|row| done(tx.insert_administrator(row))));
+    assert_eq!(read(store, |tx| tx.administrators(w.org)), [a, b]);
+}
+
+pub fn an_administrator_who_is_changed_keeps_the_rest(store: &dyn Store) {
+    let w = world(store);
+    let (before, other) = (fixtures::administrator(&FreshIds, w.org), fixtures::administrator(&FreshIds, w.org));
+    write(store, |tx| [&before, &other].into_iter().try_for_each(|row| done(tx.insert_administrator(row))));
+    let changed =
+        Administrator { password_hash: PasswordHash("another".to_owned()), disabled_at: Some(later(3)), ..before.clone() };
+    write(store, |tx| {
+        assert_eq!(tx.hold_administrator(before.email.as_str())?.as_ref(), Some(&before));
+        assert_eq!(tx.hold_administrator("nobody@example.com")?, None);
+        tx.update_administrator(&Administrator { email: other.email.clone(), created_at: later(9), ..changed.clone() })
+    });
+    assert_eq!(read(store, |tx| tx.administrator(before.admin_ref)), Some(changed.clone()));
+    assert_eq!(read(store, |tx| tx.administrator(other.admin_ref)), Some(other.clone()));
+    write(store, |tx| tx.update_administrator(&before));
+    assert_eq!(read(store, |tx| tx.administrator(before.admin_ref)), Some(before.clone()));
+    let absent = fixtures::administrator(&FreshIds, w.org);
+    write(store, |tx| tx.update_administrator(&absent));
+    assert_eq!(read(store, |tx| tx.administrator(absent.admin_ref)), None);
+}
+
+pub fn all_sessions_of_an_administrator_end_together(store: &dyn Store) {
+    let w = world(store);
+    let (one, other) = (fixtures::administrator(&FreshIds, w.org), fixtures::administrator(&FreshIds, w.org));
+    let (first, second) = (fixtures::session(&FreshIds, &one), fixtures::session(&FreshIds, &one));
+    let kept = fixtures::session(&FreshIds, &other);
+    write(store, |tx| {
+        [&one, &other].into_iter().try_for_each(|row| done(tx.insert_administrator(row)))?;
+        [&first, &second, &kept].into_iter().try_for_each(|session| tx.insert_session(session))
+    });
+    write(store, |tx| tx.delete_sessions(one.admin_ref));
+    read(store, |tx| {
+        assert_eq!((tx.session(first.digest)?, tx.session(second.digest)?), (None, None));
+        assert_eq!(tx.session(kept.digest)?.as_ref(), Some(&kept));
+        Ok(())
+    });
+    write(store, |tx| tx.delete_sessions(one.admin_ref));
 }
 
 pub fn api_keys_are_listed_by_creation_then_by_reference(store: &dyn Store) {

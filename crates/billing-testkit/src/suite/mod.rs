@@ -69,6 +69,9 @@ macro_rules! store_contract {
                 api_keys_are_listed_by_creation_then_by_reference
                 an_organizations_name_is_taken_once
                 a_key_remembers_its_last_use_and_can_be_deleted_once
+                administrators_of_an_organization_are_listed_by_e_mail
+                an_administrator_who_is_changed_keeps_the_rest
+                all_sessions_of_an_administrator_end_together
                 sessions_begin_are_used_and_end
                 purged_sessions_are_those_that_began_before
                 a_token_can_be_ended_twice_and_forgotten_once_expired

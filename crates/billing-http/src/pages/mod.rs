@@ -1,0 +1,104 @@
+//! Pages for people with a browser: what this server is, and the reference of its operations. They need no credential, no
+//! script and no other server, and they are no operations of the interface.
+
+mod reference;
+
+use std::sync::LazyLock;
+
+use actix_web::http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use actix_web::web::{self, Data};
+use actix_web::{HttpResponse, Resource};
+use billing_report::NumbersAs;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::openapi;
+use crate::problem::Problem;
+use crate::settings::PublicUrl;
+use crate::state::HttpState;
+
+const HOME: &str = "/";
+const REFERENCE: &str = "/docs";
+const STYLE: &str = "/docs/style.css";
+
+/// Nothing but our own style sheet.
+const POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+
+static REFERENCE_HTML: LazyLock<String> = LazyLock::new(|| {
+    page("Reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string()
+});
+
+/// Adds the pages to the router.
+pub(crate) fn register(config: &mut web::ServiceConfig) {
+    config.service(resource(&[HOME]).route(web::get().to(home)));
+    config.service(resource(&[REFERENCE, "/docs/"]).route(web::get().to(async || answer(REFERENCE_HTML.as_str()))));
+    config.service(resource(&[STYLE]).route(web::get().to(style)));
+}
+
+fn resource(paths: &[&str]) -> Resource {
+    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET"));
+    web::resource(paths.to_vec()).default_service(web::to(wrong_method))
+}
+
+async fn home(state: Data<HttpState>) -> HttpResponse {
+    let calls = key_calls(&state.settings().public_url, "admin@example.com");
+    let body = html! {
+        h1 { "Usage Billing" }
+        p { "This server takes usage events over HTTP and puts each one on its invoice in the same request." }
+        ul {
+            li { a href=(REFERENCE) { "Reference" } ": every operation, what it takes and what it answers" }
+            li { a href="/openapi.json" { "OpenAPI document" } ": the same for programs that make clients" }
+            li { a href="/health/ready" { "Readiness" } ": whether this server can work now" }
+        }
+        h2 { "An API key" }
+        p {
+            "Software reports with an API key. An administrator logs in with e-mail address and password, and makes one; "
+            "its password is shown once:"
+        }
+        pre { code { (calls.join("\n\n")) } }
+        p { "Whoever runs the server sets a new password for an administrator with "
+            code { "usage-billing admin reset-password" } "." }
+    };
+    answer(page("Usage Billing", &body).into_string())
+}
+
+/// The two calls with which an administrator logs in and makes an API key, for a shell. The first has dots for the password.
+pub fn key_calls(url: &PublicUrl, email: &str) -> [String; 2] {
+    [
+        format!(
+            "curl -s -c session.txt {url}/auth/login -H 'Content-Type: application/json' \\\n  \
+             -d '{{\"email\":\"{email}\",\"password\":\"...\"}}'"
+        ),
+        format!("curl -s -b session.txt -X POST {url}/auth/keys/generate"),
+    ]
+}
+
+async fn style() -> HttpResponse {
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/css; charset=utf-8")).body(include_str!("style.css"))
+}
+
+fn page(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                link rel="stylesheet" href=(STYLE);
+            }
+            body { main { (PreEscaped(&body.0)) } }
+        }
+    }
+}
+
+fn answer(html: impl Into<String>) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header(ContentType::html())
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .insert_header((X_FRAME_OPTIONS, "DENY"))
+        .body(html.into())
+}

@@ -1,0 +1,72 @@
+//! `admin`: who administers organizations, for whoever has the database.
+
+use std::sync::Arc;
+
+use billing_application::Services;
+use billing_application::administrators::{
+    create_administrator, disable_administrator, enable_administrator, list_administrators, reset_password,
+};
+use billing_domain::access::Administrator;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::composition;
+use crate::environment::SystemClock;
+use crate::failure::{Failure, Outcome};
+use crate::say;
+use crate::settings::{AdminCommand, AdminOf, StoreSettings};
+
+/// Carries out one of the commands. Only the first one makes a database where there is none.
+pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
+    match command {
+        AdminCommand::Create { email, organization, password, store } => {
+            let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
+            with_password(services, password, |password| {
+                let made = create_administrator(services, &organization, &email, password)?;
+                Ok(format!("Made administrator {} ({}).", made.email, made.admin_ref))
+            })
+        }
+        AdminCommand::List { organization, store } => {
+            let administrators = list_administrators(&present(&store)?, &organization)?;
+            administrators.iter().try_for_each(|administrator| say(&shown(administrator)))
+        }
+        AdminCommand::Disable(AdminOf { email, store }) => {
+            let disabled = disable_administrator(&present(&store)?, &email)?;
+            say(&format!("Administrator {} can't log in any more; all sessions are ended.", disabled.email))
+        }
+        AdminCommand::Enable(AdminOf { email, store }) => {
+            let enabled = enable_administrator(&present(&store)?, &email)?;
+            say(&format!("Administrator {} can log in.", enabled.email))
+        }
+        AdminCommand::ResetPassword { of: AdminOf { email, store }, password } => {
+            let services = &present(&store)?;
+            with_password(services, password, |password| {
+                let reset = reset_password(services, &email, password)?;
+                let still = if reset.disabled_at.is_some() { " Log-in stays disabled." } else { "" };
+                Ok(format!("Administrator {} has a new password; all sessions are ended.{still}", reset.email))
+            })
+        }
+    }
+}
+
+fn present(store: &StoreSettings) -> Outcome<Services<'static>> {
+    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
+}
+
+/// Does something with the password that is given, or else with a new one, and prints that one once.
+fn with_password(services: &Services, given: Option<SecretString>, work: impl FnOnce(&str) -> Outcome<String>) -> Outcome<()> {
+    match given {
+        Some(password) => say(&work(password.expose_secret())?),
+        None => {
+            let password = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+            say(&work(&password)?)?;
+            say(&format!("Password, shown this once: {password}"))
+        }
+    }
+}
+
+/// E-mail, reference, since when, and whether they may.
+fn shown(administrator: &Administrator) -> String {
+    let Administrator { email, admin_ref, created_at, disabled_at, .. } = administrator;
+    let state = disabled_at.map_or("enabled".to_owned(), |since| format!("disabled since {since}"));
+    format!("{email}  {admin_ref}  made {created_at}  {state}")
+}

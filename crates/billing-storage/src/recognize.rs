@@ -1,0 +1,75 @@
+//! Whether a database is one of ours that this release knows, found out before anything in it is changed.
+
+use std::collections::BTreeSet;
+
+use diesel::backend::Backend;
+use diesel::migration::MigrationSource;
+use diesel::pg::{Pg, PgConnection};
+use diesel::prelude::*;
+use diesel::sql_types::{Bool, Text};
+use diesel::sqlite::{Sqlite, SqliteConnection};
+use diesel_migrations::EmbeddedMigrations;
+
+use crate::connect::ConnectError;
+use crate::migrate::{POSTGRES, SQLITE};
+
+/// Which migrations were run; diesel_migrations makes and keeps this table.
+const VERSIONS: &str = "SELECT version FROM __diesel_schema_migrations";
+
+#[derive(QueryableByName)]
+struct Held {
+    /// Whether there are tables at all.
+    #[diesel(sql_type = Bool)]
+    tables: bool,
+    /// Whether there is the table of migrations.
+    #[diesel(sql_type = Bool)]
+    migrations: bool,
+}
+
+#[derive(QueryableByName)]
+struct Version {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// Refuses a SQLite file with the tables of another program or of a newer release. A file is somebody's alone.
+pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
+    let held: Held = diesel::sql_query(
+        "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
+    )
+    .get_result(connection)?;
+    match held {
+        Held { migrations: true, .. } => {
+            let versions: Vec<Version> = diesel::sql_query(VERSIONS).load(connection)?;
+            check_versions::<Sqlite>(&SQLITE, versions)
+        }
+        Held { tables: true, .. } => Err(ConnectError("it holds the tables of another program; name a new file".to_owned())),
+        Held { .. } => Ok(()),
+    }
+}
+
+/// Refuses a PostgreSQL schema of a newer release, or whose migrations are another program's. Other tables may be there:
+/// extensions make some.
+pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<(), ConnectError> {
+    let held: Held =
+        diesel::sql_query("SELECT true AS tables, to_regclass('__diesel_schema_migrations') IS NOT NULL AS migrations")
+            .get_result(connection)?;
+    if !held.migrations {
+        return Ok(());
+    }
+    let versions: Vec<Version> = diesel::sql_query(VERSIONS).load(connection)?;
+    check_versions::<Pg>(&POSTGRES, versions)
+}
+
+fn check_versions<DB: Backend>(source: &EmbeddedMigrations, run: Vec<Version>) -> Result<(), ConnectError> {
+    let known = MigrationSource::<DB>::migrations(source).map_err(|error| ConnectError(error.to_string()))?;
+    let known: BTreeSet<String> = known.iter().map(|migration| migration.name().version().to_string()).collect();
+    let unknown: Vec<String> = run.into_iter().map(|row| row.version).filter(|version| !known.contains(version)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(ConnectError(format!(
+        "its schema is of a newer release or of another program: this release doesn't know {}; start the release that made it",
+        unknown.join(", ")
+    )))
+}

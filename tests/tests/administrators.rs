@@ -1,0 +1,108 @@
+//! Administrators, as the command line makes, lists and changes them.
+
+use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::{Answer, Client, Database, Server, binary, on_both_databases};
+use serde_json::json;
+
+on_both_databases!(
+    who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password,
+    a_new_password_is_shown_once_and_ends_what_the_old_one_began,
+    administrators_are_listed_with_what_they_may,
+    what_names_no_administrator_is_refused,
+);
+
+fn log_in(server: &Server, email: &str, password: &str) -> Answer {
+    Client::anonymous(server).post("/auth/login", &json!({"email": email, "password": password}))
+}
+
+fn is_logged_in(admin: &Client) -> bool {
+    let answer = admin.get("/auth/keys/list");
+    assert!([200, 401].contains(&answer.status), "{}", answer.text);
+    answer.status == 200
+}
+
+fn who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password(database: &Database) {
+    let server = Server::start(database);
+    binary::succeed(database, &["admin", "create", "--organization", "default", "--email", "other@example.com"]);
+    let (first, second) = (Client::admin(&server), Client::admin(&server));
+    let key = first.generate_key(&json!({}));
+    let mut wrong = log_in(&server, ADMIN_EMAIL, "not the password of anyone");
+
+    for _ in 0..2 {
+        let said = binary::succeed(database, &["admin", "disable", "--email", "Admin@example.com"]);
+        assert!(said.contains("admin@example.com can't log in any more"), "{said}");
+        assert!(!is_logged_in(&first) && !is_logged_in(&second));
+    }
+    let mut refused = log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD);
+    for answer in [&mut wrong, &mut refused] {
+        assert_eq!((answer.status, answer.text_of("code").as_str()), (401, "invalid_credentials"));
+        answer.body.as_object_mut().expect("a problem document").remove("request_id");
+    }
+    assert_eq!(refused.body, wrong.body);
+    assert_eq!(Client::key(&server, &key).get("/api/customers/filter").status, 200, "keys are nobody's own");
+
+    binary::succeed(database, &["admin", "enable", "--email", ADMIN_EMAIL]);
+    assert!(!is_logged_in(&first), "what has ended stays so");
+    assert!(is_logged_in(&Client::admin(&server)));
+}
+
+fn a_new_password_is_shown_once_and_ends_what_the_old_one_began(database: &Database) {
+    let server = Server::start(database);
+    let before = Client::admin(&server);
+    let said = binary::succeed(database, &["admin", "reset-password", "--email", ADMIN_EMAIL]);
+    let password = said.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a password");
+    assert_eq!(said.matches(password).count(), 1, "{said}");
+    assert!(!is_logged_in(&before));
+    assert_eq!(log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD).status, 401);
+    assert!(is_logged_in(&Client::log_in_admin(&server, ADMIN_EMAIL, password)));
+
+    binary::succeed(database, &["admin", "disable", "--email", ADMIN_EMAIL]);
+    let given = ["admin", "reset-password", "--email", ADMIN_EMAIL, "--password", "another pass phrase"];
+    let said = binary::succeed(database, &given);
+    assert!(said.contains("stays disabled") && !said.contains("another pass phrase"), "{said}");
+    assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 401);
+    binary::succeed(database, &["admin", "enable", "--email", ADMIN_EMAIL]);
+    assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 200);
+}
+
+fn administrators_are_listed_with_what_they_may(database: &Database) {
+    let _server = Server::start(database);
+    binary::succeed(database, &["organization", "create", "other"]);
+    for (organization, email) in [("default", "z@example.com"), ("default", "Aa@example.com"), ("other", "b@example.com")] {
+        binary::succeed(database, &["admin", "create", "--organization", organization, "--email", email]);
+    }
+    binary::succeed(database, &["admin", "disable", "--email", "z@example.com"]);
+    let listed = |arguments: &[&str]| {
+        let said = binary::succeed(database, &[&["admin", "list"], arguments].concat());
+        let rows =
+            said.lines().map(|line| (line.split_whitespace().next().unwrap_or_default().to_owned(), line.contains("disabled")));
+        rows.collect::<Vec<_>>()
+    };
+    let row = |email: &str, disabled| (email.to_owned(), disabled);
+    let default = [row("aa@example.com", false), row(ADMIN_EMAIL, false), row("z@example.com", true)];
+    assert_eq!(listed(&[]), default);
+    assert_eq!(listed(&["--organization", "other"]), [row("b@example.com", false)]);
+}
+
+fn what_names_no_administrator_is_refused(database: &Database) {
+    let refused = |arguments: &[&str], word: &str| {
+        let finished = binary::run(arguments, &[("USAGE_BILLING_DATABASE_URL", database.url()), ("RUST_LOG", "error")]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{arguments:?}: {finished:?}");
+        assert!(finished.stderr.contains(word) && finished.made().is_empty(), "{arguments:?}: {}", finished.stderr);
+    };
+    let before_a_start: [&[&str]; 2] = [&["admin", "list"], &["admin", "disable", "--email", ADMIN_EMAIL]];
+    for arguments in before_a_start {
+        refused(arguments, if database.url().starts_with("sqlite") { "no database" } else { "migrate" });
+    }
+    let server = Server::start(database);
+    for command in ["disable", "enable", "reset-password"] {
+        refused(&["admin", command, "--email", "nobody@example.com"], "there is no such administrator");
+        refused(&["admin", command], "--email");
+    }
+    refused(&["admin", "list", "--organization", "nobody"], "there is no such organization");
+    refused(&["admin", "reset-password", "--email", ADMIN_EMAIL, "--password", "short"], "12 to 72 bytes");
+    for email in ["", "admin", "@example.com", "a b@example.com", "a@b@example.com", "a@example.com,b@example.com"] {
+        refused(&["admin", "create", "--organization", "default", "--email", email], "must be an e-mail address");
+    }
+    assert!(is_logged_in(&Client::admin(&server)), "nothing has changed");
+}
