@@ -31,6 +31,7 @@ mod state;
 mod twins;
 
 pub use app::app;
+pub use dto::imports::import_answer;
 pub use openapi::openapi_json;
 pub use settings::{
     COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REPORTS_AT_ONCE,

@@ -68,6 +68,7 @@ pub fn openapi_json() -> String {
         routes::usage::update_formatted_event,
         routes::usage::delete_event,
         routes::usage::get_event_history,
+        routes::imports::import_usage,
         routes::reports::summarize_usage,
         routes::reports::report_usage,
         routes::reports::report_document_usage,

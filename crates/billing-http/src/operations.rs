@@ -10,8 +10,8 @@ use billing_domain::access::{Need, Scope};
 use crate::auth::admit;
 use crate::problem::Problem;
 use crate::routes::{
-    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
-    reports, search, service, usage, usage_formats, usage_products,
+    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, imports, money,
+    pricings, reports, search, service, usage, usage_formats, usage_products,
 };
 
 /// The one version of the interface.
@@ -109,6 +109,8 @@ operations! {
     GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events;
     GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event;
     DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event;
+
+    POST "/api/usage/import" Permission(RecordUsage) => imports::import_usage;
 
     GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage;
     GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage;

@@ -3,9 +3,11 @@
 //! Parameters nobody asked for are ignored. A reference that can't exist is one that doesn't: it finds nothing.
 
 mod documents;
+mod imports;
 mod usage;
 
 pub(crate) use documents::Asked;
+pub(crate) use imports::ImportAsked;
 
 use std::future::{Ready, ready};
 use std::ops::RangeInclusive;

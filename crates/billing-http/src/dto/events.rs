@@ -8,6 +8,7 @@ use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
 use billing_domain::violation::Violations;
+use billing_json::{KEY_MEMBER, hash_of_event};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -19,7 +20,6 @@ use super::wire::{
     written,
 };
 use super::words::{DocumentStateWord, EventActionWord};
-use crate::body::{KEY_MEMBER, hash_of_event};
 
 /// The most violations that are named of one event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;

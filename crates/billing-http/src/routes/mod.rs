@@ -10,6 +10,7 @@ pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
 pub(crate) mod exchange_rates;
+pub(crate) mod imports;
 pub(crate) mod money;
 mod once;
 pub(crate) mod pricings;

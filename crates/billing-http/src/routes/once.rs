@@ -11,11 +11,11 @@ use billing_application::usage::{EventView, TakenUsage};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{KeptAnswer, Reply};
 use billing_domain::usage::EventKey;
+use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Caller, blocking};
-use crate::body::hash;
 use crate::dto::wire::written;
 use crate::kept::{self, Success};
 use crate::problem::Problem;

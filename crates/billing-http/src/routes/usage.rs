@@ -7,10 +7,11 @@ use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsage
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
+use billing_json::hash_of_event;
 
 use super::once::answer_of;
 use super::{Answer, Caller, OnceAnswer, in_path};
-use crate::body::{Body, hash_of_event};
+use crate::body::Body;
 use crate::dto::events::{
     EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer,
 };

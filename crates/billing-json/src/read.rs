@@ -3,14 +3,14 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::io;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-
-use crate::problem::Problem;
+use thiserror::Error;
 
 /// How deep objects and arrays may be nested.
-const MAX_DEPTH: u32 = 32;
+pub const MAX_DEPTH: u32 = 32;
 /// The most values of a body, nested ones included: each takes far more room in memory than the two bytes it may have.
 const MAX_VALUES: usize = 500_000;
 /// The most characters of a key that an error repeats.
@@ -19,13 +19,41 @@ const MAX_SHOWN_CHARS: usize = 64;
 /// itself, with the text of a number, is read as that number; it gains nothing by it.
 const NUMBER: &str = "$serde_json::private::Number";
 
+/// Why something isn't taken for JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{detail}")]
+pub struct JsonError {
+    /// A stable word for machines: `malformed_json`, `duplicate_json_key`, `json_too_deep` or `json_too_many_values`.
+    pub code: &'static str,
+    /// What is wrong, and where.
+    pub detail: String,
+}
+
 /// Reads one JSON value that fills the bytes.
-pub(super) fn read(bytes: &[u8]) -> Result<Value, Problem> {
-    let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
+///
+/// # Errors
+/// [`JsonError`] when they are no such value, or one with a key that appears twice, or beyond a limit.
+pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0, code: &code, values: &values }.deserialize(&mut reader);
-    let whole = value.and_then(|value| reader.end().map(|()| value));
-    whole.map_err(|error| Problem::malformed(code.get(), error.to_string()))
+    strictly(|strict| {
+        let value = strict.deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    })
+}
+
+/// Reads the object that comes next, and not a byte behind its end. What stands before it must be white space.
+///
+/// # Errors
+/// As [`read`]; of the reader's own errors their text.
+pub fn read_next(reader: impl io::Read) -> Result<Value, JsonError> {
+    let mut reader = serde_json::Deserializer::from_reader(reader);
+    strictly(|strict| strict.deserialize(&mut reader))
+}
+
+fn strictly(read: impl FnOnce(Strict<'_>) -> serde_json::Result<Value>) -> Result<Value, JsonError> {
+    let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
+    let value = read(Strict { depth: 0, code: &code, values: &values });
+    value.map_err(|error| JsonError { code: code.get(), detail: error.to_string() })
 }
 
 /// Reads a value at a depth; `code` says what the error is about.
@@ -149,8 +177,8 @@ mod tests {
     }
 
     fn refused(bytes: &[u8]) -> (&'static str, String) {
-        let problem = read(bytes).expect_err("a refusal");
-        (problem.code(), problem.detail().to_owned())
+        let error = read(bytes).expect_err("a refusal");
+        (error.code, error.detail)
     }
 
     #[test]
@@ -203,6 +231,17 @@ mod tests {
         let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "k".repeat(10_000));
         assert!(refused(long.as_bytes()).1.len() < 200);
         assert!(read(br#"[{"a":1},{"a":1},{"b":{"a":1},"a":2}]"#).is_ok());
+    }
+
+    #[test]
+    fn objects_are_read_one_after_the_other() {
+        let mut bytes = &br#" {"a":[1.50,{}]},{"b":1}{"b":1,"b":2}"#[..];
+        assert_eq!(read_next(&mut bytes).expect("an object").to_string(), r#"{"a":[1.50,{}]}"#);
+        assert_eq!(bytes.first(), Some(&b','));
+        bytes = &bytes[1..];
+        assert_eq!(read_next(&mut bytes).expect("an object").to_string(), r#"{"b":1}"#);
+        assert_eq!(read_next(&mut bytes).expect_err("a key twice").code, "duplicate_json_key");
+        assert_eq!(read_next(&b""[..]).expect_err("nothing").code, "malformed_json");
     }
 
     #[test]
