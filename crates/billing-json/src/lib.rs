@@ -5,4 +5,4 @@ mod hash;
 mod read;
 
 pub use hash::{KEY_MEMBER, hash, hash_of_event};
-pub use read::{JsonError, MAX_DEPTH, read, read_next};
+pub use read::{JsonError, read, read_next};

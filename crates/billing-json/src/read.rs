@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
 /// How deep objects and arrays may be nested.
-pub const MAX_DEPTH: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 /// The most values of a body, nested ones included: each takes far more room in memory than the two bytes it may have.
 const MAX_VALUES: usize = 500_000;
 /// The most characters of a key that an error repeats.

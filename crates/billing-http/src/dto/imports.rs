@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 1_000;
 pub(crate) struct ImportParams {
     /// What events without an `idempotency_key` are known by when they come again, with their lines: the file's name. Must be
     /// given when an event has none.
-    #[param(required = false, max_length = 229, example = "gateway-2026-01.csv")]
+    #[param(required = false, max_length = 227, example = "gateway-2026-01.csv")]
     name: String,
     /// Whether to answer what would be done and store nothing; false when left out.
     #[param(required = false)]
@@ -111,8 +111,12 @@ impl ImportRejects {
     pub(crate) fn add(&mut self, line: u64, problem: &Problem) {
         self.count += 1;
         if self.listed.len() < MAX_LISTED {
-            let (code, detail) = (problem.code(), problem.detail().to_owned());
-            self.listed.push(ImportRejectJson { line, code, detail, errors: problem.errors().to_vec() });
+            let detail = match problem.errors() {
+                [only] => only.detail.as_str(),
+                _ => problem.detail(),
+            };
+            let (detail, errors) = (detail.to_owned(), problem.errors().to_vec());
+            self.listed.push(ImportRejectJson { line, code: problem.code(), detail, errors });
         }
     }
 }
