@@ -17,7 +17,7 @@ struct Room {
     never: &'static str,
 }
 
-const ROOMS: [Room; 10] = [
+const ROOMS: [Room; 12] = [
     Room {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
@@ -45,17 +45,23 @@ const ROOMS: [Room; 10] = [
         may_use: "billing-domain csv rust_xlsxwriter serde_json tempfile",
         never: "actix-web billing-application diesel tokio",
     },
+    Room { name: "billing-json", may_use: "billing-domain serde serde_json sha2 thiserror", never: "actix-web diesel tokio" },
+    Room {
+        name: "billing-import",
+        may_use: "billing-domain billing-json csv serde_json sha2 thiserror",
+        never: "actix-web billing-application diesel tokio",
+    },
     Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-report futures-util governor \
-                  ipnet maud rust_decimal serde serde_json sha2 strsim thiserror tokio tracing url utoipa validator",
+        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-import billing-json billing-report \
+                  futures-util governor ipnet maud rust_decimal serde serde_json strsim thiserror tokio tracing url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {
         name: "billing-server",
-        may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http \
-                  billing-report billing-storage chrono clap csv indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber uuid \
-                  validator",
+        may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
+                  billing-report billing-storage chrono clap indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber \
+                  uuid validator",
         never: "acceptance billing-testkit",
     },
     Room {

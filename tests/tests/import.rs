@@ -14,6 +14,9 @@ on_both_databases!(
     an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_once,
     a_csv_file_is_mapped_by_the_format_that_is_named,
     what_cannot_be_imported_is_told_with_line_and_reason,
+    a_dry_run_tells_what_a_run_would_do_and_stores_nothing,
+    a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events,
+    a_file_that_is_none_is_refused_as_a_whole,
 );
 
 struct Files(tempfile::TempDir);
@@ -63,6 +66,19 @@ fn events(count: usize) -> Vec<String> {
     (0..count).map(|_| catalog::event(catalog::ACME, 1).to_string()).collect()
 }
 
+/// What is printed of an import whose events have no keys: the counts, then what the lines are known by.
+fn told(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> String {
+    let known = match recorded + already_there {
+        0 => String::new(),
+        known => format!(
+            "Without an idempotency_key, known by the file's name and their lines: {known}. In a file of another name they count \
+             again.\n"
+        ),
+    };
+    let documents: String = documents.iter().map(|document| format!("{document}\n")).collect();
+    format!("Events recorded: {recorded}; already there: {already_there}; refused: {refused}.\n{known}{documents}")
+}
+
 fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     let (_server, client, contract) = start(database);
     let files = Files::new();
@@ -70,7 +86,8 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     let file = files.put("usage.ndjson", lines.join("\n"));
 
     let first = import(database, &file, &[]);
-    assert_eq!((first.code, first.stdout.as_str()), (Some(0), "Events imported: 2500; there already: 0.\n"), "{}", first.stderr);
+    let expected = told(2500, 0, 0, &["UB-INV-1 of acme, EUR: 2500 events"]);
+    assert_eq!((first.code, first.stdout), (Some(0), expected), "{}", first.stderr);
     assert_eq!(first.stderr, "", "no progress where nobody looks");
     assert_eq!(usage(&client, &contract), json!(2_500));
 
@@ -79,7 +96,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     lines[1] = catalog::event(catalog::ACME, 7).to_string();
     let file = files.put("usage.ndjson", lines.join("\n") + "\n\n");
     let second = import(database, &file, &[]);
-    assert_eq!((second.code, second.stdout.as_str()), (Some(1), "Events imported: 3; there already: 2499.\n"));
+    assert_eq!((second.code, second.stdout), (Some(1), told(3, 2499, 1, &["UB-INV-1 of acme, EUR: 3 events"])));
     assert!(second.stderr.contains("lines rejected: 1"), "{}", second.stderr);
     let rejected = rejects(&file);
     assert_eq!((rejected.len(), rejected[0].0, &rejected[0].2), (1, 2, &lines[1]));
@@ -93,12 +110,13 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     });
     client.post("/api/usage/formats/", &json!({"format_name": "Doubled", "mapping": mapping})).ok();
     let doubled = import(database, &file, &["--format", "Doubled"]);
-    assert_eq!(doubled.stdout, "Events imported: 0; there already: 0.\n", "{}", doubled.stderr);
+    assert_eq!(doubled.stdout, told(0, 0, 2503, &[]), "{}", doubled.stderr);
     assert_eq!(usage(&client, &contract), json!(2_503));
 
     // Another import, by name.
     let third = import(database, &file, &["--name", "usage of another day"]);
-    assert_eq!((third.code, third.stdout.as_str()), (Some(0), "Events imported: 2503; there already: 0.\n"), "{}", third.stderr);
+    let expected = told(2503, 0, 0, &["UB-INV-1 of acme, EUR: 2503 events"]);
+    assert_eq!((third.code, third.stdout), (Some(0), expected), "{}", third.stderr);
     assert!(!PathBuf::from(format!("{}.rejects.ndjson", file.display())).exists(), "an old file of rejects is gone");
     assert_eq!(usage(&client, &contract), json!(5_012));
 }
@@ -130,7 +148,8 @@ fn an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_onc
         seen = now;
     }
     let last = import(database, &file, &[]);
-    let expected = format!("Events imported: {}; there already: {seen}.\n", LINES - seen);
+    let new = LINES - seen;
+    let expected = told(new as u64, seen as u64, 0, &[&format!("UB-INV-1 of acme, EUR: {new} events")]);
     assert_eq!((last.code, last.stdout), (Some(0), expected), "{}", last.stderr);
     assert_eq!((stored(), usage(&client, &contract)), (LINES, json!(LINES)));
 }
@@ -156,12 +175,12 @@ fn a_csv_file_is_mapped_by_the_format_that_is_named(database: &Database) {
     let csv = rows.join("\r\n");
     let file = files.put("export.txt", csv);
 
-    let flags = ["--format", "Gateway export", "--input", "csv", "--delimiter", ";"];
+    let flags = ["--format", "Gateway export", "--input", "csv"];
     let finished = import(database, &file, &flags);
 
     assert_eq!(
-        (finished.code, finished.stdout.as_str()),
-        (Some(1), "Events imported: 2; there already: 0.\n"),
+        (finished.code, finished.stdout),
+        (Some(1), told(2, 0, 3, &["UB-INV-1 of acme, EUR: 2 events"])),
         "{}",
         finished.stderr
     );
@@ -172,7 +191,7 @@ fn a_csv_file_is_mapped_by_the_format_that_is_named(database: &Database) {
     assert_eq!((&listed[0]["format_version"], &listed[0]["event"]["Hits"]), (&json!(1), &json!("12.5")));
     let rejected = rejects(&file);
     for ((line, reason, _), (expected, part)) in
-        rejected.iter().zip([(4, "3 fields"), (3, "quantity"), (7, "control characters")])
+        rejected.iter().zip([(3, "quantity"), (4, "3 fields"), (7, "control characters")])
     {
         assert!(*line == expected && reason.contains(part), "{line}: {reason}");
     }
@@ -193,14 +212,13 @@ fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
 
     let finished = import(database, &file, &["--rejects", file.with_extension("out").to_str().expect("a path")]);
 
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), "Events imported: 2; there already: 0.\n"));
+    assert_eq!((finished.code, finished.stdout), (Some(1), told(2, 0, 6, &["UB-INV-1 of acme, EUR: 2 events"])));
     let written = fs::read_to_string(file.with_extension("out")).expect("rejects");
-    let mut reasons: Vec<(u64, String)> = written
+    let reasons: Vec<(u64, String)> = written
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
         .map(|line| (line["line"].as_u64().expect("a line"), line["reason"].as_str().expect("a reason").to_owned()))
         .collect();
-    reasons.sort();
     for ((line, reason), (expected, part)) in reasons.iter().zip([
         (2, "JSON"),
         (3, "object"),
@@ -228,4 +246,106 @@ fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
     assert!(file.exists());
     let missing = import(database, Path::new("/nowhere/usage.csv"), &[]);
     assert!(missing.code == Some(2) && missing.stderr.contains("/nowhere/usage.csv"), "{}", missing.stderr);
+}
+
+fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
+    let (_server, client, contract) = start(database);
+    catalog::make_customer(&client, "globex");
+    catalog::make_contract(&client, &catalog::contract("globex"));
+    client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
+    let keyed = |customer: &str, quantity: u32, key: &str| {
+        catalog::with(catalog::event(customer, quantity), &json!({"idempotency_key": key})).to_string()
+    };
+    let (first, other) = (keyed(catalog::ACME, 2, "k"), keyed(catalog::ACME, 3, "k"));
+    // Repeats in the same transaction and in a later one.
+    let mut lines = vec![first.clone(), "{".to_owned(), first.clone(), other.clone()];
+    lines.extend(events(5));
+    lines.extend([keyed("globex", 4, "k"), first, other, catalog::event("globex", 1).to_string()]);
+    let files = Files::new();
+    let file = files.put("usage.ndjson", lines.join("\n"));
+    let flags = |more: &[&'static str]| [&["--lines-per-transaction", "4"][..], more].concat();
+    let (events, documents) = (|| client.get("/api/usage/event/filter").ok(), || catalog::documents(&client));
+    let before = (events(), documents(), usage(&client, &contract));
+
+    let dry = import(database, &file, &flags(&["--dry-run"]));
+
+    assert_eq!((events(), documents(), usage(&client, &contract)), before, "nothing is stored");
+    let known =
+        "Without an idempotency_key, known by the file's name and their lines: 6. In a file of another name they count again.";
+    let counts = "8; already there: 2; refused: 3.";
+    let expected = format!(
+        "Nothing is stored by a dry run. Events that would be recorded: {counts}\n{known}\nUB-INV-1 of acme, EUR: 6 events\n\
+         a new document of globex, EUR: 2 events\n"
+    );
+    assert_eq!((dry.code, dry.stdout), (Some(1), expected), "{}", dry.stderr);
+    let rejected = rejects(&file);
+    assert_eq!(rejected.iter().map(|(line, ..)| *line).collect::<Vec<_>>(), [2, 4, 12]);
+    let run = import(database, &file, &flags(&[]));
+    let expected =
+        format!("Events recorded: {counts}\n{known}\nUB-INV-1 of acme, EUR: 6 events\nUB-INV-2 of globex, EUR: 2 events\n");
+    assert_eq!((run.code, run.stdout), (Some(1), expected), "a dry run keeps no key");
+    assert_eq!(rejects(&file), rejected);
+    let again = import(database, &file, &flags(&["--dry-run"]));
+    assert!(again.stdout.contains("would be recorded: 0; already there: 10; refused: 3."), "{}", again.stdout);
+}
+
+fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(database: &Database) {
+    let (_server, client, contract) = start(database);
+    let sent = |quantity: u32, data: Value| {
+        let event = catalog::with(catalog::event(catalog::ACME, quantity), &json!({"additional_report_data": data}));
+        client.post("/api/usage/event", &event).text_of("event_ref")
+    };
+    let [_, edited, deleted] =
+        [sent(1, json!({"region": "=eu", "quantity": 7})), sent(2, json!({"note": "a;b, c"})), sent(4, Value::Null)];
+    let report = |format: &str| client.get(&format!("/api/usage/report?format={format}")).text;
+    let files = Files::new();
+    let reports = [files.put("report.csv", report("csv")), files.put("report.json", report("json"))];
+    client.post("/api/usage/event/update", &json!({"event_ref": edited, "quantity": 8})).ok();
+    assert_eq!(client.delete(&format!("/api/usage/event/{deleted}")).status, 204);
+    let (before, events) = (usage(&client, &contract), client.get("/api/usage/event/filter").ok());
+
+    for report in &reports {
+        let finished = import(database, report, &[]);
+        let expected = "Events recorded: 0; already there: 3; refused: 0.\n";
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), expected), "{}", finished.stderr);
+    }
+
+    assert_eq!((usage(&client, &contract), client.get("/api/usage/event/filter").ok()), (before, events));
+    let foreign = fs::read_to_string(&reports[0]).expect("a report").replace(&edited, "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b");
+    let file = files.put("foreign.csv", foreign);
+    let finished = import(database, &file, &[]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), "Events recorded: 0; already there: 2; refused: 1.\n"));
+    assert!(rejects(&file)[0].1.starts_with("event_ref must be the reference of an existing event"), "{}", rejects(&file)[0].1);
+
+    // A row without a reference is a new event, and the columns of the report's keys are its report data.
+    let appended = format!("{},{},acme,,api-calls,,16,,hello,9,us\r\n", report("csv"), when::now());
+    let finished = import(database, &files.put("appended.csv", appended), &[]);
+    assert!(finished.stdout.starts_with("Events recorded: 1; already there: 2; refused: 0.\n"), "{}", finished.stdout);
+    let last = client.get("/api/usage/event/filter").ok()[2]["additional_report_data"].clone();
+    assert_eq!(last, json!({"note": "hello", "quantity": "9", "region": "us"}));
+}
+
+fn a_file_that_is_none_is_refused_as_a_whole(database: &Database) {
+    let (_server, client, _) = start(database);
+    let files = Files::new();
+    let good = format!("timestamp,customer_ref,usage_product_ref,quantity\n{},acme,api-calls,1\n", when::now());
+    for (name, content, part) in [
+        ("empty.csv", Vec::new(), "empty"),
+        ("names.csv", b"timestamp,customer_ref\n".to_vec(), "no events"),
+        ("twice.csv", b"a,b,a\n1,2,3\n".to_vec(), "column 3"),
+        ("workbook.csv", b"PK\x03\x04\x14\0\x06".to_vec(), "not text in UTF-8"),
+        ("wide.csv", vec![b','; 100_000], "65536 bytes"),
+        ("empty.ndjson", Vec::new(), "no events"),
+        ("object.json", b"{}".to_vec(), "no JSON array"),
+    ] {
+        let finished = import(database, &files.put(name, content), &[]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{name}: {}", finished.stderr);
+        assert!(finished.stderr.contains(part), "{name}: {}", finished.stderr);
+    }
+    // What stands before it is imported, as the first transactions of a large file are long stored.
+    let open = format!("{good}\"{}", "x".repeat(2 * 1024 * 1024));
+    let finished = import(database, &files.put("open.csv", open), &[]);
+    assert_eq!((finished.code, finished.stdout), (Some(1), told(1, 0, 0, &["UB-INV-1 of acme, EUR: 1 events"])));
+    assert!(finished.stderr.contains("line 3") && finished.stderr.contains("quote"), "{}", finished.stderr);
+    assert_eq!(client.get("/api/usage/event/filter").header("X-Total-Count"), "1");
 }

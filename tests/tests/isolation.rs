@@ -238,6 +238,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/usage/event", Some(event("mine-customer", "{}")), product, UNKNOWN_NAME);
     let batch = json!({"events": [event("mine-customer", "mine-product"), event("{}", "mine-product")], "atomic": true});
     add("POST", "/api/usage/event/batch", Some(batch), customer, UNKNOWN_NAME);
+    let file = json!([catalog::with(event("{}", "mine-product"), &json!({"idempotency_key": "k"}))]);
+    add("POST", "/api/usage/import?dry_run=false", Some(file), customer, UNKNOWN_NAME);
+    let file = json!([{"event_ref": "{}"}]);
+    add("POST", "/api/usage/import?dry_run=false", Some(file), &theirs.event_ref, UNKNOWN_UUID);
     let mut by_name = event("x", "mine-product");
     by_name["customer_ref"] = Value::Null;
     by_name["customer_name"] = json!("{}");

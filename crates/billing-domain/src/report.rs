@@ -110,6 +110,11 @@ fn heading(key: &str) -> String {
     if FIXED_COLUMNS.contains(&key) || key.starts_with(KEY_PREFIX) { format!("{KEY_PREFIX}{key}") } else { key.to_owned() }
 }
 
+/// The key of report data whose column has a name.
+pub fn key_of(heading: &str) -> &str {
+    heading.strip_prefix(KEY_PREFIX).unwrap_or(heading)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +146,8 @@ mod tests {
         assert_eq!(columns.key_headings(), ["Quantity", "additional_report_data.additional_report_data.quantity", prefixed]);
         assert_eq!(columns.place("quantity"), Some(2));
         assert_eq!(columns.place(prefixed), Some(1));
+        let keys = columns.key_headings().iter().map(|heading| key_of(heading));
+        assert_eq!(keys.collect::<Vec<_>>(), ["Quantity", prefixed, "quantity"]);
     }
 
     #[test]

@@ -34,6 +34,37 @@ pub struct NewUsageEvent {
     pub sent: Option<EventKey>,
 }
 
+/// An event as it stands in a file, before a usage format has read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEvent {
+    /// Where it stands: the line, or the place in an array, from 1.
+    pub line: u64,
+    /// The text of a JSON object.
+    pub event: String,
+    /// Of which recorded event it is said to be a copy, where it says so.
+    pub event_ref: Option<String>,
+    /// What its repeats are known by, if anything.
+    pub known_by: Option<FileEventKey>,
+}
+
+/// What the repeats of an event in a file are known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileEventKey {
+    /// A key of its own, wherever it comes in again.
+    Own(EventKey),
+    /// The file's name and its line: in a file of another name it is another event.
+    Line(EventKey),
+}
+
+impl FileEventKey {
+    /// The key it is kept under.
+    pub const fn sent(&self) -> &EventKey {
+        match self {
+            Self::Own(sent) | Self::Line(sent) => sent,
+        }
+    }
+}
+
 /// Refuses a timestamp too far ahead of the clock.
 ///
 /// # Errors

@@ -19,7 +19,6 @@ mod body;
 mod caller;
 mod channel;
 mod dto;
-mod json;
 mod kept;
 mod middleware;
 mod numbers;
@@ -38,6 +37,7 @@ mod state;
 mod twins;
 
 pub use app::app;
+pub use dto::imports::import_answer;
 pub use openapi::openapi_json;
 pub use pages::key_calls;
 pub use settings::{

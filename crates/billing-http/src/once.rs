@@ -11,12 +11,12 @@ use billing_application::usage::{EventView, TakenUsage};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{KeptAnswer, Reply};
 use billing_domain::usage::EventKey;
+use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::caller::{Caller, blocking};
 use crate::dto::wire::written;
-use crate::json::hash;
 use crate::kept::{self, Success};
 use crate::problem::Problem;
 use crate::state::HttpState;

@@ -20,6 +20,7 @@ use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJso
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use crate::dto::imports::{FileBody, ImportResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
@@ -32,6 +33,7 @@ use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsagePr
 use crate::operation::{Answered, Asked, Free, List, Taken};
 pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
 use crate::query::documents::DocumentListParams;
+use crate::query::imports::ImportParams;
 use crate::query::lists::{
     ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams, SearchParams,
     StatementParams,
@@ -40,8 +42,8 @@ use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, money, pricings,
-    reports, search, service, usage, usage_formats, usage_products,
+    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, imports, money,
+    pricings, reports, search, service, usage, usage_formats, usage_products,
 };
 
 macro_rules! answered {
@@ -183,6 +185,16 @@ operations! {
             asks SummaryParams,
             answers List<SummaryLineJson>: "The intervals with events, oldest first",
             refuses too_many_rows;
+
+        /// Takes a file of usage events, each once however often and whichever way it comes, a thousand in a transaction.
+        ///
+        /// CSV with a line of column names, NDJSON, or an array of events as in a usage report. A line that can't be taken is refused and
+        /// doesn't stop the others. What comes under an Idempotency-Key is taken in one transaction.
+        POST "/api/usage/import" Permission(RecordUsage) => imports::import_usage,
+            takes FileBody | "text/csv" | "application/x-ndjson",
+            asks ImportParams,
+            answers ImportResultJson: "What became of the file's events",
+            refuses unknown_format format_error;
 
         /// Writes events as a table, whatever their number.
         GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage,

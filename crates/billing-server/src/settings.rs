@@ -9,6 +9,7 @@ use std::str::FromStr;
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
+use billing_import::{Delimiter, FileKind};
 use billing_report::ReportFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
@@ -235,7 +236,7 @@ fn truth(text: &str) -> Result<bool, String> {
 /// What an import takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportSettings {
-    /// The file: CSV with a line of column names, or NDJSON.
+    /// The file: CSV with a line of column names, NDJSON, or a JSON array of events.
     pub(crate) file: PathBuf,
 
     /// The usage format that makes events of its lines, by name.
@@ -246,7 +247,8 @@ pub(crate) struct ImportSettings {
     #[arg(long, default_value = "default")]
     pub(crate) organization: String,
 
-    /// What the lines are known by when they come again, with their numbers; the file's name when not given.
+    /// What lines without an idempotency_key are known by when they come again, with their numbers; the file's name when not
+    /// given.
     #[arg(long)]
     pub(crate) name: Option<String>,
 
@@ -254,9 +256,13 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_enum)]
     pub(crate) input: Option<InputKind>,
 
-    /// What is between two cells of CSV: one character that is no letter, digit or quote.
-    #[arg(long, default_value = ",", value_parser = delimiter)]
-    pub(crate) delimiter: u8,
+    /// What is between two cells of CSV; comma, semicolon or tab is recognised when not given.
+    #[arg(long, value_parser = Delimiter::parse)]
+    pub(crate) delimiter: Option<Delimiter>,
+
+    /// Says what would be recorded, refused and doubled, and stores nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// Where rejected lines go, with their reasons; FILE.rejects.ndjson when not given.
     #[arg(long)]
@@ -273,16 +279,21 @@ pub(crate) struct ImportSettings {
 /// What a file to import is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputKind {
-    /// RFC 4180; every cell becomes a text, an empty one null.
+    /// RFC 4180 with a line of column names.
     Csv,
     /// A JSON object on each line.
     Ndjson,
+    /// An array of JSON objects, such as a usage report.
+    Json,
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        [byte] if *byte == b'\t' || matches!(byte, b' '..=b'~') && !byte.is_ascii_alphanumeric() && *byte != b'"' => Ok(*byte),
-        _ => Err("must be one character that is no letter, digit or quote".to_owned()),
+impl From<InputKind> for FileKind {
+    fn from(kind: InputKind) -> Self {
+        match kind {
+            InputKind::Csv => Self::Csv,
+            InputKind::Ndjson => Self::Ndjson,
+            InputKind::Json => Self::Json,
+        }
     }
 }
 

@@ -123,8 +123,13 @@ fn format_posts(client: &Client) -> Vec<Post> {
     let [batch, other_batch] = [8, 9].map(|quantity| json!({"events": [catalog::event(catalog::ACME, quantity)]}));
     let made = json!({"format_name": "Made", "mapping": mapping()});
     let other_made = json!({"format_name": "Made otherwise", "mapping": mapping()});
+    let [file, other_file] = [10, 11].map(|quantity| {
+        let key = json!({"idempotency_key": format!("file/{quantity}")});
+        json!([catalog::with(catalog::event(catalog::ACME, quantity), &key)])
+    });
     vec![
         Post::new("/api/usage/event/batch", batch, other_batch),
+        Post::new("/api/usage/import", file, other_file),
         Post::new("/api/usage/event/formatted", first.clone(), second.clone()),
         Post::new("/api/usage/event/formatted/update", one, other),
         Post::new("/api/usage/formats/", made, other_made).adding_to("/api/usage/formats/filter"),

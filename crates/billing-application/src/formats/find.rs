@@ -1,6 +1,6 @@
 //! Which format a body names.
 
-use billing_domain::format::UsageFormat;
+use billing_domain::format::{DEFAULT_FORMAT_NAME, UsageFormat};
 use billing_domain::ports::Tx;
 use billing_domain::refs::{FormatRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -18,11 +18,21 @@ pub enum NamedFormat {
     Name(OneLine),
 }
 
+impl NamedFormat {
+    /// Whether it is the built-in format, which takes the default shape.
+    pub fn is_built_in(&self) -> bool {
+        match self {
+            Self::Ref(format_ref) => is_built_in(format_ref),
+            Self::Name(name) => name.as_str() == DEFAULT_FORMAT_NAME,
+        }
+    }
+}
+
 /// The newest version of a format that a body names.
 pub(crate) fn find_format(tx: &mut dyn Tx, organization: OrganizationId, named: &NamedFormat) -> UseCaseResult<UsageFormat> {
     let (field, found) = match named {
         NamedFormat::Ref(format_ref) => ("format_ref", newest_of(tx, organization, format_ref)?),
-        NamedFormat::Name(name) if UsageFormat::built_in().name == *name => ("format_name", Some(UsageFormat::built_in())),
+        NamedFormat::Name(_) if named.is_built_in() => ("format_name", Some(UsageFormat::built_in())),
         NamedFormat::Name(name) => ("format_name", tx.format_by_name(organization, name)?.map(|stored| stored.format)),
     };
     let unknown = || Violations::one(&[field], "unknown_format", format!("must be the {field} of an existing usage format"));

@@ -79,7 +79,7 @@ pub fn map_events(
     services: &Services,
     principal: &Principal,
     format: &NamedFormat,
-    events: &[String],
+    events: &[&str],
 ) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
     let organization = allow(principal, UseCase::RecordUsage)?;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, format))?;
@@ -151,7 +151,7 @@ fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResul
 }
 
 /// What is refused of a mapped event stands in no field of the request.
-fn of_mapped(error: UseCaseError) -> UseCaseError {
+pub(super) fn of_mapped(error: UseCaseError) -> UseCaseError {
     match error {
         UseCaseError::Invalid(_) | UseCaseError::NoMatch(_) => UseCaseError::Mapped(Box::new(error)),
         other => other,

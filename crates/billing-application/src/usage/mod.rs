@@ -4,6 +4,7 @@ mod arrivals;
 mod batch;
 mod change;
 mod formatted;
+mod import;
 mod list;
 mod names;
 mod read;
@@ -14,11 +15,13 @@ mod summary;
 
 pub use batch::{EVENTS_PER_TRANSACTION, TakenBatch, record_alone, record_batch};
 pub use billing_domain::reported::{
-    EventUpdate, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, UsageBatch,
+    EventUpdate, FileEvent, FileEventKey, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent,
+    UsageBatch,
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{delete_event, update_event};
 pub use formatted::{FormattedEvent, FormattedUpdate, map_events, record_formatted, update_formatted};
+pub use import::{FileImport, ImportSummary, TouchedDocument};
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};
 pub use record::{NO_ANSWER, record_event, record_usage};

@@ -8,6 +8,7 @@ use billing_domain::catalog::UsageProduct;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
 use billing_domain::document::{BookDocument, DocumentState, Purpose};
 use billing_domain::ledger::ContractBook;
+use billing_domain::money::Currency;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
@@ -34,6 +35,8 @@ pub struct EventView {
     pub document_numbers: DocumentNumbers,
     /// That document's state.
     pub document_state: DocumentState,
+    /// That document's currency.
+    pub currency: Currency,
     /// The period's invoice, where the event has a document of its own (billing rules 3).
     pub parent: Option<(DocumentRef, DocumentNumber)>,
 }
@@ -205,6 +208,7 @@ impl Around {
             customer_name: customer.profile.name.clone(),
             usage_product_name: product.profile.name.clone(),
             document_state: latest.state()?,
+            currency: latest.head.currency,
             document_numbers: document_numbers.ok_or_else(|| corrupt("an event", &event.event_ref, "has no document"))?,
             parent: invoice_above(&self.documents, latest)?,
             event,

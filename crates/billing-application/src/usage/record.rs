@@ -29,6 +29,26 @@ pub fn record_usage(
     neighbours: Neighbours,
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+    record(services, principal, events, (neighbours, Outcome::Stored), answer)
+}
+
+/// What [`record_usage`] would answer; stores nothing. Documents that it would open have no meaning beyond the answer.
+pub(super) fn try_usage(
+    services: &Services,
+    principal: &Principal,
+    events: &[NewUsageEvent],
+    answer: &dyn Fn(&EventView) -> String,
+) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+    record(services, principal, events, (Neighbours::Unaffected, Outcome::Undone), answer)
+}
+
+fn record(
+    services: &Services,
+    principal: &Principal,
+    events: &[NewUsageEvent],
+    (neighbours, outcome): (Neighbours, Outcome),
+    answer: &dyn Fn(&EventView) -> String,
+) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
     allow(principal, UseCase::RecordUsage)?;
     if events.is_empty() {
         return Ok(Vec::new());
@@ -41,11 +61,12 @@ pub fn record_usage(
             return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));
         }
         // With nothing taken there is nothing to commit, and what was only prepared goes too.
-        if results.iter().any(Result::is_ok) { Ok(results) } else { Err(Stop::AllRefused(results)) }
+        let is_stored = outcome == Outcome::Stored && results.iter().any(Result::is_ok);
+        if is_stored { Ok(results) } else { Err(Stop::Undone(results)) }
     };
     for lane in [Lane::Drafts, Lane::Any] {
         match transact(&*services.store, Access::Write, |tx| work(tx, lane)) {
-            Ok(results) | Err(Stop::AllRefused(results)) => return Ok(results),
+            Ok(results) | Err(Stop::Undone(results)) => return Ok(results),
             Err(Stop::Failed(error)) => return Err(error),
             Err(Stop::OtherLane) => {}
         }
@@ -67,10 +88,17 @@ pub fn record_event(
     results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")))
 }
 
+/// What becomes of what was taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Stored,
+    Undone,
+}
+
 /// Why the transaction of a slice isn't committed.
 enum Stop {
     OtherLane,
-    AllRefused(Vec<UseCaseResult<TakenUsage>>),
+    Undone(Vec<UseCaseResult<TakenUsage>>),
     Failed(UseCaseError),
 }
 

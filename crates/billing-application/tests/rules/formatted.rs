@@ -132,6 +132,6 @@ fn an_event_that_no_format_processed_is_not_formatted() {
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "not_a_formatted_event");
     let unknown = NamedFormat::Name(fixtures::line("log"));
-    let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}".to_owned()]);
+    let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}"]);
     assert_eq!(code(refused), "unknown_format");
 }

@@ -1,5 +1,7 @@
 //! Usage events, their changes and the keys they were sent with.
 
+use std::collections::BTreeSet;
+
 use chrono::NaiveDate;
 
 use super::StoreResult;
@@ -23,6 +25,8 @@ pub trait UsageEvents {
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
     /// By reference, deleted ones too.
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
+    /// Which of some events there are, deleted ones too.
+    fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>>;
 }
 
 /// Changes of usage events: their next revisions, and the documents they stand on.

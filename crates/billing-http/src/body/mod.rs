@@ -2,6 +2,7 @@
 //!
 //! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
 
+mod file;
 mod lines;
 
 use std::future::Future;
@@ -12,15 +13,16 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
+pub(crate) use file::SentFile;
 pub(crate) use lines::Lines;
 
-use crate::json;
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::state::state_of;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const NDJSON: &str = "application/x-ndjson";
+pub(crate) const CSV: &str = "text/csv";
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
@@ -42,7 +44,7 @@ pub(crate) enum SentBatch {
 
 /// Reads the JSON value of a line.
 pub(crate) fn read_line(line: &[u8]) -> Result<Value, Problem> {
-    Ok(json::read(line)?)
+    Ok(billing_json::read(line)?)
 }
 
 impl FromRequest for Body {
@@ -74,7 +76,7 @@ impl FromRequest for OptionalBody {
                 return Ok(Self(None));
             }
             check_type(&request)?;
-            Ok(Self(Some(json::read(&bytes)?)))
+            Ok(Self(Some(billing_json::read(&bytes)?)))
         })
     }
 }
@@ -92,7 +94,7 @@ impl FromRequest for SentBatch {
             check_head(&request, limit)?;
             match media_type(&request) {
                 Some(NDJSON) => Ok(Self::Lines(Lines::new(payload, limit, Facts::of(&request).deadline))),
-                Some(JSON) => Ok(Self::Whole(json::read(&read(&request, payload, limit).await?)?)),
+                Some(JSON) => Ok(Self::Whole(billing_json::read(&read(&request, payload, limit).await?)?)),
                 _ => Err(Problem::unsupported_media_type(
                     "the body must be of the type application/json or application/x-ndjson, in UTF-8",
                 )),
@@ -135,9 +137,10 @@ fn check_type(request: &HttpRequest) -> Result<(), Problem> {
 fn media_type(request: &HttpRequest) -> Option<&'static str> {
     let (essence, parameters) =
         header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
-    let parameters = parameters.trim().to_ascii_lowercase().replace('"', "");
-    let utf8 = matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=utf8");
-    [JSON, NDJSON].into_iter().find(|known| utf8 && essence.trim().eq_ignore_ascii_case(known))
+    let parameters = parameters.to_ascii_lowercase().replace('"', "");
+    let is_taken = |parameter: &str| matches!(parameter.trim(), "" | "charset=utf-8" | "charset=utf8" | "header=present");
+    let known = |known: &&str| essence.trim().eq_ignore_ascii_case(known) && parameters.split(';').all(is_taken);
+    [JSON, NDJSON, CSV].into_iter().find(known)
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {

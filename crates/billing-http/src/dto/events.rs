@@ -12,6 +12,7 @@ use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, ReportData, Validations};
 use billing_domain::violation::Violations;
+use billing_json::hash_of_event;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -22,7 +23,6 @@ use super::schemas::names_in;
 use super::values::AnyEventRef;
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
 use super::words::{DocumentStateWord, EventActionWord};
-use crate::json::hash_of_event;
 
 /// The most violations that are named of one event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;

@@ -19,7 +19,6 @@ use validator::{ValidateEmail, ValidateLength, ValidateRange};
 
 use super::nearest::nearest;
 use super::reasons::Reason;
-use crate::json;
 
 /// An enumeration that can be read.
 pub(crate) trait Words {
@@ -183,7 +182,7 @@ impl<'a> Node<'a> {
 
     /// Reads the object that a text is the JSON of, in the text's place.
     pub(crate) fn unpacked<T>(self, text: &str, read: impl FnOnce(Node<'_>) -> Option<T>) -> Option<T> {
-        match json::read(text.as_bytes()) {
+        match billing_json::read(text.as_bytes()) {
             Ok(value) if value.is_object() => read(Node { value: &value, ..self }),
             Ok(_) => self.refuse("wrong_type", "must be an object, or a string with the JSON of one"),
             Err(error) => {

@@ -18,6 +18,7 @@ pub(crate) mod events;
 pub(crate) mod exchange_rates;
 pub(crate) mod formats;
 pub(crate) mod formatted;
+pub(crate) mod imports;
 pub(crate) mod keys;
 pub(crate) mod log_in;
 pub(crate) mod money;

@@ -26,9 +26,8 @@ const STYLE: &str = "/docs/style.css";
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-static REFERENCE_HTML: LazyLock<String> = LazyLock::new(|| {
-    page("Reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string()
-});
+static REFERENCE_HTML: LazyLock<String> =
+    LazyLock::new(|| page("Reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string());
 
 /// Adds the pages to the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {

@@ -11,6 +11,7 @@ use billing_domain::format::{FormatError, FormatTarget};
 use billing_domain::ports::{SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
+use billing_json::JsonError;
 
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
 
@@ -192,6 +193,12 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::Secret(_) => {}
         }
         Self::of(&error)
+    }
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        Self::malformed(error.code, error.detail)
     }
 }
 

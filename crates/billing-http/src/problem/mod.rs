@@ -14,8 +14,6 @@ use billing_domain::access::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::json::JsonError;
-
 /// The content type of every failure.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// What a problem's `type` begins with; its code follows.
@@ -132,6 +130,14 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body may have {limit_bytes} bytes"))
     }
 
+    /// A file beyond the limit, which there are other ways for.
+    pub(crate) fn file_too_large(limit_bytes: usize) -> Self {
+        let detail = format!(
+            "a file may have {limit_bytes} bytes here: split it, or import it on the command line with usage-billing import"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    }
+
     pub(crate) fn unsupported_media_type(detail: &str) -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     }
@@ -145,6 +151,12 @@ impl Problem {
     pub(crate) fn timed_out() -> Self {
         let detail = "the request took too long; whether it was carried out is not known";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+    }
+
+    /// A file that was taken in part.
+    pub(crate) fn import_out_of_time() -> Self {
+        let detail = "the time of the request is up; what stands before this line is taken: send the file again to go on";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail)
     }
 
     /// No credential (`presented` is false), or one that doesn't work.
@@ -221,6 +233,11 @@ impl Problem {
             status if status.is_client_error() => Self::new(status, "bad_request", "the request could not be understood"),
             _ => Self::internal(),
         }
+    }
+
+    /// Every field that is wrong.
+    pub(crate) fn errors(&self) -> &[FieldProblem] {
+        &self.errors
     }
 
     pub(crate) const fn code(&self) -> &'static str {
@@ -311,12 +328,6 @@ impl Problem {
             errors: &self.errors,
             supported: self.supported,
         }
-    }
-}
-
-impl From<JsonError> for Problem {
-    fn from(error: JsonError) -> Self {
-        Self::malformed(error.code, error.detail)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A reference that can't exist is one that doesn't: it finds nothing.
 
 pub(crate) mod documents;
+pub(crate) mod imports;
 pub(crate) mod lists;
 pub(crate) mod usage;
 

@@ -11,6 +11,7 @@ pub(crate) mod customers;
 pub(crate) mod documents;
 pub(crate) mod entities;
 pub(crate) mod exchange_rates;
+pub(crate) mod imports;
 pub(crate) mod money;
 pub(crate) mod pricings;
 pub(crate) mod reports;

@@ -7,6 +7,7 @@ use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsage
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
+use billing_json::hash_of_event;
 
 use super::{Answer, OnceAnswer, in_path};
 use crate::body::Body;
@@ -14,7 +15,6 @@ use crate::caller::Caller;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use crate::json::hash_of_event;
 use crate::once::answer_of;
 use crate::problem::Problem;
 use crate::query::usage::EventListParams;

@@ -1,46 +1,58 @@
 //! `import`: takes the events of a file, line by line, straight into the database.
 //!
-//! Each line's event has a key, the import's name and the line's number, so that an import that was interrupted is run
-//! again and goes on: a line that was taken is known by its customer, key and content.
+//! An import that was interrupted is run again and goes on: a line that was taken is known by its event's key or, without one,
+//! by the import's name and the line's number.
 
-mod lines;
 mod rejects;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use billing_application::Services;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
-use billing_application::usage::{EventView, Neighbours, TakenUsage, map_events, record_usage};
+use billing_application::usage::{FileImport, ImportSummary, TouchedDocument, map_events};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::ports::StoreError;
-use billing_domain::usage::EventKey;
+use billing_http::import_answer;
+use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile};
 use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest as _, Sha256};
 
-use self::lines::{InputLine, InputLines};
 use self::rejects::Rejects;
 use crate::composition;
 use crate::environment::SystemClock;
 use crate::failure::{Failure, Outcome};
-use crate::settings::{ImportSettings, InputKind};
+use crate::settings::ImportSettings;
 use crate::{say, text};
 
 /// How often a transaction is tried that others on the database keep from its turn…
 const MAX_ATTEMPTS: u32 = 10;
 /// …and how long it waits in between.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The most documents that are named one by one.
+const MAX_NAMED_DOCUMENTS: usize = 100;
 
 /// Imports a file.
 pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
-    let name = import_name(settings)?;
-    let mut lines = InputLines::open(&settings.file, kind(settings)?, settings.delimiter)?;
-    let format = NamedFormat::Name(text("--format", &settings.format)?);
+    let format_name = text("--format", &settings.format)?;
+    let format = NamedFormat::Name(format_name.clone());
+    let reading = Reading {
+        format_name: (!format.is_built_in()).then(|| format_name.as_str().to_owned()),
+        name: Some(import_name(settings)?),
+        delimiter: settings.delimiter,
+    };
+    let read_bytes = Arc::new(AtomicU64::new(0));
+    let inner = File::open(&settings.file)
+        .map_err(|error| Failure::Setting(format!("cannot read {}: {error}", settings.file.display())))?;
+    let counted = Counted { inner, read_bytes: Arc::clone(&read_bytes) };
+    let mut file = UsageFile::open(counted, kind(settings)?, reading).map_err(|error| unreadable(&settings.file, &error))?;
     let organization = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, &organization)?.id;
@@ -53,28 +65,34 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
         return Err(Failure::Setting("--rejects must name another file than the one that is imported".to_owned()));
     }
     let rejects = Rejects::at(rejects_path.clone())?;
-    let format_name = settings.format.clone();
-    let mut import = Import { services, principal, format, format_name, name, rejects, imported: 0, repeated: 0 };
-    // The longest key there can be, before anything is stored.
-    import.key(u64::MAX, "")?;
+    let mut import = Import { services, principal, taken: FileImport::new(format, settings.dry_run), rejects };
     let progress = progress_bar(&settings.file);
     let mut slice = Vec::new();
-    loop {
-        let line = lines.next().map_err(|error| Failure::Failed(format!("cannot read {}: {error}", settings.file.display())))?;
-        let is_end = line.is_none();
-        slice.extend(line);
+    let stopped = loop {
+        let line = file.next_line();
+        let is_end = !matches!(line, Ok(Some(_)));
+        let stopped = line.map(|line| slice.extend(line)).err();
         if is_end || slice.len() >= usize::from(settings.lines_per_transaction) {
             import.take(std::mem::take(&mut slice))?;
-            progress.set_position(lines.read_bytes());
-            progress.set_message(format!("{} events", import.imported + import.repeated));
+            progress.set_position(read_bytes.load(Ordering::Relaxed));
+            let summary = import.taken.summary();
+            progress.set_message(format!("{} events", summary.recorded + summary.already_there));
         }
         if is_end {
-            break;
+            break stopped;
         }
-    }
+    };
     progress.finish_and_clear();
-    say(&format!("Events imported: {}; there already: {}.", import.imported, import.repeated))?;
-    match import.rejects.finish()? {
+    let Import { taken, rejects, .. } = import;
+    let rejected = rejects.finish()?;
+    if let Some(error @ FileError::Malformed(_)) = &stopped {
+        return Err(unreadable(&settings.file, error));
+    }
+    tell(taken.summary(), rejected, settings.dry_run)?;
+    if let Some(error) = stopped {
+        return Err(unreadable(&settings.file, &error));
+    }
+    match rejected {
         0 => Ok(()),
         rejected => Err(Failure::Failed(format!("lines rejected: {rejected}; {} says why", rejects_path.display()))),
     }
@@ -84,72 +102,70 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
 struct Import {
     services: Services<'static>,
     principal: Principal,
-    format: NamedFormat,
-    format_name: String,
-    name: String,
+    taken: FileImport,
     rejects: Rejects,
-    imported: u64,
-    repeated: u64,
 }
 
 impl Import {
     /// Takes lines in one transaction.
-    fn take(&mut self, lines: Vec<InputLine>) -> Outcome<()> {
-        let mut events = Vec::with_capacity(lines.len());
-        let mut readable = Vec::with_capacity(lines.len());
-        for line in lines {
-            match line.event {
-                Ok(event) => {
-                    readable.push((line.number, line.text));
-                    events.push(event);
-                }
-                Err(reason) => self.rejects.add(line.number, &reason, &line.text)?,
+    fn take(&mut self, lines: Vec<FileLine>) -> Outcome<()> {
+        let (mut events, mut texts, mut reasons) = (Vec::with_capacity(lines.len()), BTreeMap::new(), BTreeMap::new());
+        for FileLine { number, text, event } in lines {
+            match event {
+                Ok(event) => events.push(event),
+                Err(violations) => drop(reasons.insert(number, UseCaseError::from(violations).to_string())),
             }
+            texts.insert(number, text);
         }
-        let mapped = map_events(&self.services, &self.principal, &self.format, &events)?;
-        let (mut places, mut new_events) = (Vec::with_capacity(mapped.len()), Vec::with_capacity(mapped.len()));
-        for (((number, line), event), mapped) in readable.into_iter().zip(&events).zip(mapped) {
-            match mapped {
-                Ok(mut mapped) => {
-                    mapped.sent = Some(self.key(number, event)?);
-                    places.push((number, line));
-                    new_events.push(mapped);
-                }
-                Err(refusal) => self.rejects.add(number, &self.reason(&refusal, number), &line)?,
-            }
-        }
-        let results = patiently(|| {
-            record_usage(&self.services, &self.principal, &new_events, Neighbours::Unaffected, &|view: &EventView| {
-                view.event.event_ref.to_string()
-            })
-        })?;
-        for ((number, line), result) in places.into_iter().zip(results) {
-            match result {
-                Ok(TakenUsage::Now(_)) => self.imported += 1,
-                Ok(TakenUsage::Before(_)) => self.repeated += 1,
-                Err(refusal) => self.rejects.add(number, &self.reason(&refusal, number), &line)?,
-            }
+        let refused = patiently(|| self.taken.take(&self.services, &self.principal, &events, &import_answer))?;
+        reasons.extend(refused.into_iter().map(|(line, refusal)| (line, refusal.to_string())));
+        for (line, reason) in reasons {
+            self.rejects.add(line, reason.trim_start(), texts.get(&line).map_or("", String::as_str))?;
         }
         Ok(())
     }
+}
 
-    fn key(&self, number: u64, event: &str) -> Outcome<EventKey> {
-        let key = IdempotencyKey::parse(&format!("import/{}/{number}", self.name));
-        let key = key.map_err(|reason| Failure::Setting(format!("--name {reason}")))?;
-        // The format says what the line means, so another one makes another event of it.
-        let said = format!("{}\n{event}", self.format_name);
-        Ok(EventKey { key, body: BodyHash(Sha256::digest(said).into()) })
+/// Says what became of the events.
+fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> Outcome<()> {
+    let recorded = if dry_run { "Nothing is stored by a dry run. Events that would be recorded" } else { "Events recorded" };
+    say(&format!("{recorded}: {}; already there: {}; refused: {refused}.", summary.recorded, summary.already_there))?;
+    if summary.known_by_line > 0 {
+        say(&format!(
+            "Without an idempotency_key, known by the file's name and their lines: {}. In a file of another name they count again.",
+            summary.known_by_line
+        ))?;
     }
+    for TouchedDocument { document, customer_ref, currency, events } in summary.documents.iter().take(MAX_NAMED_DOCUMENTS) {
+        let number = document.as_ref().map_or_else(|| "a new document".to_owned(), |(_, number)| number.to_string());
+        say(&format!("{number} of {customer_ref}, {currency}: {events} events"))?;
+    }
+    match summary.documents.len().saturating_sub(MAX_NAMED_DOCUMENTS) {
+        0 => Ok(()),
+        more => say(&format!("and {more} more documents")),
+    }
+}
 
-    fn reason(&self, refusal: &UseCaseError, number: u64) -> String {
-        match refusal {
-            UseCaseError::IdempotencyKeyReuse => format!(
-                "line {number} of an import named {:?} was imported before and said something else: change the event it made, or \
-                 give another file another --name",
-                self.name
-            ),
-            other => other.to_string(),
-        }
+/// A reader that tells how far it is.
+struct Counted<R> {
+    inner: R,
+    read_bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.read_bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// What keeps a file from being read: a setting where it is another kind of file than was thought.
+fn unreadable(file: &Path, error: &FileError) -> Failure {
+    match error {
+        FileError::Malformed(reason) => Failure::Setting(format!("{}: {reason}", file.display())),
+        FileError::Broken { .. } => Failure::Failed(format!("{}: {error}", file.display())),
+        FileError::Io(error) => Failure::Failed(format!("cannot read {}: {error}", file.display())),
     }
 }
 
@@ -168,25 +184,25 @@ fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> 
 }
 
 /// What the file's lines are known by: the name that was given, or the file's own.
-fn import_name(settings: &ImportSettings) -> Outcome<String> {
-    if let Some(name) = &settings.name {
-        return Ok(name.clone());
-    }
-    let name = settings.file.file_name().and_then(|name| name.to_str());
-    name.map(str::to_owned).ok_or_else(|| Failure::Setting("the file's name is no text: give the import a --name".to_owned()))
+fn import_name(settings: &ImportSettings) -> Outcome<FileName> {
+    let of_file = || settings.file.file_name().and_then(|name| name.to_str());
+    let name = settings.name.as_deref().or_else(of_file);
+    let name = name.ok_or_else(|| Failure::Setting("the file's name is no text: give the import a --name".to_owned()))?;
+    FileName::parse(name).map_err(|reason| Failure::Setting(format!("--name {reason}")))
 }
 
-fn kind(settings: &ImportSettings) -> Outcome<InputKind> {
+fn kind(settings: &ImportSettings) -> Outcome<FileKind> {
     if let Some(kind) = settings.input {
-        return Ok(kind);
+        return Ok(kind.into());
     }
     let extension = settings.file.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     match extension.as_deref() {
-        Some("csv") => Ok(InputKind::Csv),
-        Some("ndjson" | "jsonl") => Ok(InputKind::Ndjson),
-        _ => {
-            Err(Failure::Setting("the file's name doesn't end in .csv, .ndjson or .jsonl: say --input csv or ndjson".to_owned()))
-        }
+        Some("csv" | "tsv") => Ok(FileKind::Csv),
+        Some("ndjson" | "jsonl") => Ok(FileKind::Ndjson),
+        Some("json") => Ok(FileKind::Json),
+        _ => Err(Failure::Setting(
+            "the file's name doesn't end in .csv, .tsv, .ndjson, .jsonl or .json: say --input csv, ndjson or json".to_owned(),
+        )),
     }
 }
 

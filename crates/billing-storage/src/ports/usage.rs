@@ -1,17 +1,22 @@
 //! Usage events as they arrive: the hot path, with their [`running_totals`](super::running_totals). Changes of events are
 //! [`event_changes`](super::event_changes)'.
 
+use std::collections::BTreeSet;
+
 use billing_domain::catalog::UsageProduct;
 use billing_domain::party::Customer;
 use billing_domain::ports::{Customers as _, StoreResult, UsageEvents, UsageProducts as _};
 use billing_domain::refs::{CustomerRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::usage::UsageEvent;
 use diesel::prelude::*;
+use uuid::Uuid;
 
 use super::MAX_BINDS;
 use super::catalog::UsageProductRow;
 use super::event_rows::{EVENT_COLUMNS, EventRow, NewEvent};
 use super::parties::CustomerRow;
+use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row};
 use crate::schema::{customers, usage_events, usage_products};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
@@ -64,5 +69,16 @@ impl UsageEvents for Transaction<'_> {
             .first(conn)
             .optional())?;
         row.map(EventRow::read).transpose()
+    }
+
+    fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
+        let found: Vec<Cell<Uuid>> = with_conn!(self, "usage_events", |conn| usage_events::table
+            .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
+            .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .select(usage_events::event_id)
+            .load(conn))?;
+        let read = |id: Cell<Uuid>| Row::new("usage_events", id.clone()).cell("event_id", id).map(EventRef::from_uuid);
+        found.into_iter().map(read).collect()
     }
 }

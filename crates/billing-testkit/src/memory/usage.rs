@@ -1,5 +1,6 @@
 //! Usage: events, their changes, their running totals and the keys they were sent with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use billing_domain::catalog::UsageProduct;
@@ -53,6 +54,10 @@ impl UsageEvents for MemoryTx {
 
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
         Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
+    }
+
+    fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
+        Ok(self.state.events.of(organization).map(|row| row.event_ref).filter(|known| events.contains(known)).collect())
     }
 }
 

@@ -323,6 +323,7 @@ macro_rules! store_contract {
             }
             usage {
                 an_event_comes_back_with_every_field
+                of_many_events_those_that_are_there_are_known
                 an_event_comes_back_without_optional_fields
                 a_deleted_event_is_still_there
                 events_are_stored_all_or_none

@@ -27,6 +27,20 @@ fn insert(store: &dyn Store, w: &World, events: &[UsageEvent]) {
     write(store, |tx| w.insert_events(tx, events));
 }
 
+pub fn of_many_events_those_that_are_there_are_known(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let head = w.open(store, w.head(1));
+    let (one, deleted) = (event(&w, &head, 0, "1"), event(&w, &head, 1, "1"));
+    insert(store, &w, &[one.clone(), deleted.clone()]);
+    let gone = UsageEvent { revision: 2, deleted: true, ..deleted.clone() };
+    write(store, |tx| tx.revise_event(w.org, &deleted, &gone));
+    let mut asked: Vec<EventRef> = (0..MANY).map(|_| EventRef::from_uuid(Uuid::now_v7())).collect();
+    asked.extend([deleted.event_ref, one.event_ref, one.event_ref]);
+    assert_eq!(read(store, |tx| tx.known_events(w.org, &asked)), [one.event_ref, deleted.event_ref].into());
+    assert_eq!(read(store, |tx| tx.known_events(w.org, &[])), [].into());
+    assert_eq!(read(store, |tx| tx.known_events(stranger.org, &asked)), [].into());
+}
+
 pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
     let w = world(store);
     let head = w.open(store, w.head(1));

@@ -171,6 +171,7 @@ fn view() -> EventView {
         usage_product_name: fixtures::line("API calls"),
         document_numbers: DocumentNumbers::in_order_of_change([head.number.clone()]).expect("a number"),
         document_state: DocumentState::Draft,
+        currency: head.currency,
         parent: None,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 /// The hash of a body; no body has one, too, that no other has.
-pub(crate) fn hash(body: Option<&Value>) -> BodyHash {
+pub fn hash(body: Option<&Value>) -> BodyHash {
     let mut text = String::new();
     if let Some(value) = body {
         write(value, &mut text);
@@ -15,10 +15,10 @@ pub(crate) fn hash(body: Option<&Value>) -> BodyHash {
 }
 
 /// The member of a batch's event that names its key: it says nothing about the event.
-const KEY_MEMBER: &str = "idempotency_key";
+pub const KEY_MEMBER: &str = "idempotency_key";
 
 /// The hash of an event: the same alone and in a batch.
-pub(crate) fn hash_of_event(event: &Value) -> BodyHash {
+pub fn hash_of_event(event: &Value) -> BodyHash {
     match event {
         Value::Object(members) if members.contains_key(KEY_MEMBER) => {
             let mut members = members.clone();
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn hash_of(text: &str) -> BodyHash {
-        hash(Some(&crate::json::read(text.as_bytes()).expect(text)))
+        hash(Some(&crate::read(text.as_bytes()).expect(text)))
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_event_has_the_same_hash_alone_and_in_a_batch() {
-        let event = |text: &str| hash_of_event(&crate::json::read(text.as_bytes()).expect(text));
+        let event = |text: &str| hash_of_event(&crate::read(text.as_bytes()).expect(text));
         assert_eq!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":1}"#));
         assert_ne!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":2}"#));
     }

@@ -1,15 +1,13 @@
 //! JSON, read more strictly than usual: numbers keep their text, keys keep their order and appear once, and nesting is
 //! bounded. Lone surrogates are refused by the parser itself; control characters in strings are the fields' business.
 
-mod hash;
-
 use std::cell::Cell;
 use std::fmt;
+use std::io;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-
-pub(crate) use hash::{hash, hash_of_event};
+use thiserror::Error;
 
 /// How deep objects and arrays may be nested.
 const MAX_DEPTH: u32 = 32;
@@ -21,22 +19,41 @@ const MAX_SHOWN_CHARS: usize = 64;
 /// itself, with the text of a number, is read as that number; it gains nothing by it.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// Why bytes aren't the JSON of a value that is taken.
-#[derive(Clone, Debug)]
-pub(crate) struct JsonError {
-    /// A stable word for machines.
-    pub(crate) code: &'static str,
+/// Why something isn't taken for JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{detail}")]
+pub struct JsonError {
+    /// A stable word for machines: `malformed_json`, `duplicate_json_key`, `json_too_deep` or `json_too_many_values`.
+    pub code: &'static str,
     /// What is wrong, and where.
-    pub(crate) detail: String,
+    pub detail: String,
 }
 
 /// Reads one JSON value that fills the bytes.
-pub(crate) fn read(bytes: &[u8]) -> Result<Value, JsonError> {
-    let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
+///
+/// # Errors
+/// [`JsonError`] when they are no such value, or one with a key that appears twice, or beyond a limit.
+pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0, code: &code, values: &values }.deserialize(&mut reader);
-    let whole = value.and_then(|value| reader.end().map(|()| value));
-    whole.map_err(|error| JsonError { code: code.get(), detail: error.to_string() })
+    strictly(|strict| {
+        let value = strict.deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    })
+}
+
+/// Reads the object that comes next, and not a byte behind its end. What stands before it must be white space.
+///
+/// # Errors
+/// As [`read`]; of the reader's own errors their text.
+pub fn read_next(reader: impl io::Read) -> Result<Value, JsonError> {
+    let mut reader = serde_json::Deserializer::from_reader(reader);
+    strictly(|strict| strict.deserialize(&mut reader))
+}
+
+fn strictly(read: impl FnOnce(Strict<'_>) -> serde_json::Result<Value>) -> Result<Value, JsonError> {
+    let (code, values) = (Cell::new("malformed_json"), Cell::new(0));
+    let value = read(Strict { depth: 0, code: &code, values: &values });
+    value.map_err(|error| JsonError { code: code.get(), detail: error.to_string() })
 }
 
 /// Reads a value at a depth; `code` says what the error is about.
@@ -214,6 +231,17 @@ mod tests {
         let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "k".repeat(10_000));
         assert!(refused(long.as_bytes()).1.len() < 200);
         assert!(read(br#"[{"a":1},{"a":1},{"b":{"a":1},"a":2}]"#).is_ok());
+    }
+
+    #[test]
+    fn objects_are_read_one_after_the_other() {
+        let mut bytes = &br#" {"a":[1.50,{}]},{"b":1}{"b":1,"b":2}"#[..];
+        assert_eq!(read_next(&mut bytes).expect("an object").to_string(), r#"{"a":[1.50,{}]}"#);
+        assert_eq!(bytes.first(), Some(&b','));
+        bytes = &bytes[1..];
+        assert_eq!(read_next(&mut bytes).expect("an object").to_string(), r#"{"b":1}"#);
+        assert_eq!(read_next(&mut bytes).expect_err("a key twice").code, "duplicate_json_key");
+        assert_eq!(read_next(&b""[..]).expect_err("nothing").code, "malformed_json");
     }
 
     #[test]

@@ -1,0 +1,255 @@
+//! Files of usage events, whichever way they come in: each event is taken once, and what was taken is summed up.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use billing_domain::access::Principal;
+use billing_domain::calendar::Date;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::money::Currency;
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EventRef};
+use billing_domain::reported::{FileEvent, FileEventKey, Neighbours, NewUsageEvent};
+use billing_domain::violation::Violations;
+
+use super::formatted::{map_events, of_mapped};
+use super::read::EventView;
+use super::record::{record_usage, try_usage};
+use super::slice::TakenUsage;
+use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
+use crate::formats::NamedFormat;
+use crate::{Services, UseCase, allow};
+
+/// A file that is being taken, slice by slice.
+#[derive(Debug)]
+pub struct FileImport {
+    format: NamedFormat,
+    dry_run: bool,
+    summary: ImportSummary,
+    places: HashMap<Place, usize>,
+    /// What a dry run would have kept by now: keys of events, by customer.
+    tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
+}
+
+/// What became of the events of a file, without those that were refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// Events that were recorded, or would be in a dry run.
+    pub recorded: u64,
+    /// Events that were recorded before, with nothing recorded now.
+    pub already_there: u64,
+    /// How many of both are known by the file's name and their lines alone.
+    pub known_by_line: u64,
+    /// The documents that the recorded events went on, in the order in which they were met.
+    pub documents: Vec<TouchedDocument>,
+}
+
+/// A document that events of a file went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedDocument {
+    /// Reference and number; `None` in a dry run, of what would be opened for a period.
+    pub document: Option<(DocumentRef, DocumentNumber)>,
+    /// Whose it is.
+    pub customer_ref: CustomerRef,
+    /// Its currency.
+    pub currency: Currency,
+    /// How many events went on it.
+    pub events: u64,
+}
+
+/// What tells touched documents apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Document(DocumentRef),
+    /// What a dry run would open has another reference with every slice.
+    ToBeOpened(ContractRef, Date),
+}
+
+/// What became of an event.
+enum Taken {
+    Recorded(Box<EventView>),
+    /// It was recorded before, under its key.
+    Before,
+    /// It is a copy of one that is there.
+    Copy,
+}
+
+impl FileImport {
+    /// An import by a format. A dry run does the same work and stores nothing.
+    pub fn new(format: NamedFormat, dry_run: bool) -> Self {
+        Self { format, dry_run, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() }
+    }
+
+    /// Takes events of the file in one transaction; `answer` is as for [`record_usage`]. Answers those that are refused, in
+    /// the order given, each by its line.
+    ///
+    /// # Errors
+    /// [`UseCaseError::Invalid`] where there is no such format; [`UseCaseError::Store`]. Then none of the events was taken, and
+    /// they may be given again.
+    pub fn take(
+        &mut self,
+        services: &Services,
+        principal: &Principal,
+        events: &[FileEvent],
+        answer: &dyn Fn(&EventView) -> String,
+    ) -> UseCaseResult<Vec<(u64, UseCaseError)>> {
+        let there = copies(services, principal, events)?;
+        let is_copy = |event: &FileEvent| event_ref_of(event).is_some_and(|event_ref| there.contains(&event_ref));
+        let mut outcomes: Vec<Option<UseCaseResult<Taken>>> = Vec::with_capacity(events.len());
+        for event in events {
+            outcomes.push(match &event.event_ref {
+                Some(_) if is_copy(event) => Some(Ok(Taken::Copy)),
+                // In other formats a field of that name may be anything.
+                Some(_) if self.format.is_built_in() => Some(Err(unknown_event())),
+                Some(_) | None => None,
+            });
+        }
+        let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
+        let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
+        let (mut indices, mut new_events) = (Vec::with_capacity(fresh.len()), Vec::with_capacity(fresh.len()));
+        for (index, mapped) in fresh.into_iter().zip(map_events(services, principal, &self.format, &texts)?) {
+            match mapped {
+                Ok(mapped) => {
+                    let sent = events[index].known_by.as_ref().map(|key| key.sent().clone());
+                    indices.push(index);
+                    new_events.push(NewUsageEvent { sent, ..mapped });
+                }
+                Err(refusal) => outcomes[index] = Some(Err(refusal)),
+            }
+        }
+        let results = if self.dry_run {
+            try_usage(services, principal, &new_events, answer)?
+        } else {
+            record_usage(services, principal, &new_events, Neighbours::Unaffected, answer)?
+        };
+        for (index, result) in indices.into_iter().zip(results) {
+            outcomes[index] = Some(match result {
+                Ok(TakenUsage::Now(view)) => Ok(Taken::Recorded(view)),
+                Ok(TakenUsage::Before(_)) => Ok(Taken::Before),
+                Err(refusal) => Err(refusal),
+            });
+        }
+        let open = if self.dry_run { self.open_before(services, principal, &outcomes)? } else { BTreeSet::new() };
+        let mut refused = Vec::new();
+        for (event, outcome) in events.iter().zip(outcomes) {
+            let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")));
+            if let Err(refusal) = outcome.and_then(|taken| self.count(event, taken, &open)) {
+                refused.push((event.line, self.told(event, refusal)));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// What became of the events so far.
+    pub const fn summary(&self) -> &ImportSummary {
+        &self.summary
+    }
+
+    fn count(&mut self, event: &FileEvent, taken: Taken, open: &BTreeSet<DocumentRef>) -> UseCaseResult<()> {
+        let taken = match (taken, &event.known_by) {
+            (Taken::Recorded(view), Some(FileEventKey::Own(sent))) if self.dry_run => {
+                match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
+                    None => Taken::Recorded(view),
+                    Some(body) if body == sent.body => Taken::Before,
+                    Some(body) => {
+                        self.tried.insert((view.customer_ref.clone(), sent.key.clone()), body);
+                        return Err(UseCaseError::IdempotencyKeyReuse);
+                    }
+                }
+            }
+            (taken, _) => taken,
+        };
+        if matches!(event.known_by, Some(FileEventKey::Line(_))) && !matches!(taken, Taken::Copy) {
+            self.summary.known_by_line += 1;
+        }
+        match taken {
+            Taken::Before | Taken::Copy => self.summary.already_there += 1,
+            Taken::Recorded(view) => {
+                self.summary.recorded += 1;
+                self.touch(&view, open);
+            }
+        }
+        Ok(())
+    }
+
+    fn touch(&mut self, view: &EventView, open: &BTreeSet<DocumentRef>) {
+        let placement = &view.event.placement;
+        let is_there = !self.dry_run || open.contains(&placement.document_ref);
+        let number = view.document_numbers.as_slice().last().filter(|_| is_there);
+        let document = number.map(|number| (placement.document_ref, number.clone()));
+        let place = match &document {
+            Some((document_ref, _)) => Place::Document(*document_ref),
+            None => Place::ToBeOpened(placement.contract_ref, placement.service_period.start()),
+        };
+        let documents = &mut self.summary.documents;
+        let index = *self.places.entry(place).or_insert(documents.len());
+        if index == documents.len() {
+            documents.push(TouchedDocument {
+                document,
+                customer_ref: view.customer_ref.clone(),
+                currency: view.currency,
+                events: 0,
+            });
+        }
+        documents[index].events += 1;
+    }
+
+    /// The documents of tried events that are there, now that what would have been opened is gone again.
+    fn open_before(
+        &self,
+        services: &Services,
+        principal: &Principal,
+        outcomes: &[Option<UseCaseResult<Taken>>],
+    ) -> UseCaseResult<BTreeSet<DocumentRef>> {
+        let organization = allow(principal, UseCase::RecordUsage)?;
+        let touched: BTreeSet<DocumentRef> = outcomes
+            .iter()
+            .filter_map(|outcome| match outcome {
+                Some(Ok(Taken::Recorded(view))) => Some(view.event.placement.document_ref),
+                _ => None,
+            })
+            .collect();
+        let known = |document_ref: &&DocumentRef| self.places.contains_key(&Place::Document(**document_ref));
+        let unknown: Vec<DocumentRef> = touched.iter().filter(|document_ref| !known(document_ref)).copied().collect();
+        let mut open: BTreeSet<DocumentRef> = touched.iter().filter(known).copied().collect();
+        if !unknown.is_empty() {
+            let found = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
+                Ok(tx.book_documents_by_refs(organization, &unknown)?)
+            })?;
+            open.extend(found.into_iter().map(|document| document.head.document_ref));
+        }
+        Ok(open)
+    }
+
+    /// A refusal in words that help who has the file.
+    fn told(&self, event: &FileEvent, refusal: UseCaseError) -> UseCaseError {
+        match refusal {
+            UseCaseError::IdempotencyKeyReuse if matches!(event.known_by, Some(FileEventKey::Line(_))) => {
+                let detail = "this line of a file of that name was imported before and said something else: change the event it \
+                              made, or give another file another name";
+                UseCaseError::Conflict { code: "line_changed", detail: detail.to_owned() }
+            }
+            refusal if self.format.is_built_in() => refusal,
+            refusal => of_mapped(refusal),
+        }
+    }
+}
+
+/// Which of the events that files say to be copies are there.
+fn copies(services: &Services, principal: &Principal, events: &[FileEvent]) -> UseCaseResult<BTreeSet<EventRef>> {
+    let organization = allow(principal, UseCase::RecordUsage)?;
+    let said: BTreeSet<EventRef> = events.iter().filter_map(event_ref_of).collect();
+    if said.is_empty() {
+        return Ok(said);
+    }
+    transact(&*services.store, Access::Read, |tx| Ok(tx.known_events(organization, &Vec::from_iter(said.clone()))?))
+}
+
+fn event_ref_of(event: &FileEvent) -> Option<EventRef> {
+    EventRef::parse(event.event_ref.as_ref()?).ok()
+}
+
+fn unknown_event() -> UseCaseError {
+    let detail = "must be the reference of an existing event, which isn't recorded again: leave it out to record a new event";
+    Violations::one(&["event_ref"], UNKNOWN_REFERENCE, detail).into()
+}

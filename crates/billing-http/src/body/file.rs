@@ -1,0 +1,51 @@
+//! Files of usage events as bodies, read whole.
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::web::{self, Bytes};
+use actix_web::{FromRequest, HttpRequest, ResponseError as _};
+use billing_import::FileKind;
+
+use super::{CSV, Extraction, JSON, NDJSON, check_head, media_type, read};
+use crate::problem::Problem;
+use crate::state::state_of;
+
+/// A file as it was sent.
+pub(crate) struct SentFile {
+    /// Its type…
+    pub(crate) media_type: &'static str,
+    /// …and what that says it is.
+    pub(crate) kind: FileKind,
+    /// What it says.
+    pub(crate) bytes: Bytes,
+}
+
+impl FromRequest for SentFile {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = web::Payload::from_request(&request, payload);
+        Box::pin(async move {
+            let payload = payload.await.map_err(|_| Problem::internal())?;
+            let limit = state_of(&request).settings().batch_limit_bytes;
+            let told = |problem: Problem| match problem.status_code() {
+                StatusCode::PAYLOAD_TOO_LARGE => Problem::file_too_large(limit),
+                _ => problem,
+            };
+            check_head(&request, limit).map_err(told)?;
+            let (media_type, kind) = match media_type(&request) {
+                Some(CSV) => (CSV, FileKind::Csv),
+                Some(NDJSON) => (NDJSON, FileKind::Ndjson),
+                Some(JSON) => (JSON, FileKind::Json),
+                _ => {
+                    let detail = "the body must be of the type text/csv with a line of column names, application/x-ndjson, or \
+                                  application/json with an array, in UTF-8";
+                    return Err(Problem::unsupported_media_type(detail));
+                }
+            };
+            Ok(Self { media_type, kind, bytes: read(&request, payload, limit).await.map_err(told)? })
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! How a file of usage events is taken.
+
+use billing_application::formats::NamedFormat;
+use billing_domain::format::UsageFormat;
+use billing_domain::text::OneLine;
+use billing_import::{Delimiter, FileName, Reading};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+
+use crate::dto::declare::{Wire, params};
+use crate::dto::input::Node;
+use crate::dto::schemas::Schemas;
+
+/// The most characters of a name: with a line's number behind it, it is a key.
+const MAX_NAME_CHARS: usize = 227;
+
+params! {
+    /// How a file is taken.
+    ImportParams {
+        /// What events without an `idempotency_key` are known by when they come again, with their lines: the file's name. Must be
+        /// given when an event has none.
+        name: Option<FileName>,
+        /// Whether to answer what would be done and store nothing; false when left out.
+        dry_run: bool = false,
+        /// The usage format that makes events of the lines; the built-in one when left out.
+        format_name: Option<OneLine>,
+        /// What stands between two cells of CSV; comma, semicolon or tab is recognised when left out.
+        delimiter: Option<Delimiter>,
+    }
+}
+
+/// How a file is read and taken.
+#[derive(Debug)]
+pub(crate) struct ImportAsked {
+    pub(crate) reading: Reading,
+    pub(crate) format: NamedFormat,
+    pub(crate) dry_run: bool,
+}
+
+impl ImportParams {
+    /// How the file is read and taken.
+    pub(crate) fn asked(self) -> ImportAsked {
+        let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
+        let format = NamedFormat::Name(format_name.clone());
+        let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
+        let reading = Reading { format_name, name: self.name, delimiter: self.delimiter };
+        ImportAsked { reading, format, dry_run: self.dry_run }
+    }
+}
+
+impl Wire for FileName {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        Self::parse(node.text()?).map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_NAME_CHARS));
+        name.examples(["gateway-2026-01.csv"]).into()
+    }
+}
+
+impl Wire for Delimiter {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        Self::parse(node.text()?).map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(1)).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::Query;
+
+    fn query(raw: &str) -> Query {
+        Query::of("/api/usage/import", raw).expect(raw)
+    }
+
+    #[test]
+    fn an_import_is_of_the_default_shape_and_stored_unless_asked_for_otherwise() {
+        let asked = query("").read::<ImportParams>().map(ImportParams::asked).expect("right");
+        assert!(!asked.dry_run && asked.format.is_built_in() && asked.reading.format_name.is_none());
+        assert!(asked.reading.name.is_none() && asked.reading.delimiter.is_none());
+        let asked = query("dry_run=true&name=a.csv&format_name=Gateway%20log&delimiter=%7C")
+            .read::<ImportParams>()
+            .map(ImportParams::asked)
+            .expect("right");
+        assert!(asked.dry_run && !asked.format.is_built_in() && asked.reading.name.is_some());
+        assert_eq!(asked.reading.format_name.as_deref(), Some("Gateway log"));
+        assert_eq!(asked.reading.delimiter, Delimiter::parse("|").ok());
+        assert!(
+            query("format_name=Default%20Format")
+                .read::<ImportParams>()
+                .map(ImportParams::asked)
+                .expect("right")
+                .reading
+                .format_name
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn every_wrong_parameter_is_named() {
+        let raw = format!("dry_run=yes&name={}&delimiter=ab&format_name=", "n".repeat(240));
+        let problem = query(&raw).read::<ImportParams>().map(ImportParams::asked).expect_err("refused");
+        let expected = [
+            ("/dry_run", "invalid_value"),
+            ("/name", "invalid_format"),
+            ("/delimiter", "invalid_format"),
+            ("/format_name", "invalid_format"),
+        ];
+        assert_eq!(problem.fields(), expected.map(|(pointer, code)| (pointer.to_owned(), code)));
+    }
+}

@@ -1,0 +1,152 @@
+//! Files of usage events.
+
+use std::time::{Duration, Instant};
+
+use billing_application::Services;
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::idempotency::carry_out;
+use billing_application::usage::{EVENTS_PER_TRANSACTION, FileImport, map_events};
+use billing_domain::access::Principal;
+use billing_domain::idempotency::KeptAnswer;
+use billing_domain::reported::FileEvent;
+use billing_domain::violation::Violations;
+use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile};
+use serde_json::{Value, json};
+
+use super::OnceAnswer;
+use crate::body::SentFile;
+use crate::caller::Caller;
+use crate::dto::imports::{ImportRejects, ImportResultJson, import_answer};
+use crate::dto::wire::written;
+use crate::kept::Success;
+use crate::middleware::Facts;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::query::imports::{ImportAsked, ImportParams};
+
+/// What an answer needs at the end of the time that a request has.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
+
+pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, file: SentFile) -> OnceAnswer {
+    let asked = query.read::<ImportParams>()?.asked();
+    let is_keyed = caller.is_keyed();
+    let until = if is_keyed { None } else { facts.deadline.into_std().checked_sub(TIME_TO_ANSWER) };
+    let read = actix_web::web::block(move || {
+        check(&file, &asked)?;
+        let said = is_keyed.then(|| said(&asked, &file));
+        Ok::<_, Problem>((file, asked, said))
+    });
+    let (file, asked, said) = read.await.map_err(|_| Problem::internal())??;
+    let taken = caller.once(said.as_ref()).carried_out(move |services, principal, request| {
+        let prepare = |services: &Services<'_>, principal: &Principal| {
+            // A format that isn't there is no fault of any line.
+            map_events(services, principal, &asked.format, &[]).map(|_| ())
+        };
+        let take = |services: &Services<'_>, principal: &Principal, (): &()| take(services, principal, &file, &asked, until);
+        carry_out(services, principal, request, prepare, take, |result| Ok(answer(&result)))
+    });
+    taken.await
+}
+
+fn answer(result: &ImportResultJson) -> KeptAnswer {
+    Success::json(written(result)).kept()
+}
+
+/// What the request says, by which it is known under its key: of JSON what it is as such.
+fn said(asked: &ImportAsked, file: &SentFile) -> Value {
+    let value = |bytes: &[u8]| billing_json::read(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into());
+    let said = match file.kind {
+        FileKind::Csv => String::from_utf8_lossy(&file.bytes).into(),
+        FileKind::Ndjson => file.bytes.split(|byte| *byte == b'\n').map(value).collect(),
+        FileKind::Json => value(&file.bytes),
+    };
+    let Reading { format_name, name, delimiter } = &asked.reading;
+    json!({
+        "file": said,
+        "type": file.media_type,
+        "name": name.as_ref().map(FileName::as_str),
+        "format_name": format_name,
+        "delimiter": delimiter.map(|delimiter| delimiter.as_char().to_string()),
+        "dry_run": asked.dry_run,
+    })
+}
+
+/// Reads the file to its end before anything of it is stored.
+fn check(file: &SentFile, asked: &ImportAsked) -> Result<(), Problem> {
+    let malformed = |error: FileError| Problem::malformed("malformed_file", format!("{error}; nothing was stored"));
+    let mut lines = open(file, asked).map_err(malformed)?;
+    while let Some(FileLine { number, event, .. }) = lines.next_line().map_err(malformed)? {
+        if let Ok(FileEvent { known_by: None, event_ref: None, .. }) = event {
+            let place = if file.kind == FileKind::Json { "element" } else { "line" };
+            let detail = format!(
+                "must be given, because the event of {place} {number} has no idempotency_key to be known by: name the file, or give \
+                 every event a key"
+            );
+            return Err(Violations::one(&["name"], "required", detail).into());
+        }
+    }
+    Ok(())
+}
+
+fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8]>, FileError> {
+    UsageFile::open(file.bytes.as_ref(), file.kind, asked.reading.clone())
+}
+
+/// Takes lines, and stops where the time is up or the store fails, once something is stored.
+fn take(
+    services: &Services<'_>,
+    principal: &Principal,
+    file: &SentFile,
+    asked: &ImportAsked,
+    until: Option<Instant>,
+) -> UseCaseResult<ImportResultJson> {
+    let unreadable = |_| UseCaseError::InvariantViolation("a file that was read can't be read again");
+    let mut file = open(file, asked).map_err(unreadable)?;
+    let mut import = FileImport::new(asked.format.clone(), asked.dry_run);
+    let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
+    loop {
+        let mut lines = Vec::new();
+        while lines.len() < EVENTS_PER_TRANSACTION
+            && let Some(line) = file.next_line().map_err(unreadable)?
+        {
+            lines.push(line);
+        }
+        let Some(FileLine { number: first, .. }) = lines.first() else { break };
+        let first = *first;
+        // What came before is stored, and the caller has to know.
+        let may_stop = !std::mem::take(&mut is_first) && until.is_some();
+        if may_stop && until.is_some_and(|until| Instant::now() >= until) {
+            stopped = Some((first, Problem::import_out_of_time()));
+            break;
+        }
+        match take_lines(services, principal, &mut import, lines) {
+            Ok(refused) => refused.into_iter().for_each(|(line, problem)| rejects.add(line, &problem)),
+            Err(error) if may_stop => {
+                stopped = Some((first, Problem::from(error)));
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(ImportResultJson::new(asked.dry_run, import.summary(), rejects, stopped))
+}
+
+/// Takes lines in one transaction; answers those that are refused, in their order.
+fn take_lines(
+    services: &Services<'_>,
+    principal: &Principal,
+    import: &mut FileImport,
+    lines: Vec<FileLine>,
+) -> UseCaseResult<Vec<(u64, Problem)>> {
+    let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
+    for FileLine { number, event, .. } in lines {
+        match event {
+            Ok(event) => events.push(event),
+            Err(violations) => refused.push((number, Problem::from(violations))),
+        }
+    }
+    let taken = import.take(services, principal, &events, &import_answer)?;
+    refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error))));
+    refused.sort_by_key(|(line, _)| *line);
+    Ok(refused)
+}

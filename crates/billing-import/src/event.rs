@@ -1,0 +1,160 @@
+//! What a line says: an event for a usage format, which recorded one it is a copy of, and what its repeats are known by.
+
+use std::collections::BTreeMap;
+
+use billing_domain::format::DEFAULT_FORMAT_NAME;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::report::key_of;
+use billing_domain::reported::{FileEvent, FileEventKey};
+use billing_domain::usage::EventKey;
+use billing_domain::violation::Violations;
+use billing_json::{KEY_MEMBER, hash, hash_of_event};
+use serde_json::{Map, Number, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::Reading;
+
+/// The field of a usage report that names an event.
+const EVENT_REF: &str = "event_ref";
+const QUANTITY: &str = "quantity";
+const REPORT_DATA: &str = "additional_report_data";
+/// The fields of the default shape. Texts can't be what the last two are, so the format refuses them there.
+const FIELDS: [&str; 8] = [
+    "timestamp",
+    "customer_ref",
+    "customer_name",
+    "usage_product_ref",
+    "usage_product_name",
+    QUANTITY,
+    REPORT_DATA,
+    "validations",
+];
+
+/// A line that can't be taken as a whole.
+pub(crate) fn refused(code: &'static str, detail: impl Into<String>) -> Violations {
+    Violations::one(&[], code, detail)
+}
+
+/// The columns of a file, and where their cells belong.
+#[derive(Debug)]
+pub(crate) struct Columns(Vec<(String, Target)>);
+
+/// Where a cell belongs in the default shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    Key,
+    EventRef,
+    Field,
+    ReportData(String),
+}
+
+impl Columns {
+    /// Columns by their names, which differ.
+    ///
+    /// # Errors
+    /// In the default shape, two for one key of the report data.
+    pub(crate) fn new(names: Vec<String>, is_default_shape: bool) -> Result<Self, String> {
+        let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+        let mut columns = Vec::with_capacity(names.len());
+        for (index, name) in names.into_iter().enumerate() {
+            let target = match name.as_str() {
+                KEY_MEMBER => Target::Key,
+                EVENT_REF => Target::EventRef,
+                field if FIELDS.contains(&field) => Target::Field,
+                other => Target::ReportData(key_of(other).to_owned()),
+            };
+            if let Target::ReportData(key) = &target
+                && let Some(first) = keys.insert(key.clone(), index + 1)
+                && is_default_shape
+            {
+                return Err(format!("columns {first} and {} both name the report data {key:?}", index + 1));
+            }
+            columns.push((name, target));
+        }
+        Ok(Self(columns))
+    }
+}
+
+/// The event of a record. In the default shape, columns it doesn't know are report data, and empty cells say nothing.
+pub(crate) fn of_record<'c>(
+    columns: &Columns,
+    cells: impl Iterator<Item = &'c [u8]>,
+    line: u64,
+    reading: &Reading,
+) -> Result<FileEvent, Violations> {
+    let (mut flat, mut fields, mut data) = (Map::new(), Map::new(), Map::new());
+    for ((column, target), cell) in columns.0.iter().zip(cells) {
+        let text = std::str::from_utf8(cell)
+            .map_err(|error| refused("invalid_format", format!("the cell of column {column:?} is not UTF-8: {error}")))?;
+        if text.is_empty() {
+            flat.insert(column.clone(), Value::Null);
+            continue;
+        }
+        flat.insert(column.clone(), text.into());
+        match target {
+            Target::Field if column == QUANTITY => fields.insert(column.clone(), number_or_text(text)),
+            Target::Key | Target::EventRef | Target::Field => fields.insert(column.clone(), text.into()),
+            Target::ReportData(key) => data.insert(key.clone(), text.into()),
+        };
+    }
+    let flat = Value::Object(flat);
+    let said = flat.to_string();
+    if reading.format_name.is_some() {
+        return of_parts(&flat, said.clone(), &said, line, reading);
+    }
+    if !data.is_empty() {
+        fields.insert(REPORT_DATA.to_owned(), data.into());
+    }
+    let shaped = Value::Object(fields);
+    of_parts(&shaped, shaped.to_string(), &said, line, reading)
+}
+
+/// The event that a JSON value is, which is written as `text`.
+pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &Reading) -> Result<FileEvent, Violations> {
+    let said = text.clone();
+    of_parts(value, text, &said, line, reading)
+}
+
+fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &Reading) -> Result<FileEvent, Violations> {
+    let Value::Object(members) = event else { return Err(refused("wrong_type", "the line must be a JSON object")) };
+    let member = |name: &'static str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str())),
+        Some(_) => Err(name),
+    };
+    let event_ref = match (member(EVENT_REF), &reading.format_name) {
+        (Ok(event_ref), _) => event_ref.map(str::to_owned),
+        // A field of somebody's own.
+        (Err(_), Some(_)) => None,
+        (Err(name), None) => return Err(Violations::one(&[name], "wrong_type", "must be a string")),
+    };
+    let key = member(KEY_MEMBER).map_err(|name| Violations::one(&[name], "wrong_type", "must be a string"))?;
+    let known_by = match (key, &reading.name) {
+        (Some(key), _) => {
+            let key = IdempotencyKey::parse(key);
+            let key = key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?;
+            Some(FileEventKey::Own(EventKey { key, body: body_of(event, reading) }))
+        }
+        (None, Some(name)) => {
+            // That the name makes keys was checked with the greatest number.
+            let key = name.key(line).map_err(|reason| refused("invalid_format", format!("the file's name {reason}")))?;
+            // The format says what the line means, so another one makes another event of it.
+            let said = format!("{}\n{said}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
+            Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(said).into()) }))
+        }
+        (None, None) => None,
+    };
+    Ok(FileEvent { line, event: text, event_ref, known_by })
+}
+
+/// What an event with a key of its own says: the same as in a batch or, with a format, as the body of a formatted event.
+fn body_of(event: &Value, reading: &Reading) -> BodyHash {
+    match &reading.format_name {
+        None => hash_of_event(event),
+        Some(format_name) => hash(Some(&json!({"format_name": format_name, "event": event}))),
+    }
+}
+
+fn number_or_text(text: &str) -> Value {
+    text.parse::<Number>().map_or_else(|_| text.into(), Value::Number)
+}

@@ -1,0 +1,64 @@
+//! How a file begins: what tells text from everything else, and what stands between the cells of CSV.
+
+use std::io::{BufRead, Read as _};
+
+use csv::ReaderBuilder;
+
+use crate::{Delimiter, FileError};
+
+/// What some programs put at the beginning of a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The most bytes of column names: an event, which has all of them, may not have more.
+const MAX_NAMES_BYTES: u64 = 64 * 1024;
+
+/// Passes over a byte order mark, where there is one.
+///
+/// # Errors
+/// For a file that shows on its first line that it is no text.
+pub(crate) fn begin(input: &mut impl BufRead) -> Result<(), FileError> {
+    let beginning = input.fill_buf()?;
+    let first_line = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if let Some(at) = first_line.iter().position(|byte| *byte == 0) {
+        let detail = format!(
+            "the file is not text in UTF-8: byte {} is NUL; workbooks and archives aren't taken, save it as CSV in UTF-8",
+            at + 1
+        );
+        return Err(FileError::Malformed(detail));
+    }
+    if beginning.starts_with(BYTE_ORDER_MARK) {
+        input.consume(BYTE_ORDER_MARK.len());
+    }
+    Ok(())
+}
+
+/// The bytes of CSV up to the end of its first record.
+///
+/// # Errors
+/// For one beyond the limit.
+pub(crate) fn first_record(input: &mut impl BufRead) -> Result<Vec<u8>, FileError> {
+    let (mut record, mut is_within_quotes) = (Vec::new(), false);
+    loop {
+        let before = record.len();
+        let read = input.by_ref().take(MAX_NAMES_BYTES.saturating_sub(before as u64)).read_until(b'\n', &mut record)?;
+        is_within_quotes ^= record[before..].iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+        if read == 0 || record.ends_with(b"\n") && !record.trim_ascii().is_empty() && !is_within_quotes {
+            break;
+        }
+    }
+    if record.len() as u64 >= MAX_NAMES_BYTES {
+        let detail = format!("the column names have more than {MAX_NAMES_BYTES} bytes: is a quote left open on the first line?");
+        return Err(FileError::Malformed(detail));
+    }
+    Ok(record)
+}
+
+/// Which of the recognised delimiters makes the most columns of a line of names.
+pub(crate) fn recognised(names: &[u8]) -> Delimiter {
+    let columns = |delimiter: Delimiter| {
+        let mut reader = ReaderBuilder::new().has_headers(false).delimiter(delimiter.0).from_reader(names);
+        reader.byte_records().next().and_then(Result::ok).map_or(0, |record| record.len())
+    };
+    let [first, others @ ..] = Delimiter::RECOGNISED;
+    others.into_iter().fold(first, |best, other| if columns(other) > columns(best) { other } else { best })
+}

@@ -1,0 +1,197 @@
+//! Reads files of usage events, line by line: CSV with a line of column names, NDJSON, and arrays of JSON objects such as a
+//! usage report in JSON.
+//!
+//! It says what a line says and what its event is known by, not what becomes of it. Its memory doesn't grow with the file; a
+//! line has its limit.
+//!
+//! ```
+//! use billing_import::{FileKind, Reading, UsageFile};
+//! let file = "timestamp;customer_ref;usage_product_ref;quantity;idempotency_key\n2026-01-20T10:15:30Z;acme;calls;12;k-1\n";
+//! let mut file = UsageFile::open(file.as_bytes(), FileKind::Csv, Reading::default())?;
+//! let line = file.next_line()?.expect("an event");
+//! assert_eq!(line.number, 2);
+//! assert!(line.event.expect("readable").event.contains("\"quantity\":12"));
+//! # Ok::<(), billing_import::FileError>(())
+//! ```
+
+mod array;
+mod event;
+mod head;
+mod lines;
+mod records;
+
+use std::io::{self, BufReader, Read};
+
+use billing_domain::idempotency::{IdempotencyKey, IdempotencyKeyError};
+use billing_domain::reported::FileEvent;
+use billing_domain::violation::Violations;
+use thiserror::Error;
+
+use crate::array::Elements;
+use crate::lines::Lines;
+use crate::records::Records;
+
+/// The most bytes of a line, a record or an element.
+pub const MAX_LINE_BYTES: u64 = 1024 * 1024;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// RFC 4180 with a line of column names.
+    Csv,
+    /// A JSON object on each line.
+    Ndjson,
+    /// An array of JSON objects.
+    Json,
+}
+
+/// What lines without a key of their own are known by when they come again, with their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileName(String);
+
+impl FileName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// When no key can be made of it for every line.
+    pub fn parse(name: &str) -> Result<Self, IdempotencyKeyError> {
+        let name = Self(name.to_owned());
+        name.key(u64::MAX).map(|_| name)
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn key(&self, line: u64) -> Result<IdempotencyKey, IdempotencyKeyError> {
+        IdempotencyKey::parse(&format!("import/{}/{line}", self.0))
+    }
+}
+
+/// What stands between two cells of CSV: one ASCII character that is no letter, digit, quote or line break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delimiter(u8);
+
+/// Not a [`Delimiter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be one character that is no letter, digit or quote")]
+pub struct DelimiterError;
+
+impl Delimiter {
+    /// The character.
+    pub const fn as_char(self) -> char {
+        self.0 as char
+    }
+
+    /// Those that are recognised; the first also where there is nothing to tell them by.
+    pub const RECOGNISED: [Self; 3] = [Self(b','), Self(b';'), Self(b'\t')];
+
+    /// Checks a text.
+    ///
+    /// # Errors
+    /// [`DelimiterError`].
+    pub fn parse(text: &str) -> Result<Self, DelimiterError> {
+        match text.as_bytes() {
+            [byte] if *byte == b'\t' || matches!(byte, b' '..=b'~') && !byte.is_ascii_alphanumeric() && *byte != b'"' => {
+                Ok(Self(*byte))
+            }
+            _ => Err(DelimiterError),
+        }
+    }
+}
+
+/// How a file is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The name of the usage format that its lines are for; none for the default shape, in which columns of CSV that it doesn't
+    /// know are report data.
+    pub format_name: Option<String>,
+    /// What lines without a key are known by; without it, by nothing.
+    pub name: Option<FileName>,
+    /// What stands between two cells of CSV; recognised by the column names when not given.
+    pub delimiter: Option<Delimiter>,
+}
+
+/// Why a file can't be read, or not any further.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It isn't what it is said to be.
+    #[error("{0}")]
+    Malformed(String),
+    /// What stands somewhere keeps from telling where the next event begins.
+    #[error("{place}: {reason}; what comes behind it isn't read")]
+    Broken {
+        /// The line, or the element of an array.
+        place: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// It can't be read from where it is.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A line of a file.
+#[derive(Debug)]
+pub struct FileLine {
+    /// Counts from 1; a record of several lines has its first, an element of an array its place.
+    pub number: u64,
+    /// What stands there.
+    pub text: String,
+    /// The event, or why it can't be read.
+    pub event: Result<FileEvent, Violations>,
+}
+
+/// A file that is being read.
+#[derive(Debug)]
+pub struct UsageFile<R: Read> {
+    lines: Kind<R>,
+    reading: Reading,
+    is_empty: bool,
+}
+
+#[derive(Debug)]
+enum Kind<R: Read> {
+    Csv(Box<Records<R>>),
+    Ndjson(Lines<BufReader<R>>),
+    Json(Elements<BufReader<R>>),
+}
+
+impl<R: Read> UsageFile<R> {
+    /// Begins to read a file.
+    ///
+    /// # Errors
+    /// [`FileError`] for one that isn't of the kind, or has no proper column names.
+    pub fn open(input: R, kind: FileKind, reading: Reading) -> Result<Self, FileError> {
+        let mut input = BufReader::new(input);
+        head::begin(&mut input)?;
+        let lines = match kind {
+            FileKind::Csv => Kind::Csv(Box::new(Records::open(input, &reading)?)),
+            FileKind::Ndjson => Kind::Ndjson(Lines::new(input)),
+            FileKind::Json => Kind::Json(Elements::open(input)?),
+        };
+        Ok(Self { lines, reading, is_empty: true })
+    }
+
+    /// The next line that isn't empty; none at the end.
+    ///
+    /// # Errors
+    /// [`FileError`] where the file can't be read any further, and at the end of one without a line.
+    pub fn next_line(&mut self) -> Result<Option<FileLine>, FileError> {
+        let line = match &mut self.lines {
+            Kind::Csv(records) => records.next(&self.reading)?,
+            Kind::Ndjson(lines) => lines.next(&self.reading)?,
+            Kind::Json(elements) => elements.next(&self.reading)?,
+        };
+        if line.is_none() && self.is_empty {
+            let reason = if matches!(self.lines, Kind::Csv(_)) { "has column names and no events" } else { "has no events" };
+            return Err(FileError::Malformed(format!("the file {reason}")));
+        }
+        self.is_empty = false;
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests;

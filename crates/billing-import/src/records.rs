@@ -1,0 +1,136 @@
+//! CSV: a line of column names, then a record for each event.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufReader, Chain, Cursor, Read};
+
+use csv::{ByteRecord, Position, ReaderBuilder, Terminator, WriterBuilder};
+
+use crate::event::{self, Columns, refused};
+use crate::{FileError, FileLine, MAX_LINE_BYTES, Reading, head};
+
+/// The most columns: an event has no more values.
+const MAX_COLUMNS: usize = 2_000;
+
+#[derive(Debug)]
+pub(crate) struct Records<R: Read> {
+    reader: csv::Reader<Bounded<Whole<R>>>,
+    columns: Columns,
+}
+
+/// The column names, which were read to recognise the delimiter, and what comes behind them.
+type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
+
+/// A reader that gives no more than a record may have: one with a quote that is never closed would fill the memory.
+#[derive(Debug)]
+struct Bounded<R> {
+    input: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let read = self.input.by_ref().take(self.left).read(buffer)?;
+        self.left = self.left.saturating_sub(read as u64);
+        Ok(read)
+    }
+}
+
+impl<R: Read> Records<R> {
+    /// # Errors
+    /// For column names that can't be taken.
+    pub(crate) fn open(mut input: BufReader<R>, reading: &Reading) -> Result<Self, FileError> {
+        let names = head::first_record(&mut input)?;
+        let delimiter = reading.delimiter.unwrap_or_else(|| head::recognised(&names));
+        let input = Bounded { input: Cursor::new(names).chain(input), left: MAX_LINE_BYTES };
+        // With CR LF as the end of a record, the next one is said to be on the line before its own.
+        let ends = Terminator::Any(b'\n');
+        let mut reader = ReaderBuilder::new().delimiter(delimiter.0).terminator(ends).from_reader(input);
+        let names = names_of(reader.byte_headers().map_err(broken)?).map_err(FileError::Malformed)?;
+        let columns = Columns::new(names, reading.format_name.is_none()).map_err(FileError::Malformed)?;
+        Ok(Self { reader, columns })
+    }
+
+    pub(crate) fn next(&mut self, reading: &Reading) -> Result<Option<FileLine>, FileError> {
+        loop {
+            self.reader.get_mut().left = MAX_LINE_BYTES;
+            let begins_at = self.reader.position().line();
+            let mut record = ByteRecord::new();
+            let read = self.reader.read_byte_record(&mut record);
+            if record.len() == 1 && cells(&record).all(<[u8]>::is_empty) {
+                continue;
+            }
+            let number = record.position().map_or(begins_at, Position::line);
+            let event = match read {
+                Ok(false) => return Ok(None),
+                Ok(true) => event::of_record(&self.columns, cells(&record), number, reading),
+                Err(error) => match error.into_kind() {
+                    csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                        let detail = format!("the line has {len} fields, and there are {expected_len} column names");
+                        Err(refused("invalid_format", detail))
+                    }
+                    csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                        let reason = format!("the line has more than {MAX_LINE_BYTES} bytes: is a quote left open?");
+                        return Err(FileError::Broken { place: format!("line {begins_at}"), reason });
+                    }
+                    kind => return Err(broken_kind(kind)),
+                },
+            };
+            return Ok(Some(FileLine { number, text: shown(&record), event }));
+        }
+    }
+}
+
+fn broken(error: csv::Error) -> FileError {
+    broken_kind(error.into_kind())
+}
+
+fn broken_kind(kind: csv::ErrorKind) -> FileError {
+    match kind {
+        csv::ErrorKind::Io(error) => FileError::Io(error),
+        other => FileError::Malformed(format!("the file is no CSV: {other:?}")),
+    }
+}
+
+/// The names in the first record.
+fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
+    if record.len() > MAX_COLUMNS {
+        return Err(format!("the file has {} columns, and may have {MAX_COLUMNS}", record.len()));
+    }
+    let mut names = Vec::with_capacity(record.len());
+    let mut seen = BTreeSet::new();
+    for (index, cell) in cells(record).enumerate() {
+        let number = index + 1;
+        let name = std::str::from_utf8(cell).map_err(|_| format!("the name of column {number} is not UTF-8"))?;
+        if name.is_empty() || !seen.insert(name) {
+            return Err(format!("column {number} must have a name of its own in the first line, not {name:?}"));
+        }
+        if name.chars().any(char::is_control) {
+            return Err(format!("the name of column {number} must not contain control characters: {name:?}"));
+        }
+        names.push(name.to_owned());
+    }
+    if names.is_empty() {
+        return Err("the file is empty; its first line must have the column names".to_owned());
+    }
+    Ok(names)
+}
+
+/// A record's cells without the CR that may stand before its end.
+fn cells(record: &ByteRecord) -> impl Iterator<Item = &[u8]> {
+    let last = record.len().saturating_sub(1);
+    record
+        .iter()
+        .enumerate()
+        .map(move |(index, cell)| if index == last { cell.strip_suffix(b"\r").unwrap_or(cell) } else { cell })
+}
+
+/// A record as a line of CSV.
+fn shown(record: &ByteRecord) -> String {
+    let mut writer = WriterBuilder::new().from_writer(Vec::new());
+    let written =
+        writer.write_record(cells(record)).and_then(|()| Ok(writer.into_inner().map_err(|error| error.into_error())?));
+    written.map_or_else(|_| String::new(), |line| String::from_utf8_lossy(line.trim_ascii_end()).into_owned())
+}

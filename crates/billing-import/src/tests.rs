@@ -1,0 +1,234 @@
+//! Files as they come, and what of them is refused.
+
+use billing_domain::reported::FileEventKey;
+use serde_json::{Value, json};
+
+use super::*;
+
+const NAMES: &str = "timestamp,customer_ref,usage_product_ref,quantity";
+
+fn named() -> Reading {
+    Reading { name: FileName::parse("a.csv").ok(), ..Reading::default() }
+}
+
+fn open(kind: FileKind, text: impl AsRef<[u8]>, reading: Reading) -> Result<Vec<FileLine>, FileError> {
+    let text = text.as_ref();
+    let mut file = UsageFile::open(text, kind, reading)?;
+    let mut lines = Vec::new();
+    while let Some(line) = file.next_line()? {
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+#[track_caller]
+fn lines(kind: FileKind, text: impl AsRef<[u8]>) -> Vec<FileLine> {
+    open(kind, text, named()).expect("a file")
+}
+
+fn event(line: &FileLine) -> Value {
+    serde_json::from_str(&line.event.as_ref().expect("an event").event).expect("JSON")
+}
+
+fn known_by(line: &FileLine) -> &FileEventKey {
+    line.event.as_ref().expect("an event").known_by.as_ref().expect("a key")
+}
+
+fn refusal(line: &FileLine) -> String {
+    line.event.as_ref().expect_err("a refusal").to_string()
+}
+
+#[track_caller]
+fn malformed(kind: FileKind, text: impl AsRef<[u8]>) -> String {
+    open(kind, text, named()).expect_err("a refused file").to_string()
+}
+
+#[test]
+fn columns_that_the_default_shape_does_not_know_are_report_data() {
+    let text = format!("{NAMES},region,additional_report_data.quantity,empty\n2026-01-20T10:15:30Z,acme,calls,12.50,=eu,7,\n");
+    let expected = json!({
+        "timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "calls",
+        "quantity": serde_json::from_str::<Value>("12.50").expect("a number"),
+        "additional_report_data": {"region": "=eu", "quantity": "7"},
+    });
+    assert_eq!(event(&lines(FileKind::Csv, &text)[0]), expected);
+    let free = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    let flat = json!({
+        "timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "calls", "quantity": "12.50",
+        "region": "=eu", "additional_report_data.quantity": "7", "empty": null,
+    });
+    assert_eq!(event(&open(FileKind::Csv, &text, free).expect("a file")[0]), flat);
+    let refused = malformed(FileKind::Csv, "region,additional_report_data.region\na,b\n");
+    assert!(refused.contains("columns 1 and 2"), "{refused}");
+}
+
+#[test]
+fn an_event_with_a_key_says_the_same_in_every_kind_of_file_as_in_a_batch() {
+    let batch: Value = serde_json::from_str(
+        r#"{"quantity":1.0,"timestamp":"2026-01-20T10:15:30Z","usage_product_ref":"calls","customer_ref":"acme",
+            "additional_report_data":{"region":"eu"},"idempotency_key":"k-1"}"#,
+    )
+    .expect("JSON");
+    let csv = format!("idempotency_key,{NAMES},region,other\nk-1,2026-01-20T10:15:30Z,acme,calls,1,eu,\n");
+    let expected = billing_json::hash_of_event(&batch);
+    for (kind, text) in
+        [(FileKind::Csv, csv), (FileKind::Ndjson, batch.to_string()), (FileKind::Json, format!(" [ {batch} ] \n"))]
+    {
+        let FileEventKey::Own(sent) = known_by(&lines(kind, &text)[0]).clone() else { panic!("{kind:?}: its own key") };
+        assert_eq!((sent.key.as_str(), sent.body), ("k-1", expected), "{kind:?}");
+    }
+    for key in ["1", "\"\"", "{}"] {
+        let refused = refusal(&lines(FileKind::Ndjson, format!(r#"{{"idempotency_key":{key}}}"#))[0]);
+        assert!(refused.starts_with("idempotency_key must"), "{refused}");
+    }
+}
+
+#[test]
+fn an_event_without_a_key_is_known_by_file_and_line_and_what_it_says() {
+    let text =
+        format!("{NAMES},idempotency_key\r\n2026-01-20T10:15:30Z,acme,calls,1,\r\n\r\n2026-01-20T10:15:30Z,acme,calls,1,\r\n");
+    let read = lines(FileKind::Csv, &text);
+    let keys: Vec<&str> = read.iter().map(|line| known_by(line).sent().key.as_str()).collect();
+    assert_eq!(keys, ["import/a.csv/2", "import/a.csv/4"]);
+    assert!(matches!(known_by(&read[0]), FileEventKey::Line(_)));
+    assert_eq!(known_by(&read[0]).sent().body, known_by(&read[1]).sent().body);
+    let by_format = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    let by_format = open(FileKind::Csv, &text, by_format).expect("a file");
+    assert_ne!(known_by(&read[0]).sent().body, known_by(&by_format[0]).sent().body);
+    let nameless = open(FileKind::Csv, &text, Reading::default()).expect("a file");
+    assert_eq!(nameless[0].event.as_ref().expect("an event").known_by, None);
+    assert!(FileName::parse(&"n".repeat(240)).is_err() && FileName::parse("a\nb").is_err());
+}
+
+#[test]
+fn delimiters_are_recognised_by_the_names_and_quotes_keep_them() {
+    let event_of = |text: &str| event(&lines(FileKind::Csv, text)[0]);
+    for (delimiter, other) in [(",", ";"), (";", ","), ("\t", ",")] {
+        let text = ["customer_ref", "quantity", "\"note, a; b\"\n\"a", "b\"", "1", &format!("\"x{other}y{delimiter}z\"\n")];
+        let text = format!(
+            "{}{}",
+            text[..2].join(delimiter),
+            format_args!("{delimiter}\"no{other}te\"\n{}", ["acme", "1", text[5]].join(delimiter))
+        );
+        let data = event_of(&text)["additional_report_data"].clone();
+        assert_eq!(data, json!({format!("no{other}te"): format!("x{other}y{delimiter}z")}), "{text}");
+    }
+    let one = Reading { delimiter: Delimiter::parse("|").ok(), ..named() };
+    let read = open(FileKind::Csv, "customer_ref|quantity\nacme|1", one).expect("a file");
+    assert_eq!(event(&read[0]), json!({"customer_ref": "acme", "quantity": 1}));
+    for bad in ["", "ab", "\"", "a", "1", "\n", "é"] {
+        assert_eq!(Delimiter::parse(bad), Err(DelimiterError), "{bad:?}");
+    }
+}
+
+#[test]
+fn byte_order_marks_and_line_ends_make_no_difference() {
+    for (kind, text) in [
+        (FileKind::Csv, "\u{feff}\"customer_ref\",quantity\r\n\r\nacme,1\r\n\r\nacme,2"),
+        (
+            FileKind::Ndjson,
+            "\u{feff}\r\n\r\n{\"customer_ref\":\"acme\",\"quantity\":1}\r\n\r\n{\"customer_ref\":\"acme\",\"quantity\":2}",
+        ),
+    ] {
+        let read = lines(kind, text);
+        assert_eq!(read.iter().map(|line| line.number).collect::<Vec<_>>(), [3, 5], "{kind:?}");
+        assert_eq!(event(&read[1]), json!({"customer_ref": "acme", "quantity": 2}), "{kind:?}");
+    }
+    let array = lines(FileKind::Json, "\u{feff}\r\n[\r\n{\"quantity\":1.50},{\"quantity\":2}\r\n]\r\n");
+    assert_eq!((array[1].number, array[0].text.as_str()), (2, r#"{"quantity":1.50}"#));
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_refused_and_the_next_one_is_read() {
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 * 1024 * 1024));
+    let parts: [(&[u8], &str); 6] = [
+        (b"{", "not JSON"),
+        (b"[1]", "must be a JSON object"),
+        (b"{\"a\":\"\xff\"}", "UTF-8"),
+        (b"{\"a\":1,\"a\":2}", "appears twice"),
+        (b"{\"a\":\"\0\"}", "not JSON"),
+        (long.as_bytes(), "1048576 bytes"),
+    ];
+    let mut file = b"{}\n".to_vec();
+    for (line, _) in parts {
+        file.extend_from_slice(line);
+        file.push(b'\n');
+    }
+    file.extend_from_slice(b"{}");
+    let read = lines(FileKind::Ndjson, &file);
+    for (line, (_, part)) in read[1..].iter().zip(parts) {
+        assert!(refusal(line).contains(part), "{}", refusal(line));
+    }
+    assert_eq!((read.len(), read[7].number, read[7].event.is_ok()), (8, 8, true));
+
+    let csv = lines(FileKind::Csv, b"a,b\n1\n\xff,2\n1,2,3\n1,2\n");
+    let numbers: Vec<u64> = csv.iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [2, 3, 4, 5]);
+    for (line, part) in csv.iter().zip(["1 fields", "column \"a\" is not UTF-8", "3 fields"]) {
+        assert!(refusal(line).contains(part), "{}", refusal(line));
+    }
+    assert!(csv[3].event.is_ok());
+}
+
+#[test]
+fn a_file_that_is_none_is_refused_as_a_whole() {
+    let columns = (0..2_001).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let wide = format!("{}\n1\n", vec!["x".repeat(70); 1_000].join(","));
+    let rows: [(FileKind, &[u8], &str); 17] = [
+        (FileKind::Csv, b"", "empty"),
+        (FileKind::Csv, b"\n\n", "empty"),
+        (FileKind::Csv, NAMES.as_bytes(), "no events"),
+        (FileKind::Csv, b"a,b\r\n\r\n", "no events"),
+        (FileKind::Csv, b"a,a\n1,2\n", "column 2"),
+        (FileKind::Csv, b"a,\n1,2\n", "column 2"),
+        (FileKind::Csv, b"a,b\x01\n1,2\n", "control characters"),
+        (FileKind::Csv, b"a,\xff\n1,2\n", "column 2 is not UTF-8"),
+        (FileKind::Csv, b"\xff\xfea\0,\0b\0\n\0", "NUL"),
+        (FileKind::Csv, columns.as_bytes(), "2001 columns"),
+        (FileKind::Csv, wide.as_bytes(), "column names have more than 65536 bytes"),
+        (FileKind::Ndjson, b"", "no events"),
+        (FileKind::Ndjson, b"PK\x03\x04\0\0\0", "NUL"),
+        (FileKind::Json, b"", "no JSON array"),
+        (FileKind::Json, b"{}", "NDJSON"),
+        (FileKind::Json, b" [ ] ", "no events"),
+        (FileKind::Json, b"\x1f\x8b\x08\0", "NUL"),
+    ];
+    for (kind, text, part) in rows {
+        let told = malformed(kind, text);
+        assert!(told.contains(part), "{:?}: {told}", String::from_utf8_lossy(&text[..text.len().min(40)]));
+    }
+}
+
+#[test]
+fn what_hides_the_next_line_ends_the_file() {
+    let open_quote = format!("{NAMES}\n\"{}", "x,\n".repeat(1024 * 1024));
+    assert!(malformed(FileKind::Csv, &open_quote).starts_with("line 2: the line has more than 1048576 bytes"));
+    let huge = format!("[{{\"a\":\"{}\"}}]", "x".repeat(2 * 1024 * 1024));
+    for (text, part) in [
+        ("[{}", "element 1: the array isn't closed"),
+        ("[{},1]", "element 2: an event must be a JSON object"),
+        ("[{} {}]", "element 1: a comma"),
+        ("[{},]", "element 2: an event must be"),
+        ("[{\"a\":}]", "element 1: not JSON"),
+        ("[{}]{}", "element 1: the array has ended"),
+        (huge.as_str(), "element 1: not JSON, or more than 1048576 bytes"),
+    ] {
+        let told = malformed(FileKind::Json, text);
+        assert!(told.starts_with(part), "{told}");
+    }
+}
+
+#[test]
+fn a_copy_says_of_which_event() {
+    let read = lines(FileKind::Json, r#"[{"event_ref":"r"},{"event_ref":null}]"#);
+    let event_ref = |line: &FileLine| line.event.as_ref().expect("an event").event_ref.clone();
+    assert_eq!((event_ref(&read[0]).as_deref(), event_ref(&read[1])), (Some("r"), None));
+    assert!(refusal(&lines(FileKind::Ndjson, r#"{"event_ref":7}"#)[0]).starts_with("event_ref must be a string"));
+    let free = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    assert!(open(FileKind::Ndjson, r#"{"event_ref":7}"#, free).expect("a file")[0].event.is_ok());
+    let read = lines(
+        FileKind::Csv,
+        format!("event_ref,{NAMES}\nr,2026-01-20T10:15:30Z,acme,calls,1\n,2026-01-20T10:15:30Z,acme,calls,1\n"),
+    );
+    assert_eq!((event_ref(&read[0]).as_deref(), event_ref(&read[1])), (Some("r"), None));
+}
