@@ -312,9 +312,7 @@ impl Client {
             described::learn(serde_json::from_str(&text).expect("a description in JSON"));
         }
         if let Some(misfit) = described::misfit(request.method, request.path, status, problem) {
-            use std::io::Write as _;
-            let mut f = std::fs::OpenOptions::new().create(true).append(true).open("/tmp/misfits.txt").unwrap();
-            writeln!(f, "{misfit}").unwrap();
+            panic!("{misfit}");
         }
     }
 }

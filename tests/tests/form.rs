@@ -73,11 +73,10 @@ fn a_refused_form_leaves_nothing(database: &Database) {
     table.finish();
 
     assert_eq!(catalog::documents(&client), Vec::<Value>::new());
-    let first = client.send(&body(nested(31).into())).ok();
-    assert_eq!(
-        first["related_document_numbers"], "UB-INV-1",
-        "31 levels in the object are allowed, and no number was spent before"
-    );
+    let deep = client.send(&body(nested(31).into()));
+    assert_eq!((deep.status, deep.text_of("code").as_str()), (422, "unknown_field"), "31 levels in the object are read");
+    let first = client.send(&event()).ok();
+    assert_eq!(first["related_document_numbers"], "UB-INV-1", "no number was spent before");
 }
 
 #[test]
@@ -208,12 +207,15 @@ fn a_trailing_slash_makes_no_difference() {
 }
 
 #[test]
-fn unknown_fields_are_ignored_but_of_contracts_whose_own_answers_alone_are_taken_back() {
+fn unknown_fields_are_refused_with_the_nearest_and_what_our_own_answers_add_is_taken_back() {
     let database = Database::sqlite();
     let (_server, client) = stage(&database);
     let mut event = catalog::event("acme", 1);
-    event["somthing"] = json!({"deep": [1, 2, 3]});
-    client.post("/api/usage/event", &event).ok();
+    event["quantty"] = json!(1);
+    let refused = client.post("/api/usage/event", &event);
+    assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "unknown_field"));
+    assert_eq!(refused.body["errors"][0]["pointer"], "/quantty");
+    assert!(refused.body["errors"][0]["detail"].as_str().is_some_and(|detail| detail.ends_with("the nearest is quantity")));
     let mut contract = catalog::contract("acme");
     contract["contract_ref"] = json!("as an answer has it");
     contract["products"][0]["in_force"] = json!({"discount": 5});
@@ -224,6 +226,52 @@ fn unknown_fields_are_ignored_but_of_contracts_whose_own_answers_alone_are_taken
     let errors = refused.body["errors"].as_array().expect("errors");
     let pointers: Vec<&Value> = errors.iter().map(|error| &error["pointer"]).collect();
     assert_eq!((refused.status, pointers), (422, vec![&json!("/products/0/color"), &json!("/include_current_invoice")]));
+    for path in ["/api/customers/acme", "/api/entities/filter", "/api/usage/products/api-calls", "/api/pricings/filter"] {
+        let answered = client.get(path).ok();
+        let answered = answered.get(0).unwrap_or(&answered);
+        let (name, collection) = match path.split('/').collect::<Vec<_>>()[2..] {
+            ["usage", ..] => ("usage_product_ref", "/api/usage/products"),
+            ["customers", ..] => ("customer_ref", "/api/customers"),
+            ["entities", ..] => ("entity_ref", "/api/entities"),
+            _ => ("product_pricing_ref", "/api/pricings"),
+        };
+        let reference = answered[name].as_str().expect("a reference");
+        assert_eq!(client.post(&format!("{collection}/edit/{reference}"), answered).ok(), *answered, "{path}");
+    }
+}
+
+#[test]
+fn unknown_parameters_are_refused_wherever_they_stand() {
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
+    for (path, pointer) in [
+        ("/api/usage/event/filter?pagesize=5", "/pagesize"),
+        ("/api/documents/filter?state=DRAFT&sort=amount", "/sort"),
+        ("/api/customers/acme?expand=all", "/expand"),
+        ("/openapi.json?number=string", "/number"),
+    ] {
+        let refused = client.get(path);
+        assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "unknown_parameter"), "{path}");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{path}");
+    }
+    let posted = client.post("/api/usage/event?atomic=true", &catalog::event("acme", 1));
+    assert_eq!((posted.status, posted.text_of("code").as_str()), (422, "unknown_parameter"));
+    assert_eq!(client.get("/health/ready?probe=1").status, 200, "probes may add what they want");
+}
+
+#[test]
+fn report_data_and_validations_may_come_as_texts_with_their_json() {
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
+    let mut event = catalog::event("acme", 1);
+    event["additional_report_data"] = json!(r#"{"region":"eu-1","requests":12.50}"#);
+    event["validations"] = json!(r#"{"currency":"USD"}"#);
+    let refused = client.post("/api/usage/event", &event);
+    assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "validation_mismatch"));
+    event["validations"] = json!(r#"{"currency":"EUR"}"#);
+    let made = client.post("/api/usage/event", &event).ok();
+    let read = client.get(&format!("/api/usage/event/{}", made["event_ref"].as_str().expect("a reference")));
+    assert!(read.text.contains(r#""additional_report_data":{"region":"eu-1","requests":12.50}"#), "{}", read.text);
 }
 
 #[test]

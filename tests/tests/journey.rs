@@ -247,7 +247,7 @@ fn an_event_is_read_back_to_the_last_digit(database: &Database) {
     let body = r#"{"timestamp": "TIME", "customer_ref": "acme", "usage_product_ref": "api-calls",
         "quantity": 12345678901234.000001,
         "additional_report_data": {"zone": "eu", "a": 0.10, "B": true, "nothing": null, "text": "żółć 🦀"},
-        "validations": {"currency": "EUR"}, "something_else": 1}"#;
+        "validations": {"currency": "EUR"}}"#;
     let at = Day::today().plus_days(-1);
     let body: Value = serde_json::from_str(&body.replace("TIME", &format!("{at}T23:30:00.250+02:00"))).expect("JSON");
 

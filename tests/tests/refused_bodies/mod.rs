@@ -337,7 +337,7 @@ fn pricings() -> Vec<(Value, Refusal)> {
         (usage(json!({"model": "AUCTION"})), invalid("/line_items/0/price/model invalid_value")),
         (
             tiers(json!([{"up_to": 10, "unit_price": 1, "flat": 1}, {"unit_price": 1}])),
-            invalid("/line_items/0/price/tiers/0/flat unknown_field"),
+            rule("unknown_field", "/line_items/0/price/tiers/0/flat unknown_field"),
         ),
         (
             tiers(json!([{"up_to": 10, "unit_price": 1}, {"up_to": 5, "unit_price": 1}, {"unit_price": 1}])),

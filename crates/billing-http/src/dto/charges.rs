@@ -87,8 +87,7 @@ fields! {
 }
 
 edit! {
-    /// What of a charge is to change; what is left out is kept. A charge as it was answered may be posted back: fields that it has
-    /// beside these are ignored.
+    /// What of a charge is to change; what is left out is kept. What an answer adds to a charge is ignored.
     ChargeEditBody named "charge_ref": ChargeRef {
         @flat edit: ChargeEdit,
         /// Whether debits and credits that follow are issued at once.
@@ -98,7 +97,10 @@ edit! {
     with {
         fn answered() -> &'static [String] {
             static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-            NAMES.get_or_init(names_in::<ChargeJson>)
+            NAMES.get_or_init(|| {
+                let made_with = ChargeRequest::names();
+                names_in::<ChargeJson>().into_iter().filter(|name| !made_with.contains(&name.as_str())).collect()
+            })
         }
     }
 }

@@ -290,6 +290,7 @@ pub(crate) trait Fieldset: Sized {
 
     /// Reads an object that has these fields and no others.
     fn read_whole(fields: Fields<'_>) -> Option<Self> {
+        let fields = fields.declared_as(Self::names());
         fields.only_beside(Self::names(), Self::answered());
         let read = Self::read_fields(fields);
         Self::check(fields);

@@ -56,7 +56,7 @@ pub(crate) fn read_query<T>(
     read: impl FnOnce(Fields<'_>) -> Option<T>,
 ) -> Result<T, Violations> {
     let found = Found { all: RefCell::default(), source: Source::Query };
-    let fields = Fields { object: &parameters, at: At::ROOT, found: &found };
+    let fields = Fields { object: &parameters, declared: &[], at: At::ROOT, found: &found };
     for name in twice {
         fields.refuse::<()>(name, "duplicate", "must be given once");
     }
@@ -72,11 +72,11 @@ fn complete<T>(built: Option<T>, found: Found, source: &Value) -> Result<T, Viol
     }
 }
 
-fn in_document_order(found: Vec<Violation>, body: &Value) -> Violations {
+fn in_document_order(found: Vec<(Violation, usize)>, body: &Value) -> Violations {
     // Finding a key's place is a walk over its object: once for each key, not for each violation below it.
     let mut places: HashMap<Vec<String>, usize> = HashMap::new();
-    let mut placed: Vec<(Vec<usize>, Violation)> = Vec::with_capacity(found.len());
-    for violation in found {
+    let mut placed: Vec<(Vec<usize>, usize, Violation)> = Vec::with_capacity(found.len());
+    for (violation, declared) in found {
         let mut within = Some(body);
         let mut place = Vec::with_capacity(violation.path.len());
         for (depth, step) in violation.path.iter().enumerate() {
@@ -92,11 +92,12 @@ fn in_document_order(found: Vec<Violation>, body: &Value) -> Violations {
                 _ => None,
             });
         }
-        placed.push((place, violation));
+        placed.push((place, declared, violation));
     }
-    placed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    // What is missing comes in the order in which it was declared.
+    placed.sort_by(|(one, first, _), (other, second, _)| one.cmp(other).then(first.cmp(second)));
     let mut ordered = Violations::none();
-    for (_, violation) in placed {
+    for (.., violation) in placed {
         let path: Vec<&str> = violation.path.iter().map(String::as_str).collect();
         ordered.add(&path, violation.code, violation.detail);
     }
@@ -112,7 +113,8 @@ enum Source {
 
 /// What was found to be wrong.
 struct Found {
-    all: RefCell<Vec<Violation>>,
+    /// Each with the place that its field was declared at.
+    all: RefCell<Vec<(Violation, usize)>>,
     source: Source,
 }
 
@@ -143,10 +145,10 @@ impl At<'_> {
         path
     }
 
-    fn note(&self, found: &Found, code: &'static str, detail: String) {
+    fn note(&self, found: &Found, declared: usize, code: &'static str, detail: String) {
         let mut found = found.all.borrow_mut();
         if found.len() < MAX_VIOLATIONS {
-            found.push(Violation { path: self.path(), code, detail });
+            found.push((Violation { path: self.path(), code, detail }, declared));
         }
     }
 }
@@ -162,7 +164,7 @@ pub(crate) struct Node<'a> {
 impl<'a> Node<'a> {
     /// Notes what is wrong with it.
     pub(crate) fn refuse<T>(self, code: &'static str, detail: impl Into<String>) -> Option<T> {
-        self.at.note(self.found, code, detail.into());
+        self.at.note(self.found, 0, code, detail.into());
         None
     }
 
@@ -176,7 +178,7 @@ impl<'a> Node<'a> {
         let below = refused.into_iter().map(|violation| Violation { path: [path.clone(), violation.path].concat(), ..violation });
         let mut found = self.found.all.borrow_mut();
         let room = MAX_VIOLATIONS.saturating_sub(found.len());
-        found.extend(below.take(room));
+        found.extend(below.take(room).map(|violation| (violation, 0)));
         None
     }
 
@@ -186,7 +188,7 @@ impl<'a> Node<'a> {
             Ok(value) if value.is_object() => read(Node { value: &value, ..self }),
             Ok(_) => self.refuse("wrong_type", "must be an object, or a string with the JSON of one"),
             Err(error) => {
-                self.refuse("invalid_format", format!("must be an object, or a string with the JSON of one: {}", error.detail))
+                self.refuse("wrong_type", format!("must be an object, or a string with the JSON of one: {}", error.detail))
             }
         }
     }
@@ -235,7 +237,10 @@ impl<'a> Node<'a> {
 
     /// An ISO 4217 code.
     pub(crate) fn currency(self) -> Option<Currency> {
-        self.parsed(Currency::from_code)
+        match (self.as_text().map(Currency::from_code), self.found.source) {
+            (Some(Err(reason)), Source::Query) => self.refuse("invalid_value", reason.to_string()),
+            _ => self.parsed(Currency::from_code),
+        }
     }
 
     /// An instant with an offset.
@@ -318,7 +323,7 @@ impl<'a> Node<'a> {
     /// An object, by its fields.
     pub(crate) fn object<T>(self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Option<T> {
         let Value::Object(object) = self.value else { return self.refuse("wrong_type", "must be an object") };
-        read(Fields { object, at: self.at, found: self.found })
+        read(Fields { object, declared: &[], at: self.at, found: self.found })
     }
 }
 
@@ -326,11 +331,17 @@ impl<'a> Node<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
+    declared: &'a [&'a str],
     at: At<'a>,
     found: &'a Found,
 }
 
 impl<'a> Fields<'a> {
+    /// The same, of an object whose fields were declared in an order.
+    pub(crate) fn declared_as(self, declared: &'a [&'a str]) -> Self {
+        Self { declared, ..self }
+    }
+
     /// A field that has to be there.
     pub(crate) fn required<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
         match (self.object.get(name), self.found.source) {
@@ -386,7 +397,8 @@ impl<'a> Fields<'a> {
 
     /// Notes that a field is wrong whatever its value is.
     pub(crate) fn refuse<T>(&self, name: &str, code: &'static str, detail: impl Into<String>) -> Option<T> {
-        At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, code, detail.into());
+        let declared = self.declared.iter().position(|declared| *declared == name).unwrap_or(usize::MAX);
+        At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, declared, code, detail.into());
         None
     }
 

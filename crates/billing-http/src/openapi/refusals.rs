@@ -66,6 +66,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (operation.takes_idempotency_key(), &["invalid_idempotency_key"]),
         (has_body, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values", "incomplete_body"]),
         (has_query, &["malformed_query"]),
+        (operation.id == "import_usage", &["malformed_file"]),
     ]);
     add("400", "The request could not be read, or asks for an unsupported version", unreadable);
     let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &["invalid_credentials"])]);

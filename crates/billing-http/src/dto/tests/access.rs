@@ -63,7 +63,7 @@ fn both_kinds_of_log_in_at_once_or_neither_are_refused() {
     check(
         LogInBody::read_log_in,
         &[
-            ("{}", &["/password required", "/api_key required"]),
+            ("{}", &["/api_key required", "/password required"]),
             (r#"{"password":"p"}"#, &["/api_key required"]),
             (r#"{"api_key":"k"}"#, &["/password required"]),
             (r#"{"email":"a@example.com","password":null}"#, &["/password required"]),

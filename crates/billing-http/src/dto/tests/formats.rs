@@ -38,9 +38,9 @@ fn everything_that_is_wrong_with_a_format_is_said_at_once() {
                 &body("{}"),
                 &[
                     "/mapping/timestamp required",
-                    "/mapping/quantity required",
                     "/mapping/customer_ref required",
                     "/mapping/usage_product_ref required",
+                    "/mapping/quantity required",
                 ],
             ),
             (
@@ -193,15 +193,15 @@ fn a_test_takes_a_format_or_a_mapping() {
         &[
             (&mapping, &[]),
             (&both, &["/mapping not_allowed"]),
-            ("{}", &["/event required", "/format_name required"]),
+            ("{}", &["/format_name required", "/event required"]),
             (r#"{"format_ref": "a b", "event": []}"#, &["/format_ref invalid_format", "/event wrong_type"]),
             (
                 r#"{"mapping": {}, "event": {}}"#,
                 &[
                     "/mapping/timestamp required",
-                    "/mapping/quantity required",
                     "/mapping/customer_ref required",
                     "/mapping/usage_product_ref required",
+                    "/mapping/quantity required",
                 ],
             ),
         ],
@@ -220,7 +220,7 @@ fn a_free_form_event_names_its_format_and_is_an_object() {
         &[
             (r#"{"format_name": "Log", "event": {}}"#, &[]),
             (r#"{"format_ref": "log", "format_name": 5, "event": {}}"#, &["/format_name wrong_type"]),
-            ("{}", &["/event required", "/format_name required"]),
+            ("{}", &["/format_name required", "/event required"]),
             (r#"{"format_name": null, "event": null}"#, &["/format_name required", "/event required"]),
             (r#"{"format_name": 5, "event": "line"}"#, &["/format_name wrong_type", "/event wrong_type"]),
         ],
