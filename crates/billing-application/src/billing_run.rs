@@ -16,6 +16,7 @@ use billing_domain::ledger::issue;
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
+use billing_domain::violation::Violations;
 
 use crate::accounts::Deciding;
 use crate::books::{self, supplies};
@@ -28,6 +29,36 @@ const CONTRACTS_PER_PAGE: u32 = 200;
 /// nobody waits long for what it holds.
 const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
 
+/// At most as many contracts are billed by a run that is one transaction: everybody else waits for what it holds.
+const MAX_CONTRACTS_TOGETHER: usize = 500;
+
+/// What is to be run.
+#[derive(Clone, Copy)]
+pub struct BillingRun<'r> {
+    /// Whether nothing is to be stored.
+    pub dry_run: bool,
+    /// Where an earlier run stopped; from the beginning where it is `None`.
+    pub after: Option<RunPlace>,
+    /// Whether there is time for another contract.
+    pub may_go_on: &'r dyn Fn() -> bool,
+}
+
+/// A place in a run: contracts come by when they became due, then by reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPlace {
+    /// Since when the contract at it is due.
+    pub due_at: Timestamp,
+    /// The contract.
+    pub contract_ref: ContractRef,
+}
+
+impl BillingRun<'static> {
+    /// A run to the end.
+    pub const fn whole(dry_run: bool) -> Self {
+        Self { dry_run, after: None, may_go_on: &|| true }
+    }
+}
+
 /// What a billing run did, or would do.
 #[derive(Debug, Default)]
 pub struct BillingReport {
@@ -39,6 +70,8 @@ pub struct BillingReport {
     pub failed: Vec<FailedContract>,
     /// Whether nothing was stored.
     pub dry_run: bool,
+    /// Where it stopped before everything that is due was looked at.
+    pub next: Option<RunPlace>,
 }
 
 /// A document of a billing run.
@@ -61,12 +94,12 @@ pub struct FailedContract {
     pub problem: UseCaseError,
 }
 
-/// Issues everything due in the principal's organization.
+/// Issues everything due in the principal's organization, as far as there is time for it.
 ///
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
-pub fn run_billing(services: &Services, principal: &Principal, dry_run: bool) -> UseCaseResult<BillingReport> {
-    run(services, Some(allow(principal, UseCase::RunBilling)?), dry_run)
+pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
+    run(services, Some(allow(principal, UseCase::RunBilling)?), wanted)
 }
 
 /// Issues everything due in every organization: what the scheduler does.
@@ -74,21 +107,31 @@ pub fn run_billing(services: &Services, principal: &Principal, dry_run: bool) ->
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
-    run(services, None, false)
+    run(services, None, BillingRun::whole(false))
 }
 
-fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool) -> UseCaseResult<BillingReport> {
+fn run(services: &Services, organization: Option<OrganizationId>, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
     let now = services.now();
-    let mut report = BillingReport { dry_run, ..BillingReport::default() };
+    let mut report = BillingReport { dry_run: wanted.dry_run, ..BillingReport::default() };
+    let mut after = match (organization, wanted.after) {
+        (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
+        _ => None,
+    };
+    let mut left = usize::MAX;
     if services.are_joined() {
-        hold_due(services, organization, now)?;
+        left = MAX_CONTRACTS_TOGETHER;
+        hold_due(services, organization, now, after)?;
     }
-    let mut after = None;
     loop {
         let due = transact(&*services.store, Access::Read, |tx| {
             Ok::<_, UseCaseError>(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?)
         })?;
         for contract in &due {
+            if left == 0 || !(wanted.may_go_on)() {
+                report.next = after.map(|last| RunPlace { due_at: last.due_at, contract_ref: last.key.contract });
+                return Ok(report);
+            }
+            left -= 1;
             if let Err(problem) = bill_contract(services, *contract, now, &mut report) {
                 // In one transaction for all, a statement that failed has undone the others' documents, too.
                 if services.are_joined() && matches!(problem, UseCaseError::Store(_)) {
@@ -97,26 +140,43 @@ fn run(services: &Services, organization: Option<OrganizationId>, dry_run: bool)
                 tracing::error!(contract_ref = %contract.key.contract, error = %problem, "a contract could not be billed");
                 report.failed.push(FailedContract { contract_ref: contract.key.contract, problem });
             }
+            after = Some(*contract);
         }
-        match due.last() {
-            Some(last) => after = Some(*last),
-            None => return Ok(report),
+        if due.is_empty() {
+            return Ok(report);
         }
     }
 }
 
-/// Holds every contract that is due, in one order, before anything is issued: in one transaction for all, two runs that
+/// The contract that an earlier run came to last.
+fn stopped_at(services: &Services, organization: OrganizationId, place: RunPlace) -> UseCaseResult<DueContract> {
+    transact(&*services.store, Access::Read, |tx| {
+        let contract = tx.contract(organization, place.contract_ref)?;
+        let detail = "must be the `next` of an earlier run, or be left out";
+        let contract = contract.ok_or_else(|| Violations::one(&["after"], "invalid_value", detail))?;
+        Ok(DueContract { key: contract.key(organization), due_at: place.due_at })
+    })
+}
+
+/// Holds every contract that the run may come to, in one order, before anything is issued: in one transaction for all, two runs that
 /// held theirs as they came to them would wait for each other's.
-fn hold_due(services: &Services, organization: Option<OrganizationId>, now: Timestamp) -> UseCaseResult<()> {
+fn hold_due(
+    services: &Services,
+    organization: Option<OrganizationId>,
+    now: Timestamp,
+    after: Option<DueContract>,
+) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| {
         let mut due = Vec::new();
         loop {
-            let page = tx.contracts_due(organization, now, due.last().copied(), CONTRACTS_PER_PAGE)?;
-            if page.is_empty() {
+            let page = tx.contracts_due(organization, now, due.last().copied().or(after), CONTRACTS_PER_PAGE)?;
+            let is_last = page.is_empty();
+            due.extend(page);
+            if is_last || due.len() >= MAX_CONTRACTS_TOGETHER {
                 break;
             }
-            due.extend(page);
         }
+        due.truncate(MAX_CONTRACTS_TOGETHER);
         due.sort_by_key(|contract| contract.key.contract);
         for contract in due {
             tx.lock_contract(contract.key, Lock::Exclusive)?;

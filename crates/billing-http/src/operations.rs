@@ -515,6 +515,9 @@ operations! {
             conflicts already_written_off not_owed not_written_off;
 
         /// Issues every document that is due now; with `dry_run` only says which.
+        ///
+        /// What there isn't time for is left to the next run, and `next` says where to go on. Under an Idempotency-Key a run is one
+        /// transaction of at most 500 contracts.
         POST "/api/billing/run" Permission(RunBilling) => billing::run_billing,
             takes Option<BillingRunBody>,
             answers BillingReportJson: "What was issued, put out of force, and what failed";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use billing_application::Services;
-use billing_application::billing_run::run_billing;
+use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
 use billing_application::usage::{NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, record_usage};
@@ -99,7 +99,7 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
     say(&format!("Reported {events} usage events; each was put on its invoice as it came in.\n"))?;
 
     clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
-    let report = run_billing(services, &principal, false)?;
+    let report = run_billing(services, &principal, BillingRun::whole(false))?;
     if let Some(failed) = report.failed.first() {
         return Err(Failure::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
     }

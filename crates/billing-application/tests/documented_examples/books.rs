@@ -1,6 +1,6 @@
 //! The bench of every example: one organization, entity `main` with prefix `UB` in UTC, customer `acme`.
 
-use billing_application::billing_run::run_billing;
+use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
@@ -74,7 +74,7 @@ impl Books {
     /// A billing run at a time.
     pub(crate) fn bill(&self, now: &str) {
         self.clock(now);
-        let report = run_billing(&self.bench.services, &self.bench.principal, false).expect("a billing run");
+        let report = run_billing(&self.bench.services, &self.bench.principal, BillingRun::whole(false)).expect("a billing run");
         assert!(report.failed.is_empty(), "{report:?}");
     }
 

@@ -32,7 +32,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use billing_application::billing_run::run_billing;
+use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
 };
@@ -183,7 +183,7 @@ impl UseCases {
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(deed),
-            Deed::Run => run_billing(services, principal, false).map(|report| assert!(report.failed.is_empty(), "{report:?}")),
+            Deed::Run => run_billing(services, principal, BillingRun::whole(false)).map(|report| assert!(report.failed.is_empty(), "{report:?}")),
         }
     }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use billing_application::UseCase;
-use billing_application::billing_run::run_billing;
+use billing_application::billing_run::{BillingRun, RunPlace, run_billing};
 use billing_application::catalog::{create_usage_product, get_usage_product};
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
@@ -117,7 +117,7 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
             request,
             |_| Ok(answer("done")),
             |services, principal| {
-                let report = run_billing(services, principal, false)?;
+                let report = run_billing(services, principal, BillingRun::whole(false))?;
                 assert!(report.failed.is_empty(), "{report:?}");
                 assert_eq!(report.issued.len(), 9);
                 Ok(report)
@@ -127,7 +127,69 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     let request = KeyedRequest { use_case: UseCase::RunBilling, ..keyed("k") };
     assert!(!run(&books, &request).expect("a run").is_repeat);
     assert!(run(&books, &request).expect("a repeat").is_repeat);
-    let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, false).expect("a run");
+    let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRun::whole(false)).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());
+}
+
+#[test]
+fn a_run_that_stops_says_where_to_go_on_and_all_together_they_bill_what_one_does() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    for _ in 0..5 {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-03-31")]);
+    }
+    books.clock("2026-04-02T00:00:00Z");
+    let whole = Books { bench: books.bench.fork() };
+    let dry = Books { bench: books.bench.fork() };
+    let in_parts = |books: &Books, dry_run: bool| {
+        let (mut after, mut issued) = (None, Vec::new());
+        loop {
+            let left = Cell::new(2);
+            let may_go_on = || left.replace(left.get() - 1) > 0;
+            let run = BillingRun { dry_run, after, may_go_on: &may_go_on };
+            let report = run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
+            assert!(report.failed.is_empty() && report.issued.len() <= 6, "{report:?}");
+            issued.push(report.issued.len());
+            after = report.next;
+            if after.is_none() {
+                return issued;
+            }
+        }
+    };
+    assert_eq!(in_parts(&dry, true), [6, 6, 3]);
+    assert_eq!(in_parts(&books, false), [6, 6, 3]);
+    run_billing(&whole.bench.services, &whole.bench.principal, BillingRun::whole(false)).expect("a run");
+    assert_eq!(books.documents(), whole.documents());
+}
+
+#[test]
+fn a_run_in_one_transaction_ends_after_500_contracts_and_goes_on_under_another_key() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    for _ in 0..501 {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    }
+    books.clock("2026-02-02T00:00:00Z");
+    let run = |key: &str, after: Option<RunPlace>, issued: usize| {
+        let request = KeyedRequest { use_case: UseCase::RunBilling, ..keyed(key) };
+        let next = Cell::new(None);
+        once(
+            &books.bench.services,
+            &books.bench.principal,
+            &request,
+            |_| Ok(answer("done")),
+            |services, principal| {
+                let report = run_billing(services, principal, BillingRun { after, ..BillingRun::whole(false) })?;
+                assert_eq!(report.issued.len(), issued);
+                next.set(report.next);
+                Ok(report)
+            },
+        )
+        .expect("a run");
+        next.get()
+    };
+    let next = run("a", None, 500);
+    assert!(next.is_some());
+    assert_eq!(run("b", next, 1), None);
 }

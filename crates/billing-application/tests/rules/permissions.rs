@@ -82,7 +82,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             vec![
                 asked(move |s, p| documents::issue_document(s, p, document)),
                 asked(move |s, p| documents::void_document(s, p, document)),
-                asked(|s, p| billing_run::run_billing(s, p, true)),
+                asked(|s, p| billing_run::run_billing(s, p, billing_run::BillingRun::whole(true))),
                 asked(move |s, p| charges::edit_charge(s, p, &charge(), &ChargeEdit::default(), false)),
                 asked(move |s, p| charges::delete_charge(s, p, &charge())),
             ],

@@ -1,11 +1,17 @@
 //! The billing run.
 
-use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
+use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunPlace};
+use billing_domain::calendar::Timestamp;
+use billing_domain::refs::ContractRef;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use super::declare::body;
+use super::declare::{Wire, body};
+use super::input::Node;
+use super::schemas::Schemas;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
 use super::words::DocumentKindWord;
 use crate::problem::Problem;
@@ -15,8 +21,31 @@ body! {
     BillingRunBody {
         /// Whether to answer what would be done and store nothing; false when left out.
         dry_run: bool = false,
+        /// Where to go on: the `next` of an earlier run's answer. What was issued isn't due again; what failed is tried again without it.
+        after: Option<RunPlace>,
     }
     example json!({"dry_run": true});
+}
+
+impl Wire for RunPlace {
+    type Value = Self;
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        let parsed = node.text()?.split_once('~').and_then(|(due_at, contract_ref)| {
+            let due_at = Timestamp::from_micros(due_at.parse().ok()?).ok()?;
+            Some(Self { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
+        });
+        parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be left out"))
+    }
+
+    fn schema(_: &mut Schemas) -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).max_length(Some(64)).into()
+    }
+}
+
+/// A place in a run, as a caller gives it back.
+fn shown_place(place: &RunPlace) -> String {
+    format!("{}~{}", place.due_at.as_micros(), place.contract_ref)
 }
 
 /// What a billing run did, or would do.
@@ -30,6 +59,8 @@ pub(crate) struct BillingReportJson {
     failed: Vec<FailedContractJson>,
     /// Whether nothing was stored.
     dry_run: bool,
+    /// Where to go on, when there wasn't time for everything that is due; null when there was.
+    next: Option<String>,
 }
 
 /// A document of a billing run.
@@ -74,6 +105,7 @@ impl From<&BillingReport> for BillingReportJson {
             voided: report.voided.iter().map(BilledDocumentJson::from).collect(),
             failed: report.failed.iter().map(FailedContractJson::from).collect(),
             dry_run: report.dry_run,
+            next: report.next.as_ref().map(shown_place),
         }
     }
 }

@@ -480,6 +480,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
             failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
         ],
         dry_run: true,
+        next: None,
     };
     let shown = presented(&BillingReportJson::from(&report));
     assert!(!shown.contains("10.0.0.7"), "{shown}");
@@ -519,7 +520,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           }
         }
       ],
-      "dry_run": true
+      "dry_run": true,
+      "next": null
     }
     "#);
 }
