@@ -60,7 +60,7 @@ const ROOMS: [Room; 12] = [
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-report billing-storage chrono clap indicatif secrecy serde_json sha2 thiserror tokio tracing tracing-subscriber \
+                  billing-report billing-storage chrono clap indicatif secrecy serde_json thiserror tokio tracing tracing-subscriber \
                   uuid validator",
         never: "acceptance billing-testkit",
     },

@@ -260,6 +260,26 @@ fn unknown_parameters_are_refused_wherever_they_stand() {
 }
 
 #[test]
+fn an_event_may_name_its_key_in_its_body_as_in_a_batch() {
+    let database = Database::sqlite();
+    let (_server, client) = stage(&database);
+    let mut event = catalog::event("acme", 1);
+    event["idempotency_key"] = json!("host-7/81");
+    let first = client.post("/api/usage/event", &event);
+    let again = client.post("/api/usage/event", &event);
+    assert_eq!((first.status, again.header("Idempotency-Replayed"), &again.body), (200, "true", &first.body));
+    let by_header = client.with_header("Idempotency-Key", "host-7/81").post("/api/usage/event", &event);
+    assert_eq!((by_header.header("Idempotency-Replayed"), &by_header.body), ("true", &first.body));
+    let batch = client.post("/api/usage/event/batch", &json!({"events": [event]})).ok();
+    assert_eq!(batch["results"][0], first.body);
+    let two = client.with_header("Idempotency-Key", "host-7/82").post("/api/usage/event", &event);
+    assert_eq!((two.status, two.text_of("code").as_str()), (422, "conflicting_fields"));
+    event["quantity"] = json!(2);
+    assert_eq!(client.post("/api/usage/event", &event).text_of("code"), "idempotency_key_reuse");
+    assert_eq!(client.get("/api/usage/event/filter").ok().as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn report_data_and_validations_may_come_as_texts_with_their_json() {
     let database = Database::sqlite();
     let (_server, client) = stage(&database);

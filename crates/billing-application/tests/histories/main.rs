@@ -183,7 +183,8 @@ impl UseCases {
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(deed),
-            Deed::Run => run_billing(services, principal, BillingRun::whole(false)).map(|report| assert!(report.failed.is_empty(), "{report:?}")),
+            Deed::Run => run_billing(services, principal, BillingRun::whole(false))
+                .map(|report| assert!(report.failed.is_empty(), "{report:?}")),
         }
     }
 

@@ -8,7 +8,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
 use super::declare::{Body as _, Listed, Wire, body};
-use super::events::{BatchEventBody, EventResultJson};
+use super::events::{EventBody, EventResultJson};
 use super::input::Node;
 use super::schemas::Schemas;
 use crate::problem::ProblemJson;
@@ -38,11 +38,11 @@ impl Wire for EventInPlace {
     type Value = Result<NewUsageEvent, Violations>;
 
     fn read(node: Node<'_>) -> Option<Self::Value> {
-        Some(BatchEventBody::read_event(node.json()))
+        Some(EventBody::read_in_batch(node.json()))
     }
 
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        BatchEventBody::schema(schemas)
+        EventBody::schema(schemas)
     }
 }
 

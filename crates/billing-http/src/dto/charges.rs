@@ -1,7 +1,5 @@
 //! Charges: one-off amounts and manual credit notes.
 
-use std::sync::OnceLock;
-
 use billing_application::charges::{ChargeRequest, ChargeRevision, ChargeView};
 use billing_domain::calendar::Date;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};

@@ -1,7 +1,5 @@
 //! Usage events, default shape in and formatted shape out.
 
-use std::sync::OnceLock;
-
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
@@ -46,6 +44,9 @@ body! {
         additional_report_data: Option<ReportData>,
         /// Checks that the event matches its document; a string with the JSON of them is taken, too.
         validations: Option<Unpacked<Validations>>,
+        /// What this event is known by when it is sent again, alone, in a batch or in a file: it is taken once. The header
+        /// `Idempotency-Key` says the same of an event that comes alone.
+        idempotency_key: Option<IdempotencyKey>,
     }
     example json!({
         "timestamp": "2026-01-20T10:15:30Z",
@@ -64,12 +65,27 @@ body! {
 }
 
 impl EventBody {
-    /// Reads an event.
+    /// Reads an event, which may name its own key.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub(crate) fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
-        input::read(body, |fields| Self::read_whole(fields)?.event())
+        input::read(body, |fields| {
+            let event = Self::read_whole(fields)?;
+            let sent = event.idempotency_key.clone().map(|key| EventKey { key, body: hash_of_event(body) });
+            event.event().map(|event| NewUsageEvent { sent, ..event })
+        })
+    }
+
+    /// The same, of one among many.
+    ///
+    /// # Errors
+    /// What is wrong with it, up to a limit: thousands of events may each be wrong in hundreds of ways.
+    pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
+        Self::read_event(body).map_err(|mut violations| {
+            violations.truncate(MAX_VIOLATIONS_IN_BATCH);
+            violations
+        })
     }
 
     fn event(self) -> Option<NewUsageEvent> {
@@ -102,33 +118,6 @@ object! {
         currency: Option<Currency>,
         /// Supplier entity the document must belong to.
         entity_ref: Option<EntityRef>,
-    }
-}
-
-body! {
-    /// A usage event of a batch.
-    BatchEventBody {
-        @flat event: EventBody,
-        /// What this event is known by when it is sent again, alone or in any batch: it is taken once.
-        idempotency_key: Option<IdempotencyKey>,
-    }
-}
-
-impl BatchEventBody {
-    /// Reads an event of a batch, which names its own key.
-    ///
-    /// # Errors
-    /// What is wrong with it, up to a limit: thousands of events may each be wrong in hundreds of ways.
-    pub(crate) fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
-        let read = input::read(body, |fields| {
-            let Self { event, idempotency_key } = Self::read_whole(fields)?;
-            let sent = idempotency_key.map(|key| EventKey { key, body: hash_of_event(body) });
-            event.event().map(|event| NewUsageEvent { sent, ..event })
-        });
-        read.map_err(|mut violations| {
-            violations.truncate(MAX_VIOLATIONS_IN_BATCH);
-            violations
-        })
     }
 }
 

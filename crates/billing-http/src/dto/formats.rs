@@ -1,7 +1,5 @@
 //! Usage formats: names and mappings both ways, and the trying of one.
 
-use std::sync::OnceLock;
-
 use billing_application::formats::{FormatContent, FormatView, TestedFormat};
 use billing_domain::format::{Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping};
 use billing_domain::refs::FormatRef;
@@ -16,7 +14,7 @@ use utoipa::openapi::schema::Schema;
 use super::declare::{Answered, Omitted, Shown, Wire, body, edit, fields, object};
 use super::events::check_naming;
 use super::formatted::FormatFields;
-use super::input::{Fields, Node};
+use super::input::Node;
 use super::reasons::Reason;
 use super::schemas::{Schemas, names_in};
 use super::values::FreeForm;

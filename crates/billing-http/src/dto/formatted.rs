@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::declare::{body, fields};
 use super::events::check_naming;
-use super::input::Fields;
 use super::values::{AnyEventRef, FreeForm};
 
 /// The format that a request names: by reference, or where that is left out by name.

@@ -412,6 +412,11 @@ impl<'a> Fields<'a> {
         self.object.get(name) == Some(&Value::Bool(true))
     }
 
+    /// Whether a field is there and null.
+    pub(crate) fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Value::is_null)
+    }
+
     /// The text of a field, where it is one.
     pub(crate) fn peek(&self, name: &str) -> Option<&'a str> {
         self.object.get(name).and_then(Value::as_str)

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::declare::{Fieldset as _, body};
-use super::input::{self, Fields};
+use super::input;
 use super::values::Password;
 use super::wire::{AssignedRef, EmailText, TimestampText};
 

@@ -14,7 +14,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
 use super::declare::{Fieldset as _, Listed, Wire, body, edit, fields, object};
-use super::input::{Fields, Node};
+use super::input::Node;
 use super::prices::PriceJson;
 use super::schemas::Schemas;
 use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};

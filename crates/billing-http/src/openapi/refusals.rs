@@ -149,6 +149,7 @@ const FORMS: &[&str] = &[
 const MATCHING: &[&str] = &[
     "ambiguous_name",
     "amount_out_of_range",
+    "conflicting_fields",
     "no_matching_contract",
     "timestamp_in_future",
     "too_many_documents",

@@ -14,7 +14,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
 use crate::dto::declare::{Wire, params};
-use crate::dto::input::{Fields, Node};
+use crate::dto::input::Node;
 use crate::dto::schemas::Schemas;
 
 params! {

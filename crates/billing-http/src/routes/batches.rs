@@ -18,7 +18,7 @@ use crate::caller::Caller;
 use crate::channel::{ChannelBody, Part};
 use crate::dto::batch::BatchBody;
 use crate::dto::declare::read;
-use crate::dto::events::{BatchEventBody, event_answer};
+use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
 use crate::kept::Success;
 use crate::middleware::Facts;
@@ -123,7 +123,7 @@ impl Facts {
 }
 
 fn read_event(value: &Result<Value, Problem>) -> Result<NewUsageEvent, Problem> {
-    Ok(BatchEventBody::read_event(value.as_ref().map_err(Clone::clone)?)?)
+    Ok(EventBody::read_in_batch(value.as_ref().map_err(Clone::clone)?)?)
 }
 
 fn text(line: &[u8]) -> Value {

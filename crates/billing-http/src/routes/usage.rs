@@ -7,6 +7,7 @@ use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsage
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
+use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
 
 use super::{Answer, OnceAnswer, in_path};
@@ -25,7 +26,13 @@ pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer
     let once = caller.once(Some(&body));
     // Its key names the event, however the event is written.
     let sent = once.sent().map(|sent| EventKey { body: hash_of_event(&body), ..sent });
-    let event = NewUsageEvent { sent, ..event };
+    if let (Some(sent), Some(named)) = (&sent, &event.sent)
+        && sent.key != named.key
+    {
+        let detail = "must be what the header Idempotency-Key says, or be left out";
+        return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
+    }
+    let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
     let taken = once.carried_out(move |services, principal, request| {
         usage::record_alone(services, principal, request, &event, &event_answer, |taken| answer_of(taken, event_answer))
     });

@@ -1,0 +1,385 @@
+//! The forms that declarations have. What follows from each is code of [`super`].
+
+/// The name of a field on the wire.
+macro_rules! name_of {
+    ($field:ident []) => {
+        stringify!($field)
+    };
+    ($field:ident [$name:literal]) => {
+        $name
+    };
+}
+pub(crate) use name_of;
+
+/// The part that a field is.
+macro_rules! part {
+    ([flat] $of:ty) => { $crate::dto::declare::Flat<$of> };
+    ([] $of:ty) => { $of };
+}
+pub(crate) use part;
+
+/// What a field is when it is left out.
+macro_rules! default_of {
+    ([]) => {
+        None
+    };
+    ([$default:expr]) => {
+        Some(|| $default)
+    };
+}
+pub(crate) use default_of;
+
+/// Says which fields a type has: `name as "name on the wire": how it is read = what it is when it is left out`; `@flat` before a name puts
+/// the fields of another type in its place. `edit` before the type makes it editable, `answer` answerable; of an answer a field may be
+/// one of a part: `part.name`. What is `with` it is added to its [`Fieldset`].
+macro_rules! fields {
+    (edit answer $type:ident { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::fields! { edit $type { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::fields! { answer $type { $($fields)* } }
+    };
+    (edit $type:ident { $(
+        $(#[doc = $doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
+    ),* $(,)? } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::fields! {
+            $type { $( $(#[doc = $doc])* $(@$kind)? $field $(as $name)? : $of $(= $default)? ),* } $(with { $($also)* })?
+        }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Editable for $type {
+                fn read_changes(fields: Fields<'_>) -> Option<Changes<Self>> {
+                    let mut changes = Changes::none();
+                    // All are read before any is given up on.
+                    let read = [$(<part!([$($kind)?] $of) as EditedPart>::change(
+                        fields, name_of!($field [$($name)?]), default_of!([$($default)?]), |whole: &mut Self| &mut whole.$field, &mut changes,
+                    )),*];
+                    read.into_iter().all(|read| read.is_some()).then_some(changes)
+                }
+
+                fn described_in_edit(schemas: &mut Schemas) -> Vec<Described> {
+                    let mut all = Vec::new();
+                    $(<part!([$($kind)?] $of) as EditedPart>::describe_in_edit(
+                        $crate::dto::declare::declared!($field [$($name)?] [$($doc)*] [$($default)?]), schemas, &mut all,
+                    );)*
+                    all
+                }
+            }
+        };
+    };
+    (answer $type:ident { $(
+        $(#[doc = $doc:literal])* $(@$kind:ident)? $field:ident $(. $below:ident)* $(as $name:literal)? : $of:ty $(= $default:expr)?
+    ),* $(,)? }) => {
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl AnsweredFields for $type {
+                fn answer_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                    $(<part!([$($kind)?] $of) as AnsweredPart>::answer(&self.$field $(. $below)*, name_of!($field [$($name)?]), map)?;)*
+                    Ok(())
+                }
+
+                fn described_in_answers(schemas: &mut Schemas) -> Vec<Described> {
+                    let mut all = Vec::new();
+                    $(<part!([$($kind)?] $of) as AnsweredPart>::describe(
+                        name_of!($field [$($name)?]), concat!($($doc),*), schemas, &mut all,
+                    );)*
+                    all
+                }
+            }
+        };
+    };
+    ($type:ident { $(
+        $(#[doc = $doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
+    ),* $(,)? } $(with { $($also:tt)* })?) => {
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Fieldset for $type {
+                fn names() -> &'static [&'static str] {
+                    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+                    NAMES.get_or_init(|| {
+                        let mut names = Vec::new();
+                        $(<part!([$($kind)?] $of) as Part>::names(name_of!($field [$($name)?]), &mut names);)*
+                        names
+                    })
+                }
+
+                fn read_fields(fields: Fields<'_>) -> Option<Self> {
+                    $(let $field = <part!([$($kind)?] $of) as Part>::read(
+                        fields, name_of!($field [$($name)?]), default_of!([$($default)?]),
+                    );)*
+                    Some(Self { $($field: $field?),* })
+                }
+
+                fn described(schemas: &mut Schemas) -> Vec<Described> {
+                    let mut all = Vec::new();
+                    $(<part!([$($kind)?] $of) as Part>::describe(
+                        $crate::dto::declare::declared!($field [$($name)?] [$($doc)*] [$($default)?]), schemas, &mut all,
+                    );)*
+                    all
+                }
+
+                $($($also)*)?
+            }
+        };
+    };
+}
+pub(crate) use fields;
+
+/// What is said of a field beside its type.
+macro_rules! declared {
+    ($field:ident [$($name:literal)?] [$($doc:literal)*] [$($default:expr)?]) => {
+        $crate::dto::declare::Declared {
+            name: $crate::dto::declare::name_of!($field [$($name)?]),
+            meaning: concat!($($doc),*),
+            has_default: !concat!($(stringify!($default))?).is_empty(),
+        }
+    };
+}
+pub(crate) use declared;
+
+/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`. With `answer` before
+/// the type it is answered, too.
+macro_rules! object {
+    ($(#[doc = $doc:literal])+ answer $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::object! { $(#[doc = $doc])+ $type as $schema { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::fields! { answer $type { $($fields)* } }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Answered for $type {
+                fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+                    answer_object(value, serializer)
+                }
+            }
+
+            impl Named for $type {
+                const NAME: &'static str = $schema;
+            }
+        };
+    };
+    ($(#[doc = $doc:literal])+ $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::fields! { $type { $($fields)* } $(with { $($also)* })? }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Wire for $type {
+                type Value = Self;
+
+                fn read(node: Node<'_>) -> Option<Self> {
+                    node.object(<Self as Fieldset>::read_whole)
+                }
+
+                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.define($schema, |schemas| object_of(Self::described(schemas), concat!($($doc),+), None).into())
+                }
+            }
+        };
+    };
+}
+pub(crate) use object;
+
+/// A struct and its fields.
+macro_rules! structure {
+    ($(#[doc = $doc:literal])+ $type:ident { $(
+        $(#[doc = $field_doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
+    ),* $(,)? } $(with { $($also:tt)* })?) => {
+        $(#[doc = $doc])+
+        #[derive(Clone)]
+        pub(crate) struct $type { $(
+            $(#[doc = $field_doc])*
+            pub(crate) $field: <$crate::dto::declare::part!([$($kind)?] $of) as $crate::dto::declare::Part>::Value
+        ),* }
+
+        $crate::dto::declare::fields! {
+            $type { $( $(#[doc = $field_doc])* $(@$kind)? $field $(as $name)? : $of $(= $default)? ),* } $(with { $($also)* })?
+        }
+    };
+}
+pub(crate) use structure;
+
+/// Declares the parameters of a query: the struct and its reader.
+macro_rules! params {
+    ($($declared:tt)*) => {
+        $crate::dto::declare::structure! { $($declared)* }
+    };
+}
+pub(crate) use params;
+
+/// Declares a request body: the struct, its reader and its schema. An `example` and what is `with` its [`Fieldset`] may follow.
+macro_rules! body {
+    ($(#[doc = $doc:literal])+ $type:ident { $($fields:tt)* } $(example $example:expr;)? $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Body for $type {
+                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.define(stringify!($type), |schemas| {
+                        let example = None $(.or(Some($example)))?;
+                        object_of(Self::described(schemas), concat!($($doc),+), example).into()
+                    })
+                }
+            }
+        };
+    };
+}
+pub(crate) use body;
+
+/// Declares the body that edits something: `edit! { /// Meaning. Type of Profile named "its_ref": ItsRef }`, or with fields of its own.
+macro_rules! edit {
+    ($(#[doc = $doc:literal])+ $type:ident of $profile:ident named $name:literal: $reference:ty) => {
+        $(#[doc = $doc])+
+        pub(crate) struct $type;
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl $type {
+                /// Reads what is to change of the thing with this reference, which may be repeated, but not changed.
+                ///
+                /// # Errors
+                /// Everything that is wrong with it.
+                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Changes<$profile>, Violations> {
+                    input::read(body, |fields| {
+                        fields.begin_edit::<$profile>($name, reference.as_str());
+                        <$profile as Editable>::read_changes(fields)
+                    })
+                }
+            }
+
+            impl Body for $type {
+                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.define(stringify!($type), |schemas| {
+                        let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
+                        fields.extend(<$profile as Editable>::described_in_edit(schemas));
+                        object_of(fields, concat!($($doc),+), None).into()
+                    })
+                }
+            }
+        };
+    };
+    ($(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty { $($fields:tt)* }
+        example $example:expr; $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl $type {
+                /// Reads what is to change of the thing with this reference, which may be repeated, but not changed.
+                ///
+                /// # Errors
+                /// Everything that is wrong with it.
+                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Self, Violations> {
+                    input::read(body, |fields| {
+                        fields.begin_edit::<Self>($name, reference.as_str());
+                        Self::read_fields(fields)
+                    })
+                }
+            }
+
+            impl Body for $type {
+                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.define(stringify!($type), |schemas| {
+                        let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
+                        fields.extend(Self::described(schemas));
+                        object_of(fields, concat!($($doc),+), Some($example)).into()
+                    })
+                }
+            }
+        };
+    };
+}
+pub(crate) use edit;
+
+/// Declares a choice between objects that one field tells apart:
+/// `choice! { /// Meaning. Type as "SchemaName" by "field" { /// Meaning. "WORD" { fields } => value, … } }`.
+macro_rules! choice {
+    ($(#[doc = $doc:literal])+ $type:ident as $schema:literal by $tag:literal { $(
+        $(#[doc = $of_choice:literal])+ $word:literal { $(
+            $(#[doc = $field_doc:literal])+ $field:ident: $of:ty $(= $default:expr)?
+        ),* $(,)? } => $value:expr
+    ),+ $(,)? }) => {
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl Wire for $type {
+                type Value = Self;
+
+                fn read(node: Node<'_>) -> Option<Self> {
+                    node.object(|fields| match fields.required($tag, Node::text)? {
+                        $($word => {
+                            fields.only_beside(&[$tag, $(stringify!($field)),*], &[]);
+                            $(let $field = <$of as Part>::read(fields, stringify!($field), default_of!([$($default)?]));)*
+                            $(let $field = $field?;)*
+                            Some($value)
+                        })+
+                        _ => fields.refuse($tag, "invalid_value", concat!("must be one of " $(, $word, ", ")+).trim_end_matches(", ")),
+                    })
+                }
+
+                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                    schemas.define($schema, |schemas| {
+                        let choices = OneOfBuilder::new().description(Some(concat!($($doc),+).trim()));
+                        $(let choices = choices.item({
+                            let mut all = vec![schemas::tag($tag, $word)];
+                            $(<$of as Part>::describe(
+                                $crate::dto::declare::declared!($field [] [$($field_doc)+] [$($default)?]), schemas, &mut all,
+                            );)*
+                            object_of(all, concat!($($of_choice),+), None)
+                        });)+
+                        Schema::OneOf(choices.build())
+                    })
+                }
+            }
+        };
+    };
+}
+pub(crate) use choice;
+
+/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }`.
+macro_rules! answer {
+    ($(#[doc = $doc:literal])+ $name:ident of $type:ident { $($fields:tt)* }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug)]
+        pub(crate) struct $name($type);
+
+        $crate::dto::declare::fields! { answer $type { $($fields)* } }
+
+        const _: () = {
+            use $crate::dto::declare::made_with::*;
+
+            impl From<&$type> for $name {
+                fn from(value: &$type) -> Self {
+                    Self(value.clone())
+                }
+            }
+
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    answer_object(&self.0, serializer)
+                }
+            }
+
+            impl PartialSchema for $name {
+                fn schema() -> RefOr<Schema> {
+                    schema_of_answer::<$type>(concat!($($doc),+), &mut Schemas::default()).into()
+                }
+            }
+
+            impl ToSchema for $name {
+                fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
+                    let mut schemas = Schemas::default();
+                    schema_of_answer::<$type>("", &mut schemas);
+                    all.extend(schemas.into_all());
+                }
+            }
+        };
+    };
+}
+pub(crate) use answer;
