@@ -1,7 +1,7 @@
 //! Formatted mode: free-form events, processed by usage formats, on their invoices. Formats by themselves are in
 //! `formats.rs`.
 
-use acceptance::problem::{Refusal, Table, refused, rule};
+use acceptance::problem::{Refusal, Table, invalid, refused, rule};
 use acceptance::when::{self, Day};
 use acceptance::{Answer, Client, Database, Request, Server, catalog, on_both_databases};
 use serde_json::{Map, Value, json};
@@ -306,7 +306,7 @@ fn what_cannot_be_changed_by_a_formatted_update_is_refused(database: &Database) 
     let mut table = Table::default();
     let body = |result: &Value, event: Value| json!({"event_ref": result["event_ref"], "event": event});
     let changed = |fields: Value| body(&formatted, catalog::with(event.clone(), &fields));
-    table.post(&client, UPDATE, &body(&ordinary, event.clone()), refused(409, "not_a_formatted_event"));
+    table.post(&client, UPDATE, &body(&ordinary, event.clone()), invalid("/format_name required"));
     table.post(&client, UPDATE, &body(&deleted, event.clone()), refused(404, "event_not_found"));
     let unknown = json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b"});
     table.post(&client, UPDATE, &body(&unknown, event.clone()), refused(404, "event_not_found"));
@@ -332,6 +332,14 @@ fn what_cannot_be_changed_by_a_formatted_update_is_refused(database: &Database) 
     assert_eq!(invoiced(&client, &contract_ref), "15");
     let by_name = changed(json!({"who": null, "what": null, "called": "acme Ltd", "named": "API calls", "much": 11}));
     assert_eq!(client.post(UPDATE, &by_name).ok()["quantity"], 11, "the same by their names");
+
+    let named = json!({"event_ref": ordinary["event_ref"], "format_name": "Log", "event": event});
+    let taken = client.post(UPDATE, &named).ok();
+    assert_eq!(
+        (&taken["event_ref"], &taken["event"]),
+        (&ordinary["event_ref"], &event),
+        "an event that wasn't formatted is, by a format"
+    );
 }
 
 fn an_event_due_upon_usage_names_its_parent(database: &Database) {

@@ -34,8 +34,18 @@ pub enum CalendarError {
 }
 
 impl Timestamp {
-    /// Before every instant there is data of: 1 January of the year 1.
-    pub const MIN: Self = Self(DateTime::<Utc>::MIN_UTC);
+    /// The first instant there is: 0001-01-01T00:00:00Z.
+    pub const MIN: Self = Self::within(-62_135_596_800_000_000);
+    /// The last instant there is: 9999-12-31T23:59:59.999999Z.
+    pub const MAX: Self = Self::within(253_402_300_799_999_999);
+
+    /// From microseconds that are within the years 1 to 9999.
+    const fn within(micros: i64) -> Self {
+        match DateTime::from_timestamp_micros(micros) {
+            Some(at) => Self(at),
+            None => Self(DateTime::UNIX_EPOCH),
+        }
+    }
 
     /// Reads RFC 3339 with an offset; digits beyond microseconds are cut, a leap second counts as the
     /// first instant of the next minute.
@@ -66,10 +76,10 @@ impl Timestamp {
         self.0.timestamp_micros()
     }
 
-    /// Later by a number of seconds; stays at the end of time where that is reached.
+    /// Later by a number of seconds, earlier by a negative one; stays at [`MIN`](Self::MIN) or [`MAX`](Self::MAX) where that is reached.
     pub fn plus_seconds(self, seconds: i64) -> Self {
         let micros = self.as_micros().saturating_add(seconds.saturating_mul(1_000_000));
-        Self::from_micros(micros).unwrap_or(if seconds < 0 { Self(DateTime::UNIX_EPOCH) } else { self })
+        Self::within(micros.clamp(Self::MIN.as_micros(), Self::MAX.as_micros()))
     }
 }
 
@@ -230,6 +240,22 @@ mod tests {
 
     fn date(text: &str) -> NaiveDate {
         parse_date(text).expect(text)
+    }
+
+    #[test]
+    fn instants_stay_within_the_years_1_to_9999() {
+        assert_eq!(
+            (Timestamp::MIN.to_string().as_str(), Timestamp::MAX.to_string().as_str()),
+            ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
+        );
+        assert_eq!(Timestamp::parse("0001-01-01T00:00:00Z"), Ok(Timestamp::MIN));
+        for seconds in [1, i64::MAX] {
+            assert_eq!(Timestamp::MAX.plus_seconds(seconds), Timestamp::MAX);
+            assert_eq!(Timestamp::MIN.plus_seconds(-seconds), Timestamp::MIN);
+        }
+        assert_eq!(Timestamp::MIN.plus_seconds(i64::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::MAX.plus_seconds(i64::MIN), Timestamp::MIN);
+        assert_eq!(Timestamp::MIN.plus_seconds(1).to_string(), "0001-01-01T00:00:01Z");
     }
 
     #[test]

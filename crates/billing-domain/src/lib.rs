@@ -11,7 +11,7 @@
 //! | where does an event land? | [`matching`] |
 //! | who owes what, by which document? | [`account`], [`ledger::receive`] |
 //!
-//! The `mocks` feature gives a `mockall` mock of every port.
+//! The `mocks` feature gives a `mockall` mock of each port that isn't made of others, for tests of one question to the outside.
 
 /// `FromStr` of values that have a `parse`.
 macro_rules! from_str {

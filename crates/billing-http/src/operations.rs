@@ -153,7 +153,6 @@ operations! {
         POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event,
             takes FormattedUpdateBody,
             answers EventJson: "The event as it is now",
-            conflicts not_a_formatted_event,
             refuses matching format_error unknown_format;
 
         /// Changes a usage event; its documents follow in the same request.

@@ -9,6 +9,7 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
 use billing_domain::reported::{EventUpdate, NewUsageEvent};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
+use billing_domain::violation::Violations;
 
 use super::change::{live_event, update_event};
 use super::read::EventView;
@@ -104,22 +105,22 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 /// new one alone.
 ///
 /// # Errors
-/// As [`record_formatted`] without a key, and [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for an event that no format ever
-/// processed.
+/// As [`record_formatted`] without a key, and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no
+/// format ever processed.
 pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
     let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {
         let present = live_event(tx, principal, update.event_ref)?;
+        if let Some(named) = &update.format {
+            return find_format(tx, organization, named);
+        }
         // An ordinary update has none; the revision before it may.
         let before = match present.formatted {
             Some(source) => source,
             None => latest_source(tx.superseded_revisions(organization, &[update.event_ref])?)?,
         };
-        match &update.format {
-            Some(named) => find_format(tx, organization, named),
-            None => newest_of(tx, organization, &before.format_ref)?
-                .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there")),
-        }
+        newest_of(tx, organization, &before.format_ref)?
+            .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there"))
     })?;
     let (mapped, formatted) = apply(services, &format, &update.event)?;
     let changes = EventUpdate {
@@ -136,9 +137,9 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
 
 /// How the latest revision that a format made came in.
 fn latest_source(superseded: Vec<UsageEvent>) -> UseCaseResult<FormattedSource> {
-    superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| UseCaseError::Conflict {
-        code: "not_a_formatted_event",
-        detail: "the event was not processed by a format; change it by an ordinary update".to_owned(),
+    superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| {
+        let detail = "must be given, or format_ref, because no format has processed the event before";
+        Violations::one(&["format_name"], "required", detail).into()
     })
 }
 

@@ -127,10 +127,10 @@ fn every_revision_says_how_it_came_in() {
 }
 
 #[test]
-fn an_event_that_no_format_processed_is_not_formatted() {
+fn an_event_that_no_format_processed_needs_one_to_be_formatted() {
     let books = two_contracts();
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
-    assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "not_a_formatted_event");
+    assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "required");
     let unknown = NamedFormat::Name(fixtures::line("log"));
     let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}"]);
     assert_eq!(code(refused), "unknown_format");

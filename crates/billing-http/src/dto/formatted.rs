@@ -51,7 +51,8 @@ body! {
 }
 
 body! {
-    /// A free-form usage event that takes another's place. Without a format it is processed by the one that processed that event.
+    /// A free-form usage event that takes another's place. Without a format it is processed by the one that processed that event before; one
+    /// that no format processed needs one.
     FormattedUpdateBody {
         /// The event that is changed.
         event_ref: AnyEventRef,
