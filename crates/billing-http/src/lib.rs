@@ -28,6 +28,7 @@ mod operation;
 pub mod operations;
 mod pages;
 mod pipe;
+mod preference;
 mod problem;
 mod query;
 mod router;

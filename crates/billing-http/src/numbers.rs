@@ -2,39 +2,25 @@
 
 use std::sync::LazyLock;
 
+use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody as _, to_bytes};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpRequest};
 use billing_report::NumbersAs;
 use serde_json::Value;
 
 use crate::body::JSON;
 use crate::openapi;
 use crate::operation::Operation;
+use crate::preference::{PREFER, wants_strings};
 use crate::problem::Problem;
 
-const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 const AS_STRINGS: &str = "numbers=string";
 
 /// Which values are decimals: what the OpenAPI document says of them.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
-
-/// How a request wants decimals.
-pub(crate) fn wanted(request: &HttpRequest) -> NumbersAs {
-    if wants_strings(request.headers()) { NumbersAs::String } else { NumbersAs::Number }
-}
-
-fn wants_strings(headers: &HeaderMap) -> bool {
-    let preferences = headers.get_all(PREFER).filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let mut named = preferences.map(|preference| preference.split(';').next().unwrap_or_default().trim());
-    named.any(|preference| match preference.split_once('=') {
-        Some((name, value)) => name.trim().eq_ignore_ascii_case("numbers") && value.trim().trim_matches('"') == "string",
-        None => false,
-    })
-}
 
 /// Answers an operation's decimals as its caller prefers them. What is written while it is sent is written so already.
 pub(crate) async fn prefer(
@@ -120,23 +106,10 @@ fn is_decimal(schema: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
     use serde_json::json;
 
     use super::*;
     use crate::operations::OPERATIONS;
-
-    #[test]
-    fn strings_are_asked_for_by_a_preference_among_others() {
-        let wants =
-            |header: &str| wants_strings(TestRequest::default().insert_header(("Prefer", header)).to_http_request().headers());
-        for header in ["numbers=string", "respond-async, numbers=string", r#"Numbers = "string"; x=1, wait=5"#] {
-            assert!(wants(header), "{header}");
-        }
-        for header in ["numbers", "numbers=number", "x=numbers=string", "numbersx=string", ""] {
-            assert!(!wants(header), "{header}");
-        }
-    }
 
     fn rewritten(id: &str, answer: &str) -> Value {
         let operation = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);

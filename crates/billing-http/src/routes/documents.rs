@@ -9,7 +9,7 @@ use billing_domain::refs::DocumentRef;
 use super::{Answer, OnceAnswer, in_path};
 use crate::caller::Caller;
 use crate::dto::documents::DocumentJson;
-use crate::numbers;
+use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::documents::Asked;
@@ -23,7 +23,9 @@ pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<D
 pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, asked) = query.documents()?;
     let (part, page) = match asked {
-        Asked::Table(format, order) => return caller.table_of_documents(wanted, order, format, numbers::wanted(&request)).await,
+        Asked::Table(format, order) => {
+            return caller.table_of_documents(wanted, order, format, preference::wanted(&request)).await;
+        }
         Asked::Part(part, page) => (part, page),
     };
     let found = caller.run(move |services, principal| match &wanted {

@@ -20,8 +20,8 @@ use super::{Answer, in_path};
 use crate::caller::Caller;
 use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
-use crate::numbers;
 use crate::pipe::{Patience, PipeWatch, PipeWriter, pipe};
+use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::{ReportParams, SummaryParams};
@@ -46,7 +46,7 @@ pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<
 
 pub(crate) async fn report_usage(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
     let params: ReportParams = query.read()?;
-    let (format, numbers) = (params.format, numbers::wanted(&request));
+    let (format, numbers) = (params.format, preference::wanted(&request));
     caller.report(params.of(), format, numbers, "usage-report").await
 }
 
