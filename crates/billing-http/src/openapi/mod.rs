@@ -2,6 +2,7 @@
 
 mod refusals;
 mod shape;
+mod shared;
 
 use std::collections::BTreeMap;
 
@@ -63,6 +64,7 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     if numbers == NumbersAs::String {
         shape::with_numbers_as_strings(&mut json);
     }
+    shared::share(&mut json);
     json
 }
 
@@ -276,13 +278,21 @@ mod tests {
         serde_json::from_str(&openapi_json()).expect("JSON")
     }
 
-    /// The response of a status, which operations with the same refusals share.
-    fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
-        let response = &operation["responses"][status];
-        match response["$ref"].as_str() {
+    /// What is said here, or elsewhere for several.
+    fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
+        match said["$ref"].as_str() {
             Some(reference) => document.pointer(reference.trim_start_matches('#')).expect(reference),
-            None => response,
+            None => said,
         }
+    }
+
+    fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
+        resolved(document, &operation["responses"][status])
+    }
+
+    fn parameter<'d>(document: &'d Value, operation: &'d Value, name: &str) -> Option<&'d Value> {
+        let parameters = operation["parameters"].as_array().expect("parameters").iter();
+        parameters.map(|parameter| resolved(document, parameter)).find(|parameter| parameter["name"] == name)
     }
 
     fn operations(document: &Value) -> Vec<(String, String, &Value)> {
@@ -326,8 +336,7 @@ mod tests {
     fn every_post_takes_a_key_and_says_what_becomes_of_repeats() {
         let document = described();
         for (method, path, operation) in operations(&document) {
-            let parameters = operation["parameters"].as_array().expect("parameters");
-            let key = parameters.iter().find(|parameter| parameter["name"] == "Idempotency-Key");
+            let key = parameter(&document, operation, "Idempotency-Key");
             assert_eq!(key.is_some(), method == "POST", "{method} {path}");
             let Some(key) = key else { continue };
             assert_eq!((&key["in"], &key["required"]), (&"header".into(), &false.into()), "{path}");
@@ -387,9 +396,9 @@ mod tests {
     /// It is never refused, whatever it is.
     #[test]
     fn a_request_id_may_be_any_text() {
-        for (_, path, operation) in operations(&described()) {
-            let parameters = operation["parameters"].as_array().expect("parameters");
-            let request_id = parameters.iter().find(|parameter| parameter["name"] == "X-Request-Id").expect(&path);
+        let document = described();
+        for (_, path, operation) in operations(&document) {
+            let request_id = parameter(&document, operation, "X-Request-Id").expect(&path);
             assert_eq!(request_id["schema"], serde_json::json!({"type": "string"}));
         }
     }
