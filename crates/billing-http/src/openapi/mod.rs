@@ -24,6 +24,7 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
+use crate::numbers::AS_STRINGS;
 use crate::operation::{Needs, Operation, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
@@ -31,6 +32,7 @@ use crate::problem::{PROBLEM_JSON, ProblemJson};
 const BEARER: &str = "bearer";
 const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
+const PREFERENCE_APPLIED: &str = "Preference-Applied";
 const INTERFACE_VERSION: &str = "InterfaceVersion";
 const REQUEST_ID: &str = "Names the request in the answer and in the service's log, if it has at most 128 characters of letters, \
                           digits and `. _ : - / + =`; another one is replaced.";
@@ -59,7 +61,7 @@ pub(crate) fn text(numbers: NumbersAs) -> String {
 
 /// The same, as a value.
 pub(crate) fn described(numbers: NumbersAs) -> Value {
-    let mut json = serde_json::to_value(document()).expect("nothing in it can fail to be written");
+    let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
     if numbers == NumbersAs::String {
         shape::with_numbers_as_strings(&mut json);
@@ -68,12 +70,15 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     json
 }
 
-fn document() -> Document {
+fn document(numbers: NumbersAs) -> Document {
     let mut schemas = Schemas::default();
     schemas.refer::<ProblemJson<'static>>();
     let (mut paths, mut shared) = (Paths::new(), BTreeMap::new());
     for operation in OPERATIONS {
-        let described = describe(operation, &mut schemas, &mut shared);
+        let mut described = describe(operation, &mut schemas, &mut shared);
+        if numbers == NumbersAs::String && operation.answers.schema.is_some() && operation.is_versioned() {
+            prefer_strings(&mut described);
+        }
         paths.add_path_operation(operation.path, vec![method(&operation.method)], described);
     }
     let mut components = Components::new();
@@ -97,7 +102,9 @@ fn document() -> Document {
 fn info() -> Info {
     let mut license = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
-    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable.";
+    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable. Decimals are \
+                       JSON numbers with all their digits; with `Prefer: numbers=string` (RFC 7240) they are strings, as \
+                       `/openapi.json?numbers=string` describes.";
     let info = InfoBuilder::new().title("Usage Billing").version(env!("CARGO_PKG_VERSION"));
     info.description(Some(description)).license(Some(license)).build()
 }
@@ -162,10 +169,6 @@ fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuil
         };
         all.push(header("Idempotency-Key", does, key));
     }
-    if operation.answers.schema.is_some() && operation.is_versioned() {
-        let numbers = ObjectBuilder::new().schema_type(Type::String).examples(["numbers=string"]);
-        all.push(header(PREFER, "`numbers=string` answers every decimal as a string (RFC 7240).", numbers));
-    }
     all.push(header("X-Request-Id", REQUEST_ID, ObjectBuilder::new().schema_type(Type::String)));
     all
 }
@@ -177,6 +180,18 @@ fn meaning_in_path(name: &str) -> String {
         "billing_account_id" => "The bank account's identifier".to_owned(),
         "product_pricing_ref" => "The pricing's reference".to_owned(),
         other => format!("The {}'s reference", other.trim_end_matches("_ref").replace('_', " ")),
+    }
+}
+
+/// What has an operation answer decimals as strings. Only the document that says so has it: by the other one, answers have
+/// numbers.
+fn prefer_strings(described: &mut Described) {
+    let preference = || ObjectBuilder::new().schema_type(Type::String).enum_values(Some([AS_STRINGS]));
+    let asked = header(PREFER, "Answers every decimal as a string (RFC 7240).", preference()).required(Required::True);
+    described.parameters.get_or_insert_default().push(asked.build().into());
+    if let Some(RefOr::T(success)) = described.responses.responses.get_mut("200") {
+        let applied = HeaderBuilder::new().schema(Some(preference())).description(Some("Decimals are strings, as preferred."));
+        success.headers.insert(PREFERENCE_APPLIED.to_owned(), applied.build().into());
     }
 }
 
@@ -242,12 +257,6 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
             operation.id == "list_documents" && status == "200",
             Type::String,
             "What is left to pay of all documents by currency.",
-        ),
-        (
-            "Preference-Applied",
-            operation.is_versioned() && operation.answers.schema.is_some() && status == "200",
-            Type::String,
-            "`numbers=string` where that was asked for.",
         ),
         ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
         (
@@ -316,6 +325,21 @@ mod tests {
             .map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned()))
             .collect();
         assert_eq!(in_document, in_table);
+    }
+
+    #[test]
+    fn the_document_that_has_strings_asks_for_them_and_the_other_one_has_numbers() {
+        for (numbers, wanted) in [(NumbersAs::Number, 0), (NumbersAs::String, 1)] {
+            let document = super::described(numbers);
+            let operation = &document["paths"]["/api/documents/{document_ref}"]["get"];
+            let parameters = operation["parameters"].as_array().expect("parameters").iter();
+            assert_eq!(
+                parameters.filter(|parameter| parameter["name"] == PREFER && parameter["required"] == true).count(),
+                wanted
+            );
+            let applied = &operation["responses"]["200"]["headers"][PREFERENCE_APPLIED]["schema"]["enum"][0];
+            assert_eq!(applied == AS_STRINGS, wanted == 1);
+        }
     }
 
     #[test]
@@ -416,7 +440,7 @@ mod tests {
                 assert!(property["properties"].is_null() && property["enum"].is_null(), "{name}: {field}");
             }
         }
-        let rust_names = super::document().components.expect("components").schemas.len();
+        let rust_names = super::document(NumbersAs::Number).components.expect("components").schemas.len();
         let choices = schemas.values().filter_map(|schema| schema["discriminator"]["mapping"].as_object()).map(|of| of.len());
         assert_eq!(schemas.len(), rust_names + choices.sum::<usize>());
     }
