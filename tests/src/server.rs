@@ -55,10 +55,18 @@ impl Server {
     /// # Panics
     /// When it doesn't get ready.
     pub fn start_on(database: &Database, clock: &Clock) -> Self {
+        Self::start_on_with(database, clock, &[])
+    }
+
+    /// The same with more flags.
+    ///
+    /// # Panics
+    /// When it doesn't get ready.
+    pub fn start_on_with(database: &Database, clock: &Clock, flags: &[&str]) -> Self {
         let clock = clock.environment();
         let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
         let environment: Vec<_> = password.into_iter().chain(borrowed(&clock)).collect();
-        let mut server = Self::start_in(database, &[], &environment);
+        let mut server = Self::start_in(database, flags, &environment);
         server.clock = clock.into();
         server
     }
