@@ -29,12 +29,16 @@ pub fn path() -> PathBuf {
 /// A command of the binary that gets no setting from our own environment, in a directory of its own.
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(path());
-    let inherited = std::env::vars_os().map(|(name, _)| name);
-    for name in inherited.filter(|name| name.to_string_lossy().starts_with("USAGE_BILLING_") || name == "RUST_LOG") {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }
     command.current_dir(directory).stdin(Stdio::null());
     command
+}
+
+/// Whether a variable of the environment is a setting of the binary.
+pub(crate) fn is_setting(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with("USAGE_BILLING_") || name == "RUST_LOG"
 }
 
 /// What a command left behind.

@@ -8,6 +8,7 @@ pub mod client;
 pub mod clock;
 pub mod database;
 mod described;
+pub mod documentation;
 pub mod load;
 pub mod problem;
 pub mod random;

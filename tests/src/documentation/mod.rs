@@ -1,0 +1,161 @@
+//! A page of the documentation as its reader uses it: its calls are made one after the other in one shell, and what they answer
+//! is compared with what the page shows.
+
+mod blocks;
+mod shell;
+mod shown;
+
+use std::path::{Path, PathBuf};
+
+use crate::server::ADMIN_PASSWORD;
+use crate::{Clock, Database, Server, when};
+
+pub use blocks::{Block, Kind, Page};
+use shell::{Ran, Shell};
+
+/// The page whose section [`LOG_IN`] tells how callers log in; other pages go on from there.
+const API_GUIDE: &str = "docs/api.md";
+const LOG_IN: &str = "Log in";
+/// What stands on pages for what is another at each server.
+const SHOWN_ADDRESS: &str = "http://127.0.0.1:8080";
+const SHOWN_PASSWORD: &str = "the password that was printed";
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository").to_owned()
+}
+
+/// From where a page's calls go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From an empty database.
+    Empty,
+    /// From a caller who has logged in as the API guide tells.
+    LoggedIn,
+    /// From sample data, after the calls that the server prints then.
+    Sample,
+}
+
+/// Makes the calls of a page at a server of its own, on a clock that the page turns.
+///
+/// # Errors
+/// Every call that fails and every answer that is another, with its line.
+pub fn try_page(page: &Page, start: Start) -> Result<(), String> {
+    let mut reader = Reader::begin(page, start);
+    match start {
+        Start::Empty => {}
+        Start::LoggedIn => {
+            let guide = Page::read(API_GUIDE);
+            for block in guide.blocks.iter().filter(|block| block.kind() == Kind::Calls && in_log_in(block)) {
+                reader.call(&guide, block);
+                reader.settle();
+            }
+        }
+        Start::Sample => {
+            let calls: Vec<String> =
+                reader.server.stdout().lines().filter(|line| line.starts_with("  ")).map(str::to_owned).collect();
+            reader.run("the printed calls", &calls.join("\n"));
+        }
+    }
+    for block in page.blocks.iter().filter(|block| block.not_run.is_none()) {
+        match block.kind() {
+            Kind::Calls => {
+                reader.settle();
+                reader.call(page, block);
+            }
+            Kind::Transcript => {
+                reader.settle();
+                reader.transcript(page, block);
+            }
+            Kind::Answer => reader.shown.push((page.place(block), block.language.clone(), block.text.clone())),
+            Kind::DocTest | Kind::Other => {}
+        }
+    }
+    reader.settle();
+    if reader.wrong.is_empty() { Ok(()) } else { Err(reader.wrong.join("\n\n")) }
+}
+
+/// Whether a block stands before the API guide's first section or in its section about logging in.
+fn in_log_in(block: &Block) -> bool {
+    block.section.is_empty() || block.section == LOG_IN
+}
+
+/// Somebody who does what a page says.
+struct Reader {
+    server: Server,
+    clock: Clock,
+    shell: Shell,
+    /// The block that makes a token of `key.json`.
+    log_in: String,
+    /// What the last calls printed, and the answers that the page shows of them so far.
+    printed: Option<(String, String)>,
+    shown: Vec<(String, String, String)>,
+    wrong: Vec<String>,
+}
+
+impl Reader {
+    fn begin(page: &Page, start: Start) -> Self {
+        let now = page.blocks.iter().find_map(|block| block.at.clone()).unwrap_or_else(when::now);
+        let (database, clock) = (Database::sqlite(), Clock::at(&now));
+        let flags: &[&str] = if start == Start::Sample { &["--sample"] } else { &[] };
+        let server = Server::start_on_with(&database, &clock, flags);
+        let mut environment = clock.environment().map(|(name, value)| (name, value)).to_vec();
+        environment.push(("USAGE_BILLING_DATABASE_URL", database.url().to_owned()));
+        let shell = Shell::start(&environment, database);
+        let guide = Page::read(API_GUIDE);
+        let log_in = guide.blocks.iter().find(|block| block.section == LOG_IN && block.text.contains("TOKEN=$("));
+        let log_in = log_in.expect("a block that logs software in").text.clone();
+        Self { server, clock, shell, log_in, printed: None, shown: Vec::new(), wrong: Vec::new() }
+    }
+
+    fn call(&mut self, page: &Page, block: &Block) {
+        self.turn(block);
+        self.run(&page.place(block), &block.text);
+    }
+
+    /// Turns the clock where the page says so. A token is none any more on another day.
+    fn turn(&mut self, block: &Block) {
+        let Some(instant) = &block.at else { return };
+        self.clock.set(instant);
+        if self.shell.has("key.json") {
+            let log_in = self.of_this_server(&self.log_in);
+            let ran = self.shell.run(&log_in);
+            assert!(ran.ended_well, "{}", ran.stderr);
+        }
+    }
+
+    fn run(&mut self, place: &str, calls: &str) {
+        let calls = self.of_this_server(calls);
+        let Ran { stdout, stderr, ended_well } = self.shell.run(&calls);
+        if !ended_well {
+            self.wrong.push(format!("{place}: the calls fail\n{stdout}{stderr}"));
+        }
+        self.printed = Some((place.to_owned(), stdout));
+    }
+
+    fn transcript(&mut self, page: &Page, block: &Block) {
+        self.turn(block);
+        let mut commands = block.text.split("$ ");
+        assert_eq!(commands.next(), Some(""), "{}: a transcript begins with a command", page.place(block));
+        for command in commands {
+            let (command, said) = command.split_once('\n').unwrap_or((command, ""));
+            let command = self.of_this_server(command);
+            // What a command says on the side stands in a transcript, too, and it may fail.
+            let ran = self.shell.run(&format!("{{ {command}\n}} 2>&1 || true"));
+            self.wrong.extend(shown::text(said, &ran.stdout).map(|found| format!("{}: {found}", page.place(block))));
+        }
+    }
+
+    fn of_this_server(&self, calls: &str) -> String {
+        calls.replace(SHOWN_ADDRESS, self.server.base_url()).replace(SHOWN_PASSWORD, ADMIN_PASSWORD)
+    }
+
+    /// Compares what the last calls printed with what the page shows of it.
+    fn settle(&mut self) {
+        let shown = std::mem::take(&mut self.shown);
+        match self.printed.take() {
+            Some((place, printed)) => self.wrong.extend(shown::compare(&place, &printed, &shown)),
+            None => self.wrong.extend(shown.iter().map(|(place, ..)| format!("{place}: an answer without a call"))),
+        }
+    }
+}
