@@ -236,7 +236,7 @@ impl Tour {
             "charge_ref": "setup-1", "contract_ref": contract_ref, "date": "2026-11-10", "name": "Setup", "unit_price": 500,
         });
         self.post("record_charge", "/api/charges/", charge.clone());
-        self.post("edit_charge", "/api/charges/edit/setup-1", json!({"unit_price": "450.00", "reason": "as offered"}));
+        self.post("edit_charge", "/api/charges/edit/setup-1", json!({"unit_price": "450.00", "note": "as offered"}));
         self.get("get_charge", "/api/charges/setup-1");
         self.get("list_charges", "/api/charges/filter?customer_ref=acme");
         self.delete("delete_charge", "/api/charges/setup-1");

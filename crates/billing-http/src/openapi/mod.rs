@@ -70,10 +70,18 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     json
 }
 
+/// The responses that operations with the same refusals share.
+#[derive(Default)]
+struct Refusals {
+    responses: BTreeMap<String, RefOr<Response>>,
+    /// Their names, by what makes them the same.
+    names: BTreeMap<String, String>,
+}
+
 fn document(numbers: NumbersAs) -> Document {
     let mut schemas = Schemas::default();
     schemas.refer::<ProblemJson<'static>>();
-    let (mut paths, mut shared) = (Paths::new(), BTreeMap::new());
+    let (mut paths, mut shared) = (Paths::new(), Refusals::default());
     for operation in OPERATIONS {
         let mut described = describe(operation, &mut schemas, &mut shared);
         if numbers == NumbersAs::String && operation.answers.schema.is_some() && operation.is_versioned() {
@@ -85,7 +93,7 @@ fn document(numbers: NumbersAs) -> Document {
     components.schemas.extend(schemas.into_all());
     let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
     components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("A version of the interface.")).into());
-    components.responses.extend(shared);
+    components.responses.extend(shared.responses);
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let cookie = ApiKeyValue::with_description(COOKIE, "An administrator's session; named `__Host-session` with https.");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
@@ -117,7 +125,7 @@ fn method(method: &Method) -> HttpMethod {
     }
 }
 
-fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<String, RefOr<Response>>) -> Described {
+fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Described {
     let lines = operation.does.iter().map(|line| line.trim());
     let summary: Vec<&str> = lines.clone().take_while(|line| !line.is_empty()).collect();
     let more: Vec<&str> = lines.skip_while(|line| !line.is_empty()).skip(1).collect();
@@ -195,7 +203,7 @@ fn prefer_strings(described: &mut Described) {
     }
 }
 
-fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<String, RefOr<Response>>) -> Responses {
+fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Responses {
     let mut all = Responses::new();
     let answers = &operation.answers;
     let mut success = ResponseBuilder::new().description(answers.means);
@@ -210,12 +218,14 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap
     add_headers(operation, status, &mut success);
     all.responses.insert(status.to_owned(), success.into());
     for refusal in refusals::of(operation) {
-        let name = refusal.name();
-        shared.entry(name.clone()).or_insert_with(|| {
+        let name = shared.names.entry(refusal.key()).or_insert_with(|| {
+            let name = refusal.name(operation);
+            let schema = schemas.define(&format!("{name}Problem"), |_| refusal.schema());
             let mut response = ResponseBuilder::new().description(refusal.means).build();
-            response.content.insert(PROBLEM_JSON.to_owned(), Content::new(Some(refusal.schema())).into());
+            response.content.insert(PROBLEM_JSON.to_owned(), Content::new(Some(schema)).into());
             add_headers(operation, refusal.status, &mut response);
-            response.into()
+            shared.responses.insert(name.clone(), response.into());
+            name
         });
         all.responses.insert(refusal.status.to_owned(), RefOr::Ref(Ref::new(format!("#/components/responses/{name}"))));
     }
@@ -333,11 +343,13 @@ mod tests {
             let document = super::described(numbers);
             let operation = &document["paths"]["/api/documents/{document_ref}"]["get"];
             let parameters = operation["parameters"].as_array().expect("parameters").iter();
+            let parameters = parameters.map(|parameter| resolved(&document, parameter));
             assert_eq!(
                 parameters.filter(|parameter| parameter["name"] == PREFER && parameter["required"] == true).count(),
                 wanted
             );
-            let applied = &operation["responses"]["200"]["headers"][PREFERENCE_APPLIED]["schema"]["enum"][0];
+            let applied = resolved(&document, &operation["responses"]["200"]["headers"][PREFERENCE_APPLIED]);
+            let applied = &applied["schema"]["enum"][0];
             assert_eq!(applied == AS_STRINGS, wanted == 1);
         }
     }

@@ -1,7 +1,7 @@
 //! The refusals that an operation may answer: each status with its codes.
 
+use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
-use utoipa::openapi::{Ref, RefOr};
 
 use crate::operation::{Needs, Operation};
 use billing_domain::access::Need;
@@ -22,31 +22,28 @@ impl Refusal {
         Self { status, means, codes }
     }
 
-    /// What the response is called: responses with the same codes are one.
-    pub(super) fn name(&self) -> String {
-        let words = self.codes.iter().flat_map(|code| code.split('_'));
+    /// By what refusals are the same: responses with the same codes are one.
+    pub(super) fn key(&self) -> String {
+        format!("{} {}", self.status, self.codes.join(" "))
+    }
+
+    /// What the response is called: after its codes where they are few, else after the first operation that answers it.
+    pub(super) fn name(&self, operation: &Operation) -> String {
         let capital = |word: &str| {
             let (first, rest) = word.split_at(word.len().min(1));
             format!("{}{rest}", first.to_ascii_uppercase())
         };
-        // The names of a few codes say what it is; many are told apart by a number that follows from them.
         match self.codes.as_slice() {
-            [_] | [_, _] => words.map(capital).collect(),
-            several => {
-                let sum = several
-                    .iter()
-                    .flat_map(|code| code.bytes())
-                    .fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
-                format!("Refused{}_{sum:08x}", self.status)
-            }
+            [_] | [_, _] => self.codes.iter().flat_map(|code| code.split('_')).map(capital).collect(),
+            _ => operation.id.split('_').map(capital).chain([self.status.to_owned()]).collect(),
         }
     }
 
     /// A problem document with one of the codes.
-    pub(super) fn schema(&self) -> RefOr<Schema> {
+    pub(super) fn schema(&self) -> Schema {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
         let coded = ObjectBuilder::new().schema_type(Type::Object).property("code", code);
-        AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).into()
+        Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).build())
     }
 }
 

@@ -113,7 +113,7 @@ mod tests {
             ("/dry_run", "invalid_value"),
             ("/name", "invalid_format"),
             ("/delimiter", "invalid_format"),
-            ("/format_name", "invalid_format"),
+            ("/format_name", "too_short"),
         ];
         assert_eq!(problem.fields(), expected.map(|(pointer, code)| (pointer.to_owned(), code)));
     }
