@@ -118,12 +118,12 @@ fn method(method: &Method) -> HttpMethod {
 fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<String, RefOr<Response>>) -> Described {
     let lines = operation.does.iter().map(|line| line.trim());
     let summary: Vec<&str> = lines.clone().take_while(|line| !line.is_empty()).collect();
-    let more: Vec<&str> = lines.skip_while(|line| !line.is_empty()).skip(1).collect();
+    let description: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let mut described = OperationBuilder::new()
         .operation_id(Some(operation.id))
         .tag(operation.tag)
         .summary(Some(summary.join(" ")))
-        .description((!more.is_empty()).then(|| more.join(" ")))
+        .description(Some(description.join(" ")))
         .securities(Some(security(operation.needs)));
     for parameter in parameters(operation, schemas) {
         described = described.parameter(parameter);
