@@ -1,5 +1,6 @@
 //! The OpenAPI document, from the table of [`OPERATIONS`]; `shape` makes good types of the schemas.
 
+mod examples;
 mod refusals;
 mod shape;
 
@@ -63,6 +64,7 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
     if numbers == NumbersAs::String {
+        examples::with_numbers_as_strings(&mut json);
         shape::with_numbers_as_strings(&mut json);
     }
     json
@@ -129,7 +131,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<
         described = described.parameter(parameter);
     }
     if let Some(taken) = &operation.takes {
-        let mut body = RequestBodyBuilder::new().content(JSON, Content::new(Some((taken.schema)(schemas))));
+        let mut body = RequestBodyBuilder::new().content(JSON, content((taken.schema)(schemas), examples::request(operation)));
         for text in taken.or {
             body = body.content(*text, Content::new(Some(any_text())));
         }
@@ -137,6 +139,12 @@ fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap<
         described = described.request_body(Some(body.required(Some(required)).build()));
     }
     described.responses(responses(operation, schemas, shared)).build()
+}
+
+fn content(schema: RefOr<Schema>, example: Option<Value>) -> Content {
+    let mut content = Content::new(Some(schema));
+    content.example = example;
+    content
 }
 
 fn any_text() -> RefOr<Schema> {
@@ -198,10 +206,11 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut BTreeMap
     let answers = &operation.answers;
     let mut success = ResponseBuilder::new().description(answers.means);
     if let Some(schema) = answers.schema {
-        success = success.content(JSON, Content::new(Some(schema(schemas))));
+        success = success.content(JSON, content(schema(schemas), examples::answer(operation)));
     }
     for text in answers.or {
-        success = success.content(*text, Content::new(Some(any_text())));
+        let example = if answers.schema.is_none() { examples::answer(operation) } else { None };
+        success = success.content(*text, content(any_text(), example));
     }
     let status = if answers.schema.is_none() && answers.or.is_empty() { "204" } else { "200" };
     let mut success = success.build();
