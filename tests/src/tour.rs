@@ -215,7 +215,7 @@ impl Tour {
         let keyed = |key: &str, event: Value| crate::catalog::with(event, &json!({"idempotency_key": key}));
         let batch = json!({"events": [
             keyed("gateway/1", event("10", "2026-11-10T08:00:00Z")),
-            keyed("gateway/2", event("-1", "2026-11-10T08:00:01Z")),
+            keyed("gateway/2", crate::catalog::with(event("1", "2026-11-10T08:00:01Z"), &json!({"customer_ref": "nobody"}))),
         ]});
         let batch = self.post("record_batch", "/api/usage/event/batch", batch);
         let file = json!([
@@ -234,9 +234,10 @@ impl Tour {
     fn charge(&mut self, contract_ref: &str) {
         let charge = json!({
             "charge_ref": "setup-1", "contract_ref": contract_ref, "date": "2026-11-10", "name": "Setup", "unit_price": 500,
+            "reason": "as offered",
         });
         self.post("record_charge", "/api/charges/", charge.clone());
-        self.post("edit_charge", "/api/charges/edit/setup-1", json!({"unit_price": "450.00", "note": "as offered"}));
+        self.post("edit_charge", "/api/charges/edit/setup-1", json!({"unit_price": "450.00"}));
         self.get("get_charge", "/api/charges/setup-1");
         self.get("list_charges", "/api/charges/filter?customer_ref=acme");
         self.delete("delete_charge", "/api/charges/setup-1");

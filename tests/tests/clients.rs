@@ -1,5 +1,5 @@
-//! Clients that others' generators make from the OpenAPI document: each goes from a log-in to an invoice, typed all the
-//! way. What they do is in `tests/clients`; nothing that is generated is kept.
+//! What others make of the OpenAPI document: linters, which find nothing to mend, and generators, whose clients go from a
+//! log-in to an invoice, typed all the way. What they do is in `tests/clients`; nothing that is generated is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,21 @@ fn bill(mut client: Command, quantity: &str) {
 fn an_independent_validator_accepts_the_document() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     tools::succeed(tools::python("openapi-spec-validator").arg(write_document(directory.path())));
+}
+
+#[test]
+fn linters_find_nothing_to_mend_in_the_document() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let programs = tools::node_directory().join("node_modules/.bin");
+    let rules = |file: &str| Path::new(CLIENTS).join("lint").join(file);
+    let document = write_document(directory.path());
+    let mut redocly = Command::new(programs.join("redocly"));
+    redocly.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
+    redocly.arg("lint").arg(&document).arg("--config").arg(rules("redocly.yaml"));
+    tools::succeed(&mut redocly);
+    let mut spectral = Command::new(programs.join("spectral"));
+    spectral.arg("lint").arg(&document).arg("--ruleset").arg(rules("spectral.yaml"));
+    tools::succeed(spectral.args(["--fail-severity", "warn"]));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Makes strings of what may be a decimal by any of the schemas that a value may have.
-fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value) {
+pub(crate) fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value) {
     let mut all = Vec::new();
     for schema in schemas {
         choices(description, schema, &mut all);

@@ -1,5 +1,6 @@
 //! The OpenAPI document, from the table of [`OPERATIONS`]; `shape` makes good types of the schemas.
 
+mod examples;
 mod refusals;
 mod shape;
 mod shared;
@@ -64,6 +65,7 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
     if numbers == NumbersAs::String {
+        examples::with_numbers_as_strings(&mut json);
         shape::with_numbers_as_strings(&mut json);
     }
     shared::share(&mut json);
@@ -128,18 +130,18 @@ fn method(method: &Method) -> HttpMethod {
 fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Described {
     let lines = operation.does.iter().map(|line| line.trim());
     let summary: Vec<&str> = lines.clone().take_while(|line| !line.is_empty()).collect();
-    let more: Vec<&str> = lines.skip_while(|line| !line.is_empty()).skip(1).collect();
+    let description: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let mut described = OperationBuilder::new()
         .operation_id(Some(operation.id))
         .tag(operation.tag)
         .summary(Some(summary.join(" ")))
-        .description((!more.is_empty()).then(|| more.join(" ")))
+        .description(Some(description.join(" ")))
         .securities(Some(security(operation.needs)));
     for parameter in parameters(operation, schemas) {
         described = described.parameter(parameter);
     }
     if let Some(taken) = &operation.takes {
-        let mut body = RequestBodyBuilder::new().content(JSON, Content::new(Some((taken.schema)(schemas))));
+        let mut body = RequestBodyBuilder::new().content(JSON, content((taken.schema)(schemas), examples::request(operation)));
         for text in taken.or {
             body = body.content(*text, Content::new(Some(any_text())));
         }
@@ -147,6 +149,12 @@ fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals)
         described = described.request_body(Some(body.required(Some(required)).build()));
     }
     described.responses(responses(operation, schemas, shared)).build()
+}
+
+fn content(schema: RefOr<Schema>, example: Option<Value>) -> Content {
+    let mut content = Content::new(Some(schema));
+    content.example = example;
+    content
 }
 
 fn any_text() -> RefOr<Schema> {
@@ -208,10 +216,11 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals
     let answers = &operation.answers;
     let mut success = ResponseBuilder::new().description(answers.means);
     if let Some(schema) = answers.schema {
-        success = success.content(JSON, Content::new(Some(schema(schemas))));
+        success = success.content(JSON, content(schema(schemas), examples::answer(operation)));
     }
     for text in answers.or {
-        success = success.content(*text, Content::new(Some(any_text())));
+        let example = if answers.schema.is_none() { examples::answer(operation) } else { None };
+        success = success.content(*text, content(any_text(), example));
     }
     let status = if answers.schema.is_none() && answers.or.is_empty() { "204" } else { "200" };
     let mut success = success.build();

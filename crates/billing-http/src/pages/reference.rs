@@ -59,9 +59,7 @@ impl Operation<'_> {
         html! {
             section id=(self.id()) {
                 h3 { code { (self.method) " " (self.path) } }
-                p { (prose(text(self.described, "summary"))) }
-                @let description = text(self.described, "description");
-                @if !description.is_empty() { p { (prose(description)) } }
+                p { (prose(text(self.described, "description"))) }
                 p { (self.who_may()) }
                 @if !parameters.is_empty() {
                     table {
@@ -240,7 +238,7 @@ mod tests {
         let document = json!({
             "info": {"title": "<b>", "description": "a `code` & \"more\""},
             "tags": [{"name": "t", "description": "T"}],
-            "paths": {"/<x>": {"get": {"operationId": "x", "tags": ["t"], "summary": "<script>", "responses": {}}}},
+            "paths": {"/<x>": {"get": {"operationId": "x", "tags": ["t"], "summary": "<script>", "description": "<script>", "responses": {}}}},
         });
         let html = body(&document).into_string();
         assert!(!html.contains("<script>") && !html.contains("<b>"), "{html}");

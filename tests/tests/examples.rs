@@ -1,0 +1,93 @@
+//! The examples of the OpenAPI document are what the server answers. `EXAMPLES=write` writes them as it answers now; they
+//! are built into the binary.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+
+use acceptance::{Clock, Database, Server, tour};
+use serde_json::{Map, Value, json};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-http/src/openapi/examples.json");
+/// When the server's clock stands where the tour begins.
+const BEGIN: &str = "T12:00:00Z";
+/// Answered as a description, it would have itself as example.
+const WITHOUT: &str = "openapi";
+
+#[test]
+fn every_operation_has_an_example_that_is_answered_as_it_says() {
+    let database = Database::sqlite();
+    let clock = Clock::at(&format!("{}{BEGIN}", tour::DAY));
+    let server = Server::start_on(&database, &clock);
+    let taken = tour::take(&server);
+    let mut placeholders = Placeholders::default();
+    let mut examples = Map::new();
+    for exchange in taken.exchanges.iter().filter(|exchange| exchange.operation != WITHOUT) {
+        let mut example = Map::new();
+        let is_text = exchange.answer.body.is_null() && !exchange.answer.text.is_empty();
+        let answer = if is_text { json!(exchange.answer.text) } else { exchange.answer.body.clone() };
+        for (part, value) in [("request", exchange.request.clone().unwrap_or_default()), ("answer", answer)] {
+            if !value.is_null() {
+                example.insert(part.to_owned(), placeholders.put("", value));
+            }
+        }
+        let first = examples.insert(exchange.operation.to_owned(), Value::Object(example));
+        assert!(first.is_none(), "{} is shown twice", exchange.operation);
+    }
+
+    let described = taken.client.get("/openapi.json").ok();
+    let items =
+        described["paths"].as_object().expect("paths").values().flat_map(|item| item.as_object().expect("methods").values());
+    let described: BTreeSet<&str> = items.map(|operation| operation["operationId"].as_str().expect("a name")).collect();
+    let shown: BTreeSet<&str> = examples.keys().map(String::as_str).chain([WITHOUT]).collect();
+    assert_eq!(shown, described, "each operation has an example");
+
+    let now = format!("{:#}\n", Value::Object(examples));
+    if std::env::var("EXAMPLES").is_ok_and(|what| what == "write") {
+        fs::write(FILE, &now).expect("the examples are written");
+    }
+    let kept = fs::read_to_string(FILE).expect("the examples");
+    let differs = kept.lines().zip(now.lines()).enumerate().find(|(_, (kept, now))| kept != now);
+    assert!(kept == now, "{FILE} differs, first in {differs:?}; EXAMPLES=write writes it anew");
+}
+
+/// What differs from run to run, as something that doesn't.
+#[derive(Default)]
+struct Placeholders {
+    references: HashMap<String, String>,
+}
+
+impl Placeholders {
+    fn put(&mut self, field: &str, value: Value) -> Value {
+        match value {
+            Value::Object(members) => members.into_iter().map(|(name, member)| (name.clone(), self.put(&name, member))).collect(),
+            Value::Array(elements) => elements.into_iter().map(|element| self.put(field, element)).collect(),
+            Value::String(text) => json!(self.text(field, &text)),
+            other => other,
+        }
+    }
+
+    fn text(&mut self, field: &str, text: &str) -> String {
+        match field {
+            "api_key" => return "K7Q2M9X4T1R8W5Z3B6N0".to_owned(),
+            "password" => return "shown-once-when-the-key-is-generated".to_owned(),
+            _ if text.starts_with("eyJ") => return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ0aGUga2V5In0.c2lnbmF0dXJl".to_owned(),
+            _ if text.starts_with(&format!("{}{}", tour::DAY, &BEGIN[..4])) => return format!("{}{BEGIN}", tour::DAY),
+            _ => {}
+        }
+        let mut put = text.to_owned();
+        for start in 0..text.len() {
+            let Some(reference) = text.get(start..start + UUID_LENGTH).filter(|part| is_uuid(part)) else { continue };
+            let next = self.references.len() + 1;
+            let placeholder =
+                self.references.entry(reference.to_owned()).or_insert_with(|| format!("01a1c554-5600-7000-8000-{next:012}"));
+            put = put.replace(reference, placeholder);
+        }
+        put
+    }
+}
+
+const UUID_LENGTH: usize = 36;
+
+fn is_uuid(text: &str) -> bool {
+    text.bytes().enumerate().all(|(i, byte)| if [8, 13, 18, 23].contains(&i) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+}
