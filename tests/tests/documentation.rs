@@ -168,3 +168,15 @@ fn the_operations_page_has_every_setting_with_its_variable_and_default() {
         assert!(default.as_ref().is_none_or(|default| row[2] == *default), "{flag}: {default:?}, not {}", row[2]);
     }
 }
+
+#[test]
+fn the_architecture_page_lists_every_port_of_a_transaction() {
+    let ports = fs::read_to_string(root().join("crates/billing-domain/src/ports/store.rs")).expect("a file");
+    let (_, ports) = ports.split_once("pub trait Tx:").expect("the transaction");
+    let (ports, _) = ports.split_once('{').expect("its methods");
+    let ports: BTreeSet<&str> = ports.split('+').map(str::trim).filter(|port| *port != "Send").collect();
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a file");
+    let (_, listed) = page.split_once("all the small ports at once:").expect("the list");
+    let (listed, _) = listed.split_once(" for parts ").expect("its end");
+    assert_eq!(listed.split('`').skip(1).step_by(2).collect::<BTreeSet<_>>(), ports);
+}
