@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acceptance::binary;
 use acceptance::documentation::{Kind, Page, Start, root, try_page};
@@ -36,16 +36,20 @@ fn try_all(pages: &[Page], start: Start) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The Markdown pages in a directory, without those below it and those that are tried elsewhere.
-fn pages_in(directory: &str) -> Vec<Page> {
+/// The Markdown pages in a directory, without those below it.
+fn paths_in(directory: &str) -> Vec<String> {
     let entries = fs::read_dir(root().join(directory)).unwrap_or_else(|error| panic!("{directory}: {error}"));
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name of characters")).collect();
     names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "md"));
     names.sort();
-    let path = |name: &String| if directory == "." { name.clone() } else { format!("{directory}/{name}") };
+    names.into_iter().map(|name| if directory == "." { name } else { format!("{directory}/{name}") }).collect()
+}
+
+/// The same, read, without those that are tried elsewhere.
+fn pages_in(directory: &str) -> Vec<Page> {
     let tried_here = |path: &String| TRIED_ELSEWHERE.iter().all(|(elsewhere, _)| elsewhere != path);
-    names.iter().map(path).filter(tried_here).map(|path| page(&path)).collect()
+    paths_in(directory).into_iter().filter(tried_here).map(|path| page(&path)).collect()
 }
 
 /// A page without the sections that are tried elsewhere.
@@ -179,4 +183,44 @@ fn the_architecture_page_lists_every_port_of_a_transaction() {
     let (_, listed) = page.split_once("all the small ports at once:").expect("the list");
     let (listed, _) = listed.split_once(" for parts ").expect("its end");
     assert_eq!(listed.split('`').skip(1).step_by(2).collect::<BTreeSet<_>>(), ports);
+}
+
+/// Where a page's links in the repository lead: the file, and the heading as its anchor, empty for the whole page.
+fn links(path: &str, text: &str) -> Vec<(PathBuf, String)> {
+    let page = root().join(path);
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));
+    let place = |target: &str| {
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let file = if file.is_empty() { page.clone() } else { page.parent().expect("a directory").join(file) };
+        (file, anchor.to_owned())
+    };
+    targets.map(place).collect()
+}
+
+/// The anchors of a page's headings, as they are made for readers.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let anchor = |heading: &str| {
+        let kept =
+            heading.to_lowercase().chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char)).collect::<String>();
+        kept.replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let pages = [".", "docs", "docs/guides", "docs/decisions"].into_iter().flat_map(paths_in);
+    let mut wrong = Vec::new();
+    let mut followed = 0;
+    for path in pages {
+        for (file, anchor) in links(&path, &read(&root().join(&path))) {
+            followed += 1;
+            if !file.exists() || !anchor.is_empty() && !anchors(&read(&file)).contains(&anchor) {
+                wrong.push(format!("{path}: {}#{anchor}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty() && followed > 100, "{followed} links, of which lead nowhere: {wrong:#?}");
 }
