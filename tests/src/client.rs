@@ -311,9 +311,8 @@ impl Client {
             let Ok(text) = read.and_then(|mut response| response.body_mut().read_to_string()) else { return };
             described::learn(serde_json::from_str(&text).expect("a description in JSON"));
         }
-        if let Some(misfit) = described::misfit(request.method, request.path, status, problem) {
-            panic!("{misfit}");
-        }
+        let misfit = described::misfit(request.method, request.path, status, problem);
+        assert!(misfit.is_none(), "{}", misfit.unwrap_or_default());
     }
 }
 

@@ -15,6 +15,7 @@ pub mod random;
 pub mod scene;
 pub mod server;
 pub mod tools;
+pub mod tour;
 pub mod when;
 
 pub use client::{Answer, Client, Key, Request};

@@ -30,7 +30,7 @@ pub fn node_directory() -> PathBuf {
 
 fn environment(script: &str) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(script);
-    PathBuf::from(run(&mut Command::new(script), INSTALL_SECONDS).trim_end())
+    PathBuf::from(succeed_within(&mut Command::new(script), INSTALL_SECONDS).trim_end())
 }
 
 /// Runs a program to its end and answers what it printed.
@@ -38,10 +38,14 @@ fn environment(script: &str) -> PathBuf {
 /// # Panics
 /// When it fails or doesn't end, with all it said.
 pub fn succeed(command: &mut Command) -> String {
-    run(command, RUN_SECONDS)
+    succeed_within(command, RUN_SECONDS)
 }
 
-fn run(command: &mut Command, limit_seconds: u64) -> String {
+/// The same of a program that needs longer.
+///
+/// # Panics
+/// When it fails or doesn't end, with all it said.
+pub fn succeed_within(command: &mut Command, limit_seconds: u64) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = Output::to(command, directory.path());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}"));

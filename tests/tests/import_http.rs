@@ -239,7 +239,8 @@ fn a_request_that_is_wrong_stores_nothing(database: &Database) {
     let good = csv(&[&format!("k,{now},acme,api-calls,1,")]);
     let open_quote = format!("{good}\"{}", "x".repeat(2 * 1024 * 1024));
     let large = format!("{good}{}", "\n".repeat(8 * 1024 * 1024));
-    let rows: [Refused<'_>; 14] = [
+    let rows: [Refused<'_>; 15] = [
+        ("?name=", CSV, good.as_bytes(), 422, "validation_failed", "/name"),
         ("?dry_run=maybe", CSV, good.as_bytes(), 422, "validation_failed", "/dry_run"),
         ("?format_name=Nobody%27s", CSV, good.as_bytes(), 422, "unknown_format", "format_name"),
         ("?delimiter=ab", CSV, good.as_bytes(), 422, "validation_failed", "one character"),

@@ -17,7 +17,8 @@ use crate::preference::{PREFER, wants_strings};
 use crate::problem::Problem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
-const AS_STRINGS: &str = "numbers=string";
+/// The preference, as it is asked for and answered.
+pub(crate) const AS_STRINGS: &str = "numbers=string";
 
 /// Which values are decimals: what the OpenAPI document says of them.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));

@@ -307,13 +307,13 @@ operations! {
             takes BankAccountBody,
             answers BankAccountJson: "The bank account that was made",
             conflicts already_exists,
-            refuses invalid_bic invalid_iban invalid_routing_number;
+            refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
         /// Changes a bank account: fields left out are kept, null clears. Issued documents keep what they were issued with.
         POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => bank_accounts::edit_bank_account,
             takes BankAccountEditBody,
             answers BankAccountJson: "The changed bank account",
-            refuses invalid_bic invalid_iban invalid_routing_number;
+            refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
         /// Lists bank accounts by creation.
         GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => bank_accounts::list_bank_accounts,

@@ -53,8 +53,11 @@ impl FileName {
     /// Checks a name.
     ///
     /// # Errors
-    /// When no key can be made of it for every line.
+    /// When it is empty, or no key can be made of it for every line.
     pub fn parse(name: &str) -> Result<Self, IdempotencyKeyError> {
+        if name.is_empty() {
+            return Err(IdempotencyKeyError::Empty);
+        }
         let name = Self(name.to_owned());
         name.key(u64::MAX).map(|_| name)
     }

@@ -2,6 +2,7 @@
 
 mod refusals;
 mod shape;
+mod shared;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
+use crate::numbers::AS_STRINGS;
 use crate::operation::{Needs, Operation, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
@@ -30,6 +32,7 @@ use crate::problem::{PROBLEM_JSON, ProblemJson};
 const BEARER: &str = "bearer";
 const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
+const PREFERENCE_APPLIED: &str = "Preference-Applied";
 const INTERFACE_VERSION: &str = "InterfaceVersion";
 const REQUEST_ID: &str = "Names the request in the answer and in the service's log, if it has at most 128 characters of letters, \
                           digits and `. _ : - / + =`; another one is replaced.";
@@ -58,20 +61,24 @@ pub(crate) fn text(numbers: NumbersAs) -> String {
 
 /// The same, as a value.
 pub(crate) fn described(numbers: NumbersAs) -> Value {
-    let mut json = serde_json::to_value(document()).expect("nothing in it can fail to be written");
+    let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
     if numbers == NumbersAs::String {
         shape::with_numbers_as_strings(&mut json);
     }
+    shared::share(&mut json);
     json
 }
 
-fn document() -> Document {
+fn document(numbers: NumbersAs) -> Document {
     let mut schemas = Schemas::default();
     schemas.refer::<ProblemJson<'static>>();
     let (mut paths, mut shared) = (Paths::new(), BTreeMap::new());
     for operation in OPERATIONS {
-        let described = describe(operation, &mut schemas, &mut shared);
+        let mut described = describe(operation, &mut schemas, &mut shared);
+        if numbers == NumbersAs::String && operation.answers.schema.is_some() && operation.is_versioned() {
+            prefer_strings(&mut described);
+        }
         paths.add_path_operation(operation.path, vec![method(&operation.method)], described);
     }
     let mut components = Components::new();
@@ -95,7 +102,9 @@ fn document() -> Document {
 fn info() -> Info {
     let mut license = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
-    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable.";
+    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable. Decimals are \
+                       JSON numbers with all their digits; with `Prefer: numbers=string` (RFC 7240) they are strings, as \
+                       `/openapi.json?numbers=string` describes.";
     let info = InfoBuilder::new().title("Usage Billing").version(env!("CARGO_PKG_VERSION"));
     info.description(Some(description)).license(Some(license)).build()
 }
@@ -160,10 +169,6 @@ fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuil
         };
         all.push(header("Idempotency-Key", does, key));
     }
-    if operation.answers.schema.is_some() && operation.is_versioned() {
-        let numbers = ObjectBuilder::new().schema_type(Type::String).examples(["numbers=string"]);
-        all.push(header(PREFER, "`numbers=string` answers every decimal as a string (RFC 7240).", numbers));
-    }
     all.push(header("X-Request-Id", REQUEST_ID, ObjectBuilder::new().schema_type(Type::String)));
     all
 }
@@ -175,6 +180,18 @@ fn meaning_in_path(name: &str) -> String {
         "billing_account_id" => "The bank account's identifier".to_owned(),
         "product_pricing_ref" => "The pricing's reference".to_owned(),
         other => format!("The {}'s reference", other.trim_end_matches("_ref").replace('_', " ")),
+    }
+}
+
+/// What has an operation answer decimals as strings. Only the document that says so has it: by the other one, answers have
+/// numbers.
+fn prefer_strings(described: &mut Described) {
+    let preference = || ObjectBuilder::new().schema_type(Type::String).enum_values(Some([AS_STRINGS]));
+    let asked = header(PREFER, "Answers every decimal as a string (RFC 7240).", preference()).required(Required::True);
+    described.parameters.get_or_insert_default().push(asked.build().into());
+    if let Some(RefOr::T(success)) = described.responses.responses.get_mut("200") {
+        let applied = HeaderBuilder::new().schema(Some(preference())).description(Some("Decimals are strings, as preferred."));
+        success.headers.insert(PREFERENCE_APPLIED.to_owned(), applied.build().into());
     }
 }
 
@@ -241,12 +258,6 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
             Type::String,
             "What is left to pay of all documents by currency.",
         ),
-        (
-            "Preference-Applied",
-            operation.is_versioned() && operation.answers.schema.is_some() && status == "200",
-            Type::String,
-            "`numbers=string` where that was asked for.",
-        ),
         ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
         (
             "Idempotency-Replayed",
@@ -276,13 +287,21 @@ mod tests {
         serde_json::from_str(&openapi_json()).expect("JSON")
     }
 
-    /// The response of a status, which operations with the same refusals share.
-    fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
-        let response = &operation["responses"][status];
-        match response["$ref"].as_str() {
+    /// What is said here, or elsewhere for several.
+    fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
+        match said["$ref"].as_str() {
             Some(reference) => document.pointer(reference.trim_start_matches('#')).expect(reference),
-            None => response,
+            None => said,
         }
+    }
+
+    fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
+        resolved(document, &operation["responses"][status])
+    }
+
+    fn parameter<'d>(document: &'d Value, operation: &'d Value, name: &str) -> Option<&'d Value> {
+        let parameters = operation["parameters"].as_array().expect("parameters").iter();
+        parameters.map(|parameter| resolved(document, parameter)).find(|parameter| parameter["name"] == name)
     }
 
     fn operations(document: &Value) -> Vec<(String, String, &Value)> {
@@ -309,6 +328,21 @@ mod tests {
     }
 
     #[test]
+    fn the_document_that_has_strings_asks_for_them_and_the_other_one_has_numbers() {
+        for (numbers, wanted) in [(NumbersAs::Number, 0), (NumbersAs::String, 1)] {
+            let document = super::described(numbers);
+            let operation = &document["paths"]["/api/documents/{document_ref}"]["get"];
+            let parameters = operation["parameters"].as_array().expect("parameters").iter();
+            assert_eq!(
+                parameters.filter(|parameter| parameter["name"] == PREFER && parameter["required"] == true).count(),
+                wanted
+            );
+            let applied = &operation["responses"]["200"]["headers"][PREFERENCE_APPLIED]["schema"]["enum"][0];
+            assert_eq!(applied == AS_STRINGS, wanted == 1);
+        }
+    }
+
+    #[test]
     fn every_operation_says_who_may_and_every_response_what_it_means() {
         let document = described();
         for (method, path, operation) in operations(&document) {
@@ -326,8 +360,7 @@ mod tests {
     fn every_post_takes_a_key_and_says_what_becomes_of_repeats() {
         let document = described();
         for (method, path, operation) in operations(&document) {
-            let parameters = operation["parameters"].as_array().expect("parameters");
-            let key = parameters.iter().find(|parameter| parameter["name"] == "Idempotency-Key");
+            let key = parameter(&document, operation, "Idempotency-Key");
             assert_eq!(key.is_some(), method == "POST", "{method} {path}");
             let Some(key) = key else { continue };
             assert_eq!((&key["in"], &key["required"]), (&"header".into(), &false.into()), "{path}");
@@ -387,9 +420,9 @@ mod tests {
     /// It is never refused, whatever it is.
     #[test]
     fn a_request_id_may_be_any_text() {
-        for (_, path, operation) in operations(&described()) {
-            let parameters = operation["parameters"].as_array().expect("parameters");
-            let request_id = parameters.iter().find(|parameter| parameter["name"] == "X-Request-Id").expect(&path);
+        let document = described();
+        for (_, path, operation) in operations(&document) {
+            let request_id = parameter(&document, operation, "X-Request-Id").expect(&path);
             assert_eq!(request_id["schema"], serde_json::json!({"type": "string"}));
         }
     }
@@ -407,7 +440,7 @@ mod tests {
                 assert!(property["properties"].is_null() && property["enum"].is_null(), "{name}: {field}");
             }
         }
-        let rust_names = super::document().components.expect("components").schemas.len();
+        let rust_names = super::document(NumbersAs::Number).components.expect("components").schemas.len();
         let choices = schemas.values().filter_map(|schema| schema["discriminator"]["mapping"].as_object()).map(|of| of.len());
         assert_eq!(schemas.len(), rust_names + choices.sum::<usize>());
     }

@@ -55,6 +55,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
     let once = operation.is_carried_out_once();
     let logs_in = operation.id == "log_in";
+    let takes_a_file = operation.id == "import_usage";
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {
         if !codes.is_empty() {
@@ -64,7 +65,9 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let unreadable = chosen(&[
         (operation.is_versioned(), &["unsupported_version"]),
         (operation.takes_idempotency_key(), &["invalid_idempotency_key"]),
-        (has_body, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values", "incomplete_body"]),
+        (has_body, &["incomplete_body"]),
+        (has_body && !takes_a_file, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values"]),
+        (takes_a_file, &["malformed_file"]),
         (has_query, &["malformed_query"]),
         (operation.id == "import_usage", &["malformed_file"]),
     ]);

@@ -34,10 +34,6 @@ pub(super) fn for_generators(document: &mut Value) {
 /// Decimals as strings: what answers have so, and what requests may have so.
 pub(super) fn with_numbers_as_strings(document: &mut Value) {
     each_object(document, &mut |schema| {
-        if schema.get("name").is_some_and(|name| name == "Prefer") {
-            schema.insert("required".to_owned(), json!(true));
-            schema.insert("schema".to_owned(), json!({"type": "string", "enum": ["numbers=string"]}));
-        }
         if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
             kinds.retain(|kind| kind != "number");
         }

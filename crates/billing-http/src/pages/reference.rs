@@ -67,6 +67,7 @@ impl Operation<'_> {
                     table {
                         tr { th { "Parameter" } th { "In" } th { "Type" } th { "Meaning" } }
                         @for parameter in parameters {
+                            @let parameter = self.resolved(parameter);
                             tr {
                                 td { code { (text(parameter, "name")) } @if parameter["required"] == true { " (required)" } }
                                 td { (text(parameter, "in")) }
@@ -97,10 +98,10 @@ impl Operation<'_> {
         }
     }
 
-    /// A response, which operations with the same refusals share.
-    fn resolved<'r>(&'r self, response: &'r Value) -> &'r Value {
-        let shared = response["$ref"].as_str().and_then(|reference| self.document.pointer(reference.trim_start_matches('#')));
-        shared.unwrap_or(response)
+    /// What is said here, or elsewhere for several operations.
+    fn resolved<'r>(&'r self, said: &'r Value) -> &'r Value {
+        let shared = said["$ref"].as_str().and_then(|reference| self.document.pointer(reference.trim_start_matches('#')));
+        shared.unwrap_or(said)
     }
 
     fn who_may(&self) -> Markup {

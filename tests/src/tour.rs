@@ -1,0 +1,304 @@
+//! Every operation of the interface, carried out once with success, in an order that tells a story: a seller and a
+//! customer, what is agreed, used, billed and paid. What was asked and answered serves as example, and what was named
+//! as a reference that exists.
+
+use serde_json::{Value, json};
+
+use crate::client::Key;
+use crate::{Answer, Client, Server};
+
+/// The day on which the tour is taken; server and tour need a clock that shows it.
+pub const DAY: &str = "2026-11-10";
+
+/// A request of an operation, and its answer.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The operation's name in the OpenAPI document.
+    pub operation: &'static str,
+    /// What the path named, and what was asked in the query: `/api/customers/acme`.
+    pub path: String,
+    /// What was sent as JSON.
+    pub request: Option<Value>,
+    /// What came back.
+    pub answer: Answer,
+}
+
+/// What the tour leaves.
+#[derive(Debug)]
+pub struct Taken {
+    /// Each operation's exchange, in the order of the story.
+    pub exchanges: Vec<Exchange>,
+    /// An API key with every scope, logged in.
+    pub client: Client,
+    /// References of API keys that nobody uses.
+    pub spare_keys: Vec<String>,
+}
+
+/// Takes the tour on a server whose organization is as the first start leaves it.
+///
+/// # Panics
+/// When anything is refused.
+pub fn take(server: &Server) -> Taken {
+    let (admin, nobody) = (Client::admin(server), Client::anonymous(server));
+    let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody };
+    tour.log_in(server);
+    tour.make_catalog();
+    tour.make_format();
+    let contract_ref = tour.agree();
+    tour.report_usage();
+    tour.charge(&contract_ref);
+    tour.bill(&contract_ref);
+    tour.be_paid();
+    tour.end(&contract_ref);
+    tour.ask_the_service();
+    let spare_keys = (0..20).map(|_| tour.admin.generate_key(&json!({})).api_key_ref).collect();
+    Taken { exchanges: tour.exchanges, client: tour.client, spare_keys }
+}
+
+struct Tour {
+    exchanges: Vec<Exchange>,
+    nobody: Client,
+    client: Client,
+    admin: Client,
+}
+
+impl Tour {
+    fn keep(&mut self, operation: &'static str, path: &str, request: Option<Value>, answer: Answer) -> Value {
+        assert!(matches!(answer.status, 200 | 204), "{operation}: {}", answer.text);
+        let body = answer.body.clone();
+        self.exchanges.push(Exchange { operation, path: path.to_owned(), request, answer });
+        body
+    }
+
+    fn post(&mut self, operation: &'static str, path: &str, body: Value) -> Value {
+        let answer = self.client.post(path, &body);
+        self.keep(operation, path, Some(body), answer)
+    }
+
+    fn post_nothing(&mut self, operation: &'static str, path: &str) -> Value {
+        let answer = self.client.post_nothing(path);
+        self.keep(operation, path, None, answer)
+    }
+
+    fn get(&mut self, operation: &'static str, path: &str) -> Value {
+        let answer = self.client.get(path);
+        self.keep(operation, path, None, answer)
+    }
+
+    fn delete(&mut self, operation: &'static str, path: &str) {
+        let answer = self.client.delete(path);
+        self.keep(operation, path, None, answer);
+    }
+
+    fn log_in(&mut self, server: &Server) {
+        let key: Key = self.admin.generate_key(&json!({}));
+        self.client = Client::key(server, &key);
+        let (body, path) = (json!({"name": "gateway", "scopes": ["usage:write", "read"]}), "/auth/keys/generate");
+        let answer = self.admin.post(path, &body);
+        let made = self.keep("generate_key", path, Some(body), answer);
+        let answer = self.admin.get("/auth/keys/list?pageSize=1");
+        self.keep("list_keys", "/auth/keys/list?pageSize=1", None, answer);
+        let body = json!({"api_key": made["api_key"], "password": made["password"]});
+        let answer = self.nobody.post("/auth/login", &body);
+        let token = text(&self.keep("log_in", "/auth/login", Some(body), answer));
+        let leaving = self.nobody.with_header("Authorization", &format!("Bearer {token}"));
+        let answer = leaving.post_nothing("/auth/logout");
+        self.keep("log_out", "/auth/logout", None, answer);
+        let listed = self.admin.get("/auth/keys/list?pageSize=1000").ok();
+        let found = listed.as_array().into_iter().flatten().find(|key| key["api_key"] == made["api_key"]).expect("it is listed");
+        let path = format!("/auth/user/{}", text(&found["api_key_ref"]));
+        let answer = self.admin.delete(&path);
+        self.keep("delete_key", &path, None, answer);
+    }
+
+    fn make_catalog(&mut self) {
+        let seller = json!({
+            "entity_ref": "seller", "name": "Seller GmbH", "legal_name": "Seller Gesellschaft mbH", "number_prefix": "SEL",
+            "timezone": "Europe/Berlin", "currency": "EUR",
+            "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE"},
+        });
+        self.post("create_entity", "/api/entities/", seller);
+        self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 2}));
+        self.get("get_entity", "/api/entities/seller");
+        self.get("list_entities", "/api/entities/filter?pageNumber=1&pageSize=1");
+        self.get("list_entity_names", "/api/entities/names");
+
+        let account = json!({
+            "billing_account_id": "main", "iban": "DE89370400440532013000", "bic": "COBADEFFXXX", "bank_name": "Commerzbank",
+        });
+        self.post("create_bank_account", "/api/bank_accounts/", account);
+        self.post("edit_bank_account", "/api/bank_accounts/edit/main", json!({"account_name": "Seller GmbH"}));
+        self.get("get_bank_account", "/api/bank_accounts/main");
+        self.get("list_bank_accounts", "/api/bank_accounts/filter");
+        let rate = json!({"from": "USD", "to": "EUR", "date": "2026-11-09", "rate": "0.8653"});
+        self.post("put_exchange_rate", "/api/exchange_rates/", rate);
+        self.get("list_exchange_rates", "/api/exchange_rates/filter");
+
+        let calls = json!({"usage_product_ref": "api-calls", "name": "API calls", "unit": "call"});
+        self.post("create_usage_product", "/api/usage/products/", calls);
+        self.post("edit_usage_product", "/api/usage/products/edit/api-calls", json!({"name": "Calls of the API"}));
+        self.get("get_usage_product", "/api/usage/products/api-calls");
+        self.get("list_usage_products", "/api/usage/products/filter");
+
+        let tiers = json!([{"up_to": 1000, "unit_price": "0.10"}, {"unit_price": "0.01"}]);
+        let plan = json!({
+            "product_pricing_ref": "api-plan", "name": "API plan", "currency": "EUR",
+            "line_items": [
+                {"line_item_id": "fee", "name": "Platform", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49.00"}},
+                {"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
+                 "price": {"model": "GRADUATED", "tiers": tiers}},
+            ],
+        });
+        self.post("create_pricing", "/api/pricings/", plan);
+        self.post("edit_pricing", "/api/pricings/edit/api-plan", json!({"name": "API plan 2026"}));
+        self.get("get_pricing", "/api/pricings/api-plan");
+        self.get("list_pricings", "/api/pricings/filter");
+
+        let customer = json!({
+            "customer_ref": "acme", "name": "Acme Ltd", "email": "billing@acme.example", "tax": 19, "net_terms": 30,
+            "entity_ref": "seller",
+            "billing_address": {"line1": "1 Main Street", "city": "Dublin", "zip_code": "D01 F5P2", "country": "IE"},
+        });
+        self.post("create_customer", "/api/customers/", customer);
+        self.post("edit_customer", "/api/customers/edit/acme", json!({"legal_name": "Acme Limited"}));
+        self.get("get_customer", "/api/customers/acme");
+        self.get("list_customers", "/api/customers/filter?name=Acme");
+        self.get("list_customer_names", "/api/customers/names");
+    }
+
+    fn make_format(&mut self) {
+        let mapping = json!({
+            "timestamp": "event.at", "customer_ref": "event.who", "usage_product_ref": "\"api-calls\"", "quantity": "event.count",
+        });
+        let format = json!({"format_ref": "gateway-log", "format_name": "Gateway log", "mapping": mapping});
+        self.post("create_usage_format", "/api/usage/formats/", format);
+        self.post("edit_usage_format", "/api/usage/formats/edit/gateway-log", json!({"format_name": "Gateway"}));
+        let event = json!({"at": "2026-11-10T09:00:00Z", "who": "acme", "count": 7});
+        self.post("test_usage_format", "/api/usage/formats/test", json!({"format_name": "Gateway", "event": event}));
+        self.get("get_usage_format", "/api/usage/formats/gateway-log");
+        self.get("list_usage_formats", "/api/usage/formats/filter?pageNumber=1&pageSize=1");
+    }
+
+    /// Two contracts: one whose first month is over, so that there is something to bill, and one that began today.
+    fn agree(&mut self) -> String {
+        let contract = json!({
+            "customer_ref": "acme", "po_number": "PO-17",
+            "products": [{
+                "product_pricing_ref": "api-plan", "billing_start_date": "2026-10-01", "billing_end_date": "2027-09-30",
+                "issue_day": "2026-10-01", "entity_ref": "seller", "payment_time": "AFTER_USE", "discount": "12.5",
+            }],
+        });
+        let contract_ref = text(&self.post("create_contract", "/api/contracts/", contract)["contract_ref"]);
+        let at = |action: &str| format!("/api/contracts/{action}{contract_ref}");
+        let seats = json!({"product_pricing_ref": "api-plan", "line_item_id": "fee", "quantity": 2, "from": "2026-12-01"});
+        self.post("change_quantity", &at("quantities/"), seats);
+        self.post("edit_contract", &at("edit/"), json!({"po_number": "PO-18"}));
+        self.get("get_contract", &at(""));
+        self.get("list_contracts", "/api/contracts/filter?customer_ref=acme&pageSize=20&pageNumber=0");
+        self.get("search_contracts", "/api/contracts/search?po_number=PO-18");
+        contract_ref
+    }
+
+    fn report_usage(&mut self) {
+        let event = |quantity: &str, at: &str| json!({"timestamp": at, "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": quantity});
+        let mut reported = event("1203.5", "2026-10-31T18:30:00Z");
+        reported["additional_report_data"] = json!({"region": "eu-1"});
+        let event_ref = text(&self.post("record_event", "/api/usage/event", reported)["event_ref"]);
+        let update = json!({"event_ref": event_ref, "quantity": 1200});
+        self.post("update_event", "/api/usage/event/update", update);
+        self.get("get_event", &format!("/api/usage/event/{event_ref}"));
+        let raw = |count: u32| json!({"at": "2026-11-10T09:00:00Z", "who": "acme", "count": count});
+        let formatted = json!({"format_name": "Gateway", "event": raw(7)});
+        let formatted = self.post("record_formatted_event", "/api/usage/event/formatted", formatted);
+        let update = json!({"event_ref": formatted["event_ref"], "event": raw(8)});
+        self.post("update_formatted_event", "/api/usage/event/formatted/update", update);
+        let keyed = |key: &str, event: Value| crate::catalog::with(event, &json!({"idempotency_key": key}));
+        let batch = json!({"events": [
+            keyed("gateway/1", event("10", "2026-11-10T08:00:00Z")),
+            keyed("gateway/2", event("-1", "2026-11-10T08:00:01Z")),
+        ]});
+        let batch = self.post("record_batch", "/api/usage/event/batch", batch);
+        let file = json!([
+            keyed("gateway/1", event("10", "2026-11-10T08:00:00Z")),
+            keyed("gateway/3", event("5", "2026-11-10T08:00:02Z"))
+        ]);
+        self.post("import_usage", "/api/usage/import?name=gateway.json", file);
+        let deleted = text(&batch["results"][0]["event_ref"]);
+        self.delete("delete_event", &format!("/api/usage/event/{deleted}"));
+        self.get("get_event_history", &format!("/api/usage/event/history/{deleted}"));
+        self.get("list_events", "/api/usage/event/filter?customer_ref=acme&pageSize=1&pageNumber=0");
+        self.get("summarize_usage", "/api/usage/summary?interval=month&group_by=usage_product_ref&customer_ref=acme");
+        self.get("report_usage", "/api/usage/report?format=json&to=2026-11-01T00:00:00Z");
+    }
+
+    fn charge(&mut self, contract_ref: &str) {
+        let charge = json!({
+            "charge_ref": "setup-1", "contract_ref": contract_ref, "date": "2026-11-10", "name": "Setup", "unit_price": 500,
+        });
+        self.post("record_charge", "/api/charges/", charge.clone());
+        self.post("edit_charge", "/api/charges/edit/setup-1", json!({"unit_price": "450.00", "reason": "as offered"}));
+        self.get("get_charge", "/api/charges/setup-1");
+        self.get("list_charges", "/api/charges/filter?customer_ref=acme");
+        self.delete("delete_charge", "/api/charges/setup-1");
+        self.client.post("/api/charges/", &crate::catalog::with(charge, &json!({"charge_ref": "setup-2"}))).ok();
+    }
+
+    fn bill(&mut self, contract_ref: &str) {
+        self.get("current_invoices", &format!("/api/contracts/invoices/current/{contract_ref}"));
+        self.get("next_invoices", &format!("/api/contracts/invoices/next/{contract_ref}"));
+        self.post("run_billing", "/api/billing/run", json!({"dry_run": false}));
+    }
+
+    /// The first draft of a kind, or of any, in a state.
+    fn document(&self, state: &str) -> String {
+        let found = self.client.get(&format!("/api/documents/filter?state={state}&pageSize=1")).ok();
+        text(&found[0]["document_ref"])
+    }
+
+    fn be_paid(&mut self) {
+        let invoice = self.document("ISSUED");
+        self.post_nothing("void_document", &format!("/api/documents/void/{invoice}"));
+        let invoice = self.document("DRAFT");
+        self.post_nothing("issue_document", &format!("/api/documents/issue/{invoice}"));
+        self.get("get_document", &format!("/api/documents/{invoice}"));
+        self.get("list_documents", "/api/documents/filter?customer_ref=acme&state=ISSUED&pageSize=1");
+        self.get("report_document_usage", &format!("/api/documents/{invoice}/usage.csv"));
+        let payments = format!("/api/documents/payments/{invoice}");
+        let payment = json!({"amount": "60.00", "paid_date": "2026-11-10", "reference": "bank 4711", "method": "SEPA"});
+        let paid = self.post("record_payment", &payments, payment);
+        self.get("list_payments_of_document", &payments);
+        let application = &paid["applications"][0];
+        let (payment, application) = (text(&application["from_payment_ref"]), text(&application["application_ref"]));
+        self.post_nothing("unapply", &format!("/api/documents/unapply/{application}"));
+        let to_itself = json!({"document_ref": invoice, "amount": "40.00"});
+        self.post("apply", &format!("/api/documents/apply/{payment}"), to_itself);
+        self.post("refund", &format!("/api/documents/refund/{payment}"), json!({"amount": "20.00", "method": "SEPA"}));
+        self.get("list_payments", "/api/documents/payments/filter?customer_ref=acme");
+        let bounced = self.client.post(&payments, &json!({"amount": 1})).ok();
+        let newest = bounced["applications"].as_array().and_then(|all| all.last()).expect("an application");
+        let reverse = format!("/api/documents/payments/reverse/{}", text(&newest["from_payment_ref"]));
+        self.post("reverse_payment", &reverse, json!({"reason": "bounced"}));
+        let write_off = format!("/api/documents/write-off/{invoice}");
+        self.post("write_off", &write_off, json!({"reason": "insolvent"}));
+        self.get("get_balance", "/api/customers/balance/acme");
+        self.get("get_statement", "/api/customers/statement/acme?from=2026-11-01&to=2026-11-30");
+    }
+
+    fn end(&mut self, contract_ref: &str) {
+        let last_day = json!({"last_day": "2026-12-31"});
+        self.post("cancel_contract", &format!("/api/contracts/cancel/{contract_ref}"), last_day);
+        self.post("resume_contract", &format!("/api/contracts/resume/{contract_ref}"), json!({"dry_run": false}));
+    }
+
+    fn ask_the_service(&mut self) {
+        self.get("search", "/api/search?q=acme");
+        self.get("live", "/health/live");
+        self.get("ready", "/health/ready");
+        self.get("openapi", "/openapi.json");
+    }
+}
+
+#[track_caller]
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("a text is expected, not {value}")).to_owned()
+}

@@ -1,0 +1,121 @@
+//! Requests that [Schemathesis](https://schemathesis.io) makes of the OpenAPI document, right ones and wrong ones. Each is
+//! answered as the document says, what is wrong is refused, and nothing is a server error. `DESCRIBED_REQUESTS` says how
+//! many are made of each operation, `SEED` which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use acceptance::random::setting;
+use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::{Clock, Database, Server, on_both_databases, tools, tour};
+use serde_json::{Value, json};
+
+on_both_databases!(random_requests_are_answered_as_they_are_described);
+
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python/schemathesis");
+/// Requests of each operation, when nobody says how many.
+const REQUESTS: u64 = 5;
+/// A minute, and far more than a request of each operation takes.
+const SECONDS_BEFORE_CUT: u64 = 600;
+const SECONDS_PER_REQUEST_OF_EACH: u64 = 30;
+/// As long as a token can work.
+const TOKEN_LIFETIME: &str = "--token-lifetime-seconds=86400";
+
+/// Fields and parameters that name something.
+const NAMES: [&str; 16] = [
+    "api_key_ref",
+    "application_ref",
+    "billing_account_id",
+    "charge_ref",
+    "contract_ref",
+    "customer_ref",
+    "document_ref",
+    "entity_ref",
+    "event_ref",
+    "format_name",
+    "format_ref",
+    "line_item_id",
+    "payment_ref",
+    "product_pricing_ref",
+    "source_ref",
+    "usage_product_ref",
+];
+
+fn random_requests_are_answered_as_they_are_described(database: &Database) {
+    let (requests, seed) = (setting("DESCRIBED_REQUESTS", REQUESTS), setting("SEED", 1));
+    let again = format!("DESCRIBED_REQUESTS={requests} SEED={seed}");
+    eprintln!("{again}");
+    let arguments = ["--phases=examples,fuzzing", &format!("--max-examples={requests}"), &format!("--seed={seed}")];
+    hold(database, "/openapi.json", &arguments, SECONDS_BEFORE_CUT + requests * SECONDS_PER_REQUEST_OF_EACH);
+}
+
+/// Each bound of each schema, on both sides of it. That is refused, or not, before a database is asked.
+#[test]
+fn requests_at_every_bound_are_answered_as_they_are_described() {
+    hold(&Database::sqlite(), "/openapi.json", &["--phases=coverage", "--seed=1"], SECONDS_BEFORE_CUT);
+}
+
+/// Right ones alone: a preference that isn't there, or isn't known, is passed over.
+#[test]
+fn requests_for_decimals_as_strings_are_answered_as_they_are_described() {
+    let arguments = ["--mode=positive", "--phases=examples,fuzzing", &format!("--max-examples={REQUESTS}"), "--seed=1"];
+    hold(&Database::sqlite(), "/openapi.json?numbers=string", &arguments, SECONDS_BEFORE_CUT);
+}
+
+/// Makes requests of a description, in a database that has one of everything.
+fn hold(database: &Database, description: &str, arguments: &[&str], limit_seconds: u64) {
+    let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
+    // Schemathesis tries log-ins, too.
+    let flags = [TOKEN_LIFETIME, "--logins-per-minute=1000000", "--login-failures=10000"];
+    let server = Server::start_on_with(database, &clock, &flags);
+    let taken = tour::take(&server);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    configure(directory.path(), &taken);
+    let token = taken.client.header("Authorization").trim_start_matches("Bearer ");
+    let mut schemathesis = tools::python("schemathesis");
+    schemathesis.current_dir(directory.path()).env("NO_PROXY", "*").env("no_proxy", "*");
+    schemathesis.env("BEARER_TOKEN", token).env("ADMIN_EMAIL", ADMIN_EMAIL).env("ADMIN_PASSWORD", ADMIN_PASSWORD);
+    schemathesis.arg("run").arg(format!("{}{description}", server.base_url())).args(arguments);
+    let said = tools::succeed_within(&mut schemathesis, limit_seconds);
+    println!("{said}");
+}
+
+/// Writes the configuration, with what is known by a name.
+fn configure(directory: &Path, taken: &tour::Taken) {
+    fs::copy(Path::new(FILES).join("hooks.py"), directory.join("hooks.py")).expect("a copy");
+    let mut known = BTreeMap::new();
+    for exchange in taken.exchanges.iter().filter(|exchange| exchange.operation != "openapi") {
+        collect(&exchange.answer.body, &mut known);
+    }
+    // The key that the requests are made with is used, not deleted.
+    known.insert("api_key_ref".to_owned(), taken.spare_keys.iter().cloned().collect());
+    known.insert("source_ref".to_owned(), known["payment_ref"].clone());
+    let mut text = fs::read_to_string(Path::new(FILES).join("schemathesis.toml")).expect("the configuration");
+    for name in NAMES {
+        // The fuzzer's own choice would find the key that it uses.
+        let probability = if name == "api_key_ref" { 1.0 } else { 0.8 };
+        for place in [name.to_owned(), format!("\"body.{name}\"")] {
+            writeln!(text, "[parameters.{place}]\ndictionary = \"{name}\"\nprobability = {probability:?}").expect("a string");
+        }
+        writeln!(text, "[dictionaries.{name}]\nvalues = {}", json!(known[name])).expect("a string");
+    }
+    fs::write(directory.join("schemathesis.toml"), text).expect("a file");
+}
+
+/// The texts in a value, by the names of their fields.
+fn collect(value: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                if let Some(text) = member.as_str() {
+                    found.entry(name.clone()).or_default().insert(text.to_owned());
+                }
+                collect(member, found);
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect(element, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
