@@ -1,4 +1,4 @@
-//! The use cases of usage billing: one file each, one transaction each.
+//! The use cases of usage billing, by what they are about. Each says itself where its transactions begin.
 //!
 //! A use case orders domain functions and ports; it holds no rule that would hold on paper (that is the
 //! domain's), no SQL and no HTTP. Every function here blocks: callers on an async runtime run it on a

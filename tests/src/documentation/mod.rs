@@ -99,7 +99,7 @@ impl Reader {
         let (database, clock) = (Database::sqlite(), Clock::at(&now));
         let flags: &[&str] = if start == Start::Sample { &["--sample"] } else { &[] };
         let server = Server::start_on_with(&database, &clock, flags);
-        let mut environment = clock.environment().map(|(name, value)| (name, value)).to_vec();
+        let mut environment = clock.environment().to_vec();
         environment.push(("USAGE_BILLING_DATABASE_URL", database.url().to_owned()));
         let shell = Shell::start(&environment, database);
         let guide = Page::read(API_GUIDE);

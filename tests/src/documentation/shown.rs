@@ -110,8 +110,8 @@ fn is_same(shown: &str, found: &str) -> bool {
     match shown.split_once(ELLIPSIS) {
         None => shown == found || is_uuid(shown) && is_uuid(found) || is_same_now(shown, found),
         Some((before, after)) => found.strip_prefix(before).is_some_and(|rest| {
-            let ends = (1..=rest.len()).filter(|end| rest.is_char_boundary(*end));
-            ends.into_iter().any(|end| is_generated(&rest[..end]) && is_same(after, &rest[end..]))
+            let mut ends = (1..=rest.len()).filter(|end| rest.is_char_boundary(*end));
+            ends.any(|end| is_generated(&rest[..end]) && is_same(after, &rest[end..]))
         }),
     }
 }
