@@ -79,7 +79,7 @@ fn hold(database: &Database, description: &str, arguments: &[&str], limit_second
     schemathesis.env("BEARER_TOKEN", token).env("ADMIN_EMAIL", ADMIN_EMAIL).env("ADMIN_PASSWORD", ADMIN_PASSWORD);
     schemathesis.arg("run").arg(format!("{}{description}", server.base_url())).args(arguments);
     let said = tools::succeed_within(&mut schemathesis, limit_seconds);
-    println!("{said}");
+    eprintln!("{said}");
 }
 
 /// Writes the configuration, with what is known by a name.
