@@ -72,8 +72,8 @@ fn a_token_that_is_not_ours_is_refused(database: &Database) {
     let (none, big_none, hs384) =
         ("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0", "eyJhbGciOiJOT05FIiwidHlwIjoiSldUIn0", "eyJhbGciOiJIUzM4NCIsInR5cCI6IkpXVCJ9");
     let changed = |text: &str| {
-        let last = if text.ends_with('A') { 'B' } else { 'A' };
-        format!("{last}{}", &text[1..])
+        let first = if text.starts_with('A') { 'B' } else { 'A' };
+        format!("{first}{}", &text[1..])
     };
     let mut bad = vec![
         "garbage".to_owned(),
