@@ -11,14 +11,13 @@ use billing_report::NumbersAs;
 use serde_json::Value;
 
 use crate::body::JSON;
+use crate::decimals::rewrite;
 use crate::openapi;
 use crate::operation::Operation;
-use crate::preference::{PREFER, wants_strings};
+use crate::preference::{AS_STRINGS, PREFER, wants_strings};
 use crate::problem::Problem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
-/// The preference, as it is asked for and answered.
-pub(crate) const AS_STRINGS: &str = "numbers=string";
 
 /// Which values are decimals: what the OpenAPI document says of them.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
@@ -58,51 +57,6 @@ fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
     let answered = &DESCRIPTION["paths"][operation.path][operation.method.as_str().to_ascii_lowercase()]["responses"]["200"];
     rewrite(&DESCRIPTION, &[&answered["content"][JSON]["schema"]], &mut value);
     serde_json::to_vec(&value).ok()
-}
-
-/// Makes strings of what may be a decimal by any of the schemas that a value may have.
-pub(crate) fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value) {
-    let mut all = Vec::new();
-    for schema in schemas {
-        choices(description, schema, &mut all);
-    }
-    match value {
-        Value::Number(number) if all.iter().any(|schema| is_decimal(schema)) => *value = Value::String(number.to_string()),
-        Value::Array(elements) => {
-            let of_elements: Vec<&Value> = all.iter().map(|schema| &schema["items"]).filter(|schema| !schema.is_null()).collect();
-            elements.iter_mut().for_each(|element| rewrite(description, &of_elements, element));
-        }
-        Value::Object(members) => {
-            for (name, member) in members {
-                let of_member = all.iter().filter_map(|schema| {
-                    schema["properties"].get(name).or_else(|| Some(&schema["additionalProperties"]).filter(|any| any.is_object()))
-                });
-                let of_member: Vec<&Value> = of_member.collect();
-                rewrite(description, &of_member, member);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// The schemas that a schema is a choice of, itself among them.
-fn choices<'d>(description: &'d Value, schema: &'d Value, all: &mut Vec<&'d Value>) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        if let Some(schema) = description.pointer(reference.trim_start_matches('#')) {
-            choices(description, schema, all);
-        }
-        return;
-    }
-    all.push(schema);
-    for of in ["oneOf", "anyOf", "allOf"] {
-        schema[of].as_array().into_iter().flatten().for_each(|choice| choices(description, choice, all));
-    }
-}
-
-/// Whether a schema takes numbers that needn't be whole.
-fn is_decimal(schema: &Value) -> bool {
-    let kind = &schema["type"];
-    kind == "number" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "number"))
 }
 
 #[cfg(test)]

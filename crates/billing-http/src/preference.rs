@@ -6,6 +6,8 @@ use billing_report::NumbersAs;
 
 /// The header of preferences.
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
+/// That decimals are strings.
+pub(crate) const AS_STRINGS: &str = "numbers=string";
 
 /// How a request wants decimals.
 pub(crate) fn wanted(request: &HttpRequest) -> NumbersAs {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::numbers;
+use crate::decimals;
 use crate::operation::Operation;
 
 /// By the operation's name; of each its `request` and its `answer`, where it has them.
@@ -36,7 +36,7 @@ pub(super) fn with_numbers_as_strings(document: &mut Value) {
             for media_type in media_types.into_iter().flat_map(|media_types| media_types.values_mut()) {
                 let schema = media_type["schema"].clone();
                 if let Some(example) = media_type.get_mut("example") {
-                    numbers::rewrite(&described, &[&schema], example);
+                    decimals::rewrite(&described, &[&schema], example);
                 }
             }
         }

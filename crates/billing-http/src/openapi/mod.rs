@@ -25,9 +25,9 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::numbers::AS_STRINGS;
 use crate::operation::{Needs, Operation, VERSION};
 use crate::operations::OPERATIONS;
+use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
 
 const BEARER: &str = "bearer";
