@@ -2,7 +2,7 @@
 
 use acceptance::problem::{Table, invalid};
 use acceptance::scene::{Scene, each, product};
-use acceptance::{Answer, Database, books, catalog, on_both_databases};
+use acceptance::{Answer, Client, Database, Server, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -14,6 +14,7 @@ on_both_databases!(
     customers_are_found_by_name_email_and_tax_number,
     a_search_says_what_something_is,
     what_is_wrong_with_a_query_is_named,
+    a_control_character_that_is_looked_for_is_refused
 );
 
 const LIST: &str = "/api/documents/filter";
@@ -325,4 +326,20 @@ fn what_is_wrong_with_a_query_is_named(database: &Database) {
         table.get(&scene.client, query, invalid(errors));
     }
     table.finish();
+}
+
+fn a_control_character_that_is_looked_for_is_refused(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    for name in ["name", "email", "tax_id"] {
+        for list in ["filter", "names"] {
+            let answer = client.get(&format!("/api/customers/{list}?{name}=a%00b"));
+            assert_eq!(
+                (answer.status, &answer.body["errors"][0]["pointer"]),
+                (422, &json!(format!("/{name}"))),
+                "{}",
+                answer.text
+            );
+        }
+    }
 }

@@ -31,7 +31,8 @@ pub(super) fn for_generators(document: &mut Value) {
     });
 }
 
-/// Decimals as strings: what answers have so, and what requests may have so.
+/// Decimals as strings: what answers have so, and what requests may have so. Without a format, by which generators would
+/// make floats of them.
 pub(super) fn with_numbers_as_strings(document: &mut Value) {
     each_object(document, &mut |schema| {
         if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
@@ -45,6 +46,7 @@ pub(super) fn with_numbers_as_strings(document: &mut Value) {
         if schema.get("format").is_some_and(|format| format == DECIMAL) && schema.get("type").is_some_and(|kind| kind == "number")
         {
             schema.insert("type".to_owned(), json!("string"));
+            schema.shift_remove("format");
         }
     });
 }

@@ -243,14 +243,18 @@ findable! {
     ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);
 }
 
-/// Any text, as it is looked for.
+/// Any text, as it is looked for. Nothing that is stored has a control character, and not every database takes each of them.
 pub(crate) struct AnyText;
 
 impl Wire for AnyText {
     type Value = String;
 
     fn read(node: Node<'_>) -> Option<String> {
-        node.text().map(str::to_owned)
+        let text = node.text()?;
+        if text.chars().any(char::is_control) {
+            return node.refuse("invalid_format", "must not contain control characters");
+        }
+        Some(text.to_owned())
     }
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {

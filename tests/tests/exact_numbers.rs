@@ -1,0 +1,122 @@
+//! Numbers of more digits than a float has, read by clients that others' generators make: every digit comes through.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use acceptance::{Client, Database, Server, books, catalog, tools};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
+const QUANTITY: &str = "12345678901234.000001";
+/// At 1000.01 each.
+const TOTAL: &str = "12345802358023012.34";
+const STRINGS: &str = "/openapi.json?numbers=string";
+/// With `number` as the text that JSON has, which keeps its digits; else the generator takes 32 bits for it.
+const NUMBERS_OF_GO: &str = "--type-mappings=number=json.Number";
+
+/// An event and a document with many digits.
+struct Stage {
+    event: Value,
+    client: Client,
+    server: Server,
+    directory: TempDir,
+    _database: Database,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let database = Database::sqlite();
+        let server = Server::start(&database);
+        let client = Client::new_key(&server);
+        let calls = json!({"usage_product_ref": catalog::API_CALLS, "name": "API calls"});
+        client.post("/api/usage/products/", &calls).ok();
+        client.post("/api/customers/", &json!({"customer_ref": catalog::ACME, "name": "Acme"})).ok();
+        let price = json!({"model": "PER_UNIT", "unit_price": "1000.01"});
+        catalog::make_pricing(&client, catalog::API_PLAN, &json!([catalog::calls(&price)]));
+        catalog::make_contract(&client, &catalog::contract(catalog::ACME));
+        let event = books::report(&client, &catalog::event(catalog::ACME, QUANTITY));
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self { event, client, server, directory, _database: database }
+    }
+
+    /// Writes the description that the server has there.
+    fn description(&self, path: &str) -> std::path::PathBuf {
+        let file = self.directory.path().join("openapi.json");
+        fs::write(&file, self.client.get(path).text).expect("a file");
+        file
+    }
+
+    /// Runs a client, which prints what it read.
+    fn hold(&self, client: &mut Command) {
+        client.env("BASE_URL", self.server.base_url()).env("NO_PROXY", "*").env("no_proxy", "*");
+        client.env("TOKEN", self.client.header("Authorization").trim_start_matches("Bearer "));
+        for (name, field) in [("EVENT_REF", "event_ref"), ("DOCUMENT_REF", "related_document_ref")] {
+            client.env(name, self.event[field].as_str().expect("a reference"));
+        }
+        assert_eq!(tools::succeed(client).trim_end(), format!("{QUANTITY} {TOTAL}"));
+    }
+}
+
+#[test]
+fn a_python_client_of_decimals_as_strings_reads_every_digit() {
+    let stage = Stage::set();
+    let files = Path::new(CLIENTS).join("python");
+    let mut generate = tools::python("openapi-python-client");
+    generate.args(["generate", "--fail-on-warning", "--meta", "none", "--config"]).arg(files.join("generator.yml"));
+    generate.arg("--path").arg(stage.description(STRINGS));
+    generate.arg("--output-path").arg(stage.directory.path().join("usage_billing_client"));
+    tools::succeed(&mut generate);
+    stage.hold(tools::python("python").arg(files.join("strings.py")).env("PYTHONPATH", stage.directory.path()));
+}
+
+#[test]
+fn a_typescript_client_of_decimals_as_strings_reads_every_digit() {
+    let stage = Stage::set();
+    let tools_directory = tools::node_directory();
+    let program = |name: &str| Command::new(tools_directory.join("node_modules/.bin").join(name));
+    // Below the directory with the packages, where the compiler and Node.js look for them.
+    let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&tools_directory).expect("a temporary directory");
+    for file in ["strings.ts", "tsconfig.json"] {
+        fs::copy(Path::new(CLIENTS).join("typescript").join(file), directory.path().join(file)).expect("a copy");
+    }
+    let schema = directory.path().join("schema.ts");
+    tools::succeed(program("openapi-typescript").arg(stage.description(STRINGS)).arg("-o").arg(schema));
+    tools::succeed(program("tsc").arg("--project").arg(directory.path()));
+    stage.hold(Command::new("node").arg(directory.path().join("strings.js")));
+}
+
+#[test]
+fn a_go_client_of_decimals_as_strings_reads_every_digit() {
+    read_in_go(STRINGS, &[], "strings.go");
+}
+
+#[test]
+fn a_go_client_with_numbers_as_their_text_reads_every_digit() {
+    read_in_go("/openapi.json", &[NUMBERS_OF_GO], "numbers.go");
+}
+
+fn read_in_go(description: &str, options: &[&str], reader: &str) {
+    let stage = Stage::set();
+    let packages = stage.directory.path().join("go/src");
+    let mut generate = tools::python("openapi-generator-cli");
+    generate.args(["generate", "-g", "go", "--package-name", "usagebilling"]).args(options);
+    // Words of different enumerations may be the same.
+    generate.args(["--additional-properties=enumClassPrefix=true", "--global-property"]);
+    generate.arg("apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false");
+    generate.arg("-i").arg(stage.description(description)).arg("-o").arg(packages.join("usagebilling"));
+    tools::succeed(&mut generate);
+    let files = Path::new(CLIENTS).join("go");
+    let (main, validator) = (packages.join("read"), packages.join("gopkg.in/validator.v2"));
+    for (file, directory) in [("main.go", &main), (reader, &main), ("validator/validator.go", &validator)] {
+        let file = files.join(file);
+        fs::create_dir_all(directory).expect("a directory");
+        fs::copy(&file, directory.join(file.file_name().expect("a file's name"))).expect("a copy");
+    }
+    let mut go = Command::new("go");
+    go.current_dir(&main).args(["build", "-o", "read", "."]).env("GO111MODULE", "off").env("GOFLAGS", "");
+    go.env("GOPATH", stage.directory.path().join("go"));
+    tools::succeed(&mut go);
+    stage.hold(&mut Command::new(main.join("read")));
+}
