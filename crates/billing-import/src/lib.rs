@@ -49,17 +49,35 @@ pub enum FileKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileName(String);
 
+/// Why a text is no [`FileName`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FileNameError {
+    /// More than [`FileName::MAX_CHARS`].
+    #[error("must be at most {} characters", FileName::MAX_CHARS)]
+    TooLong,
+    /// What no key may be either.
+    #[error(transparent)]
+    Key(#[from] IdempotencyKeyError),
+}
+
 impl FileName {
+    /// The most characters of a name: a key holds it and the number of any line.
+    pub const MAX_CHARS: usize = 227;
+
     /// Checks a name.
     ///
     /// # Errors
-    /// When it is empty, or no key can be made of it for every line.
-    pub fn parse(name: &str) -> Result<Self, IdempotencyKeyError> {
+    /// When it is empty or too long, or has a control character.
+    pub fn parse(name: &str) -> Result<Self, FileNameError> {
         if name.is_empty() {
-            return Err(IdempotencyKeyError::Empty);
+            return Err(IdempotencyKeyError::Empty.into());
+        }
+        if name.chars().count() > Self::MAX_CHARS {
+            return Err(FileNameError::TooLong);
         }
         let name = Self(name.to_owned());
-        name.key(u64::MAX).map(|_| name)
+        name.key(u64::MAX)?;
+        Ok(name)
     }
 
     /// The name.

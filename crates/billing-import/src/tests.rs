@@ -1,5 +1,6 @@
 //! Files as they come, and what of them is refused.
 
+use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::reported::FileEventKey;
 use serde_json::{Value, json};
 
@@ -97,9 +98,17 @@ fn an_event_without_a_key_is_known_by_file_and_line_and_what_it_says() {
     assert_ne!(known_by(&read[0]).sent().body, known_by(&by_format[0]).sent().body);
     let nameless = open(FileKind::Csv, &text, Reading::default()).expect("a file");
     assert_eq!(nameless[0].event.as_ref().expect("an event").known_by, None);
-    for no_name in ["", "a\nb", &"n".repeat(240)] {
-        assert!(FileName::parse(no_name).is_err(), "{no_name:?}");
+}
+
+#[test]
+fn a_name_leaves_room_for_every_line_number_in_a_key() {
+    for (no_name, reason) in [("", "must not be empty"), ("a\nb", "must not contain control characters")] {
+        assert_eq!(FileName::parse(no_name).expect_err(no_name).to_string(), reason);
     }
+    let too_long = FileName::parse(&"é".repeat(FileName::MAX_CHARS + 1)).expect_err("one too many");
+    assert_eq!(too_long.to_string(), "must be at most 227 characters");
+    let longest = FileName::parse(&"é".repeat(FileName::MAX_CHARS)).expect("a name");
+    assert_eq!(longest.key(u64::MAX).expect("a key").as_str().chars().count(), MAX_KEY_CHARS);
 }
 
 #[test]

@@ -11,9 +11,6 @@ use crate::dto::declare::{Wire, params};
 use crate::dto::input::Node;
 use crate::dto::schemas::Schemas;
 
-/// The most characters of a name: with a line's number behind it, it is a key.
-const MAX_NAME_CHARS: usize = 227;
-
 params! {
     /// How a file is taken.
     ImportParams {
@@ -56,7 +53,7 @@ impl Wire for FileName {
     }
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_NAME_CHARS));
+        let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(Self::MAX_CHARS));
         name.examples(["gateway-2026-01.csv"]).into()
     }
 }
