@@ -36,9 +36,14 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
     let database = Database::sqlite();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let transcript = directory.path().join("transcript");
-    // `script` gives what it runs a terminal; the server ends with it.
+    // `script` gives what it runs a terminal, which closes with it; the server goes on, as one that was started to stay does.
     let mut at_terminal = Command::new("script");
-    at_terminal.args(["--quiet", "--flush", "--command", &format!("{} serve --listen 127.0.0.1:0", binary::path().display())]);
+    at_terminal.args([
+        "--quiet",
+        "--flush",
+        "--command",
+        &format!("trap '' HUP; exec {} serve --listen 127.0.0.1:0", binary::path().display()),
+    ]);
     at_terminal.arg(&transcript).env("USAGE_BILLING_DATABASE_URL", database.url());
     let mut running = at_terminal.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("script starts");
     let password = (0..600).find_map(|_| {
@@ -47,9 +52,20 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
         let mut lines = text.lines().filter(|_| text.contains("is ready at"));
         lines.find_map(|line| line.strip_prefix("Administrator's password, shown this once: ").map(str::to_owned))
     });
+    let children = format!("/proc/{0}/task/{0}/children", running.id());
+    let process = std::fs::read_to_string(children).expect("the server's process").trim().to_owned();
     running.kill().expect("SIGKILL");
     running.wait().expect("our own child");
     let password = password.expect("a password");
+    Command::new("kill").arg(&process).stderr(Stdio::null()).status().expect("kill runs");
+    let stopped = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        !std::path::Path::new("/proc").join(&process).exists()
+    });
+    if !stopped {
+        Command::new("kill").args(["-KILL", &process]).status().expect("kill runs");
+    }
+    assert!(stopped, "a server without its terminal doesn't stop");
     let server = Server::start_in(&database, &[], &[]);
     Client::log_in_admin(&server, ADMIN_EMAIL, password.trim());
 }

@@ -179,7 +179,9 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
 fn start_logging(json: bool) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
     let colours = std::io::stderr().is_terminal();
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    // A line that can't be written, as behind a closed terminal, must not end what wrote it: telling of it there panics.
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    let subscriber = subscriber.with_writer(std::io::stderr).with_ansi(colours);
     let started = if json { subscriber.json().try_init() } else { subscriber.try_init() };
     if let Err(error) = started {
         tracing::warn!(%error, "logging was started already");
