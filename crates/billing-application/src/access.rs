@@ -5,7 +5,7 @@ use billing_domain::access::{
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, transact};
+use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, Tx, transact};
 use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 
@@ -117,19 +117,30 @@ pub fn end_session(services: &Services, secret: &str) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| Ok(tx.delete_session(digest)?))
 }
 
+/// What a bearer token says, when it is one of ours and not expired. Whether its key still works is [`authenticate`]'s.
+///
+/// # Errors
+/// [`UseCaseError::Unauthenticated`] for anything else.
+pub fn read_token(services: &Services, token: &str) -> UseCaseResult<TokenClaims> {
+    services.tokens.verify(token, services.now()).map_err(|_| UseCaseError::Unauthenticated)
+}
+
 /// Who a bearer token speaks for. The key is looked up every time, so that a deleted key's tokens end at
 /// once, on every replica.
 ///
 /// # Errors
-/// [`UseCaseError::Unauthenticated`] for anything but a live token of a live key.
-pub fn authenticate_token(services: &Services, token: &str) -> UseCaseResult<Principal> {
+/// [`UseCaseError::Unauthenticated`] for a token that was ended, or whose key is gone or expired.
+pub fn authenticate(services: &Services, claims: &TokenClaims) -> UseCaseResult<Principal> {
     let now = services.now();
-    let claims = services.tokens.verify(token, now).map_err(|_| UseCaseError::Unauthenticated)?;
-    let key = transact(&*services.store, Access::Glance, |tx| {
-        Ok::<_, UseCaseError>(tx.key_of_token(claims.organization, claims.api_key_ref, claims.token_id)?)
-    })?;
-    let key = key.filter(|key| key.is_live(now)).ok_or(UseCaseError::Unauthenticated)?;
-    Ok(Principal::of_key(&key))
+    let tokens = std::slice::from_ref(claims);
+    let mut principals = transact(&*services.store, Access::Glance, |tx| principals_of(tx, tokens, now))?;
+    principals.pop().flatten().ok_or(UseCaseError::Unauthenticated)
+}
+
+/// Who tokens speak for, in their order; `None` for one that works no more.
+pub(crate) fn principals_of(tx: &mut dyn Tx, tokens: &[TokenClaims], now: Timestamp) -> UseCaseResult<Vec<Option<Principal>>> {
+    let keys = tx.keys_of_tokens(tokens)?;
+    Ok(keys.into_iter().map(|key| key.filter(|key| key.is_live(now)).map(|key| Principal::of_key(&key))).collect())
 }
 
 /// Ends one bearer token before its time; a token that isn't valid is ended already.

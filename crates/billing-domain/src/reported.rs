@@ -5,7 +5,7 @@ use crate::format::RefOrName;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, UsageProductRef};
-use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, UsageEvent, Validations};
+use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
 use crate::violation::Violations;
 
 /// A customer, by reference or, when only one has it, by name.
@@ -32,6 +32,15 @@ pub struct NewUsageEvent {
     pub formatted: Option<FormattedSource>,
     /// The key it was sent with, by which repeats are known.
     pub sent: Option<EventKey>,
+}
+
+impl NewUsageEvent {
+    /// About how many bytes it takes while it waits: what it is, and the texts that may be long.
+    pub fn bytes(&self) -> usize {
+        let reported = self.report_data.iter().flat_map(ReportData::entries);
+        let raw = self.formatted.as_ref().map_or(0, |formatted| formatted.raw_event.len());
+        size_of::<Self>() + raw + reported.map(|(key, value)| size_of::<ReportValue>() + key.len() + value.bytes()).sum::<usize>()
+    }
 }
 
 /// An event as it stands in a file, before a usage format has read it.

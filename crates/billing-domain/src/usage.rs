@@ -36,6 +36,16 @@ pub enum ReportValue {
     Text(String),
 }
 
+impl ReportValue {
+    /// The bytes of its text.
+    pub(crate) const fn bytes(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(_) => 0,
+            Self::Number(text) | Self::Text(text) => text.len(),
+        }
+    }
+}
+
 /// Free keys and values that become columns of the usage report; the order is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportData(Vec<(String, ReportValue)>);

@@ -32,6 +32,7 @@ mod pipe;
 mod preference;
 mod problem;
 mod query;
+mod reporting;
 mod router;
 mod routes;
 mod settings;

@@ -47,6 +47,9 @@ pub struct Operation {
     pub needs: Needs,
     /// The part of the interface it belongs to.
     pub(crate) tag: &'static str,
+    /// Whether it brings one event, which the writer of usage takes with others. Whoever shows a bearer token is looked up with
+    /// it then.
+    pub(crate) is_grouped: bool,
     /// What it does: the first line, then more.
     pub(crate) does: &'static [&'static str],
     /// What answers it.

@@ -60,8 +60,17 @@ macro_rules! first {
     };
 }
 
+macro_rules! is_grouped {
+    () => {
+        false
+    };
+    (writer) => {
+        true
+    };
+}
+
 /// `METHOD "path" Needs => module::handler`, then what it `takes`, `asks` in its query, `answers` (or `writes` as text, or is `gone`),
-/// and which codes of conflicts (409) and refusals (422) are its own.
+/// which codes of conflicts (409) and refusals (422) are its own, and whether it is answered `by` the writer of usage.
 macro_rules! operations {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
@@ -73,6 +82,7 @@ macro_rules! operations {
         $(, gone : $gone:literal)?
         $(, conflicts $($conflict:ident)+)?
         $(, refuses $($refusal:ident)+)?
+        $(, by $grouped:ident)?
         ;
     )+ })+) => {
         /// Every operation. Where two paths match, the first counts: fixed names stand before parameters.
@@ -93,6 +103,7 @@ macro_rules! operations {
             },
             conflicts: &[$($(stringify!($conflict)),+)?],
             refuses: &[$($(stringify!($refusal)),+)?],
+            is_grouped: is_grouped!($($grouped)?),
         },)+)+];
     };
 }
@@ -131,7 +142,8 @@ operations! {
         POST "/api/usage/event" Permission(RecordUsage) => usage::record_event,
             takes EventBody,
             answers EventResultJson: "The event is stored, and on this document",
-            refuses matching;
+            refuses matching,
+            by writer;
 
         /// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
         ///

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
 use billing_application::Services;
+use billing_application::usage::{UsageWriter, WriterLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::gate::LogInGate;
@@ -27,6 +28,7 @@ struct Shared {
     twins: TwinGate,
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
+    writer: UsageWriter,
     stopping: AtomicBool,
 }
 
@@ -37,7 +39,13 @@ impl HttpState {
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, stopping }))
+        let writer = UsageWriter::start(services.clone(), WriterLimits::default());
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, stopping }))
+    }
+
+    /// Takes the events that wait, and no more. For the end of a process, once no request is under way.
+    pub fn finish(&self) {
+        self.0.writer.stop();
     }
 
     /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
@@ -70,6 +78,10 @@ impl HttpState {
 
     pub(crate) fn log_ins(&self) -> &LogInGate {
         &self.0.log_ins
+    }
+
+    pub(crate) fn writer(&self) -> &UsageWriter {
+        &self.0.writer
     }
 
     pub(crate) fn twins(&self) -> &TwinGate {

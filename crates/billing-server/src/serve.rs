@@ -64,11 +64,13 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     say(&format!("Usage Billing is ready at {public_url} (reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
+    let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
         running.await
     });
+    writing.finish();
     if let Some(scheduler) = scheduler {
         scheduler.stop();
     }

@@ -3,20 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::CustomerId;
-use billing_domain::reported::{NewUsageEvent, refuse_future};
+use billing_domain::reported::refuse_future;
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::slice::{Known, Progress, Slice};
+use super::slice::{Known, Progress, Reported, Slice};
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::idempotency::TWIN_WAIT;
-
-/// What the keys of events are held under, wherever the events come in.
-const EVENT_KEYS: &str = "usage events";
 
 /// An event whose customer is known.
 struct Arrived<'n> {
@@ -34,7 +30,7 @@ impl Slice<'_> {
         progress: &mut Progress<'_>,
     ) -> UseCaseResult<Vec<Known<'n>>> {
         let mut arrived = Vec::with_capacity(self.events.len());
-        for (index, event) in self.events.iter().enumerate() {
+        for (index, Reported { event, .. }) in self.events.iter().enumerate() {
             match names.customer_of(event) {
                 Ok(customer) => arrived.push(Arrived { index, customer }),
                 Err(mut violations) => {
@@ -47,25 +43,13 @@ impl Slice<'_> {
         }
         let mut known = Vec::with_capacity(arrived.len());
         for Arrived { index, customer } in self.without_repeats(tx, arrived, progress)? {
-            let event = &self.events[index];
+            let event = self.events[index].event;
             match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
                 Ok(product) => known.push(Known { index, customer, product }),
                 Err(violations) => progress.refuse(index, violations.into())?,
             }
         }
         Ok(known)
-    }
-
-    /// Holds the key of an event that comes alone against a twin on another server, which waits here and nowhere else. In
-    /// a slice of many there is too much to hold: there a twin is met when the keys are kept, and the slice runs again.
-    pub(super) fn hold_key(&self, tx: &mut dyn Tx) -> UseCaseResult<()> {
-        let [NewUsageEvent { sent: Some(sent), .. }] = self.events else { return Ok(()) };
-        let request = RequestKey { path: EVENT_KEYS.to_owned(), key: sent.key.clone() };
-        if tx.hold_key(self.principal.organization(), &request, TWIN_WAIT)? {
-            Ok(())
-        } else {
-            Err(UseCaseError::RequestInProgress)
-        }
     }
 
     /// Answers the events that were taken before under their keys, and sets repeats within the slice aside.
@@ -77,20 +61,20 @@ impl Slice<'_> {
     ) -> UseCaseResult<Vec<Arrived<'n>>> {
         let mut keys: BTreeMap<CustomerId, Vec<IdempotencyKey>> = BTreeMap::new();
         for arrived in &arrived {
-            if let Some(sent) = &self.events[arrived.index].sent {
+            if let Some(sent) = &self.events[arrived.index].event.sent {
                 keys.entry(arrived.customer.id).or_default().push(sent.key.clone());
             }
         }
         let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
         for (customer_id, keys) in keys {
-            for event in tx.kept_events(self.principal.organization(), customer_id, &keys)? {
+            for event in tx.kept_events(self.organization, customer_id, &keys)? {
                 kept.insert((customer_id, event.sent.key.clone()), event);
             }
         }
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
         let mut fresh = Vec::with_capacity(arrived.len());
         for arrived in arrived {
-            let Some(sent) = &self.events[arrived.index].sent else {
+            let Some(sent) = &self.events[arrived.index].event.sent else {
                 fresh.push(arrived);
                 continue;
             };
@@ -108,7 +92,7 @@ impl Slice<'_> {
                     first.insert((customer_id, &sent.key), arrived.index);
                     fresh.push(arrived);
                 }
-                Some(first) if self.events[*first].sent.as_ref() == Some(sent) => progress.twin(arrived.index, *first),
+                Some(first) if self.events[*first].event.sent.as_ref() == Some(sent) => progress.twin(arrived.index, *first),
                 Some(_) => progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?,
             }
         }

@@ -55,8 +55,13 @@ pub fn record_batch(
     carry_out(services, principal, request, |_, _| Ok(()), take, |taken| Ok(render(taken)))
 }
 
-/// Takes an event that is a request of its own. It keeps its key itself: for ever, and wherever it may come in again. One that
+/// Whether the repeats of an event are known by its key alone, which it keeps for ever, wherever it may come in again. One that
 /// names its customer is a request to be known again, too: the name may be another customer's by then.
+pub const fn is_known_by_its_key(event: &NewUsageEvent) -> bool {
+    matches!(event.customer, NamedCustomer::Ref(_))
+}
+
+/// Takes an event that is a request of its own, by itself.
 ///
 /// # Errors
 /// As [`record_event`], and [`once`](crate::idempotency::once) under a key.
@@ -68,7 +73,7 @@ pub fn record_alone(
     answer: &dyn Fn(&EventView) -> String,
     render: impl Fn(TakenUsage) -> KeptAnswer,
 ) -> UseCaseResult<Reply> {
-    let request = request.filter(|_| matches!(event.customer, NamedCustomer::Name(_)));
+    let request = request.filter(|_| !is_known_by_its_key(event));
     let take = |services: &Services<'_>, principal: &Principal, (): &()| record_event(services, principal, event.clone(), answer);
     carry_out(services, principal, request, |_, _| Ok(()), take, |taken| Ok(render(taken)))
 }

@@ -66,7 +66,11 @@ pub fn record_formatted(
     carry_out(services, principal, request, map, take, |taken| Ok(render(taken)))
 }
 
-fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
+/// The event that a format makes of a free-form one; stores nothing.
+///
+/// # Errors
+/// [`UseCaseError::FormatFailed`]; [`UseCaseError::Invalid`] where there is no such format.
+pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
     let organization = allow(principal, UseCase::RecordUsage)?;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
     Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
@@ -152,7 +156,7 @@ fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResul
 }
 
 /// What is refused of a mapped event stands in no field of the request.
-pub(super) fn of_mapped(error: UseCaseError) -> UseCaseError {
+pub fn of_mapped(error: UseCaseError) -> UseCaseError {
     match error {
         UseCaseError::Invalid(_) | UseCaseError::NoMatch(_) => UseCaseError::Mapped(Box::new(error)),
         other => other,

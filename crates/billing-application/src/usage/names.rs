@@ -22,7 +22,11 @@ pub(super) struct Names {
 
 impl Names {
     /// Reads everything that events name.
-    pub(super) fn read(tx: &mut dyn Tx, organization: OrganizationId, events: &[NewUsageEvent]) -> UseCaseResult<Self> {
+    pub(super) fn read<'e>(
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        events: impl Iterator<Item = &'e NewUsageEvent>,
+    ) -> UseCaseResult<Self> {
         let (mut customer_refs, mut customer_names) = (BTreeSet::new(), BTreeSet::new());
         let (mut product_refs, mut product_names) = (BTreeSet::new(), BTreeSet::new());
         for event in events {

@@ -7,7 +7,7 @@ use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::reported::{Neighbours, NewUsageEvent};
 
 use super::read::EventView;
-use super::slice::{Lane, Slice, TakenUsage};
+use super::slice::{Lane, Reported, Slice, TakenUsage};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -49,13 +49,16 @@ fn record(
     (neighbours, outcome): (Neighbours, Outcome),
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-    allow(principal, UseCase::RecordUsage)?;
+    let organization = allow(principal, UseCase::RecordUsage)?;
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    let slice = Slice { services, principal, events, answer, now: services.now() };
+    let by = principal.actor();
+    let events: Vec<Reported<'_>> = events.iter().map(|event| Reported { event, by, answer }).collect();
+    let slice = Slice { services, organization, events: &events, by, now: services.now() };
     let work = |tx: &mut dyn Tx, lane| {
-        let results = slice.take(tx, lane).map_err(Stop::Failed)?.ok_or(Stop::OtherLane)?;
+        let results: Option<Vec<_>> = slice.take(tx, lane).map_err(Stop::Failed)?.into_iter().collect();
+        let results = results.ok_or(Stop::OtherLane)?;
         if neighbours == Neighbours::AllOrNone && results.iter().any(Result::is_err) {
             let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
             return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));

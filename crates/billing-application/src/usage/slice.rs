@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::access::Principal;
+use billing_domain::access::Actor;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
@@ -16,7 +16,7 @@ use billing_domain::ledger::{ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::reported::NewUsageEvent;
 use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, UsageKey};
 
@@ -31,14 +31,22 @@ use crate::error::{UseCaseError, UseCaseResult};
 /// contended.
 pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 
-/// Events on their way into one transaction.
+/// Events of an organization on their way into one transaction.
 pub(super) struct Slice<'a> {
     pub(super) services: &'a Services<'a>,
-    pub(super) principal: &'a Principal,
-    pub(super) events: &'a [NewUsageEvent],
-    /// What the repeats of an event with a key are answered.
-    pub(super) answer: &'a dyn Fn(&EventView) -> String,
+    pub(super) organization: OrganizationId,
+    pub(super) events: &'a [Reported<'a>],
+    /// Who draws up what has to be drawn up for them, on [`Lane::Any`].
+    pub(super) by: Actor,
     pub(super) now: Timestamp,
+}
+
+/// An event, who reports it, and what the repeats of one with a key are answered.
+#[derive(Clone, Copy)]
+pub(super) struct Reported<'a> {
+    pub(super) event: &'a NewUsageEvent,
+    pub(super) by: Actor,
+    pub(super) answer: &'a dyn Fn(&EventView) -> String,
 }
 
 /// An event that was taken.
@@ -82,6 +90,8 @@ pub(super) struct Progress<'n> {
     /// Repeats of an event of the same slice, with the index of that event.
     twins: Vec<(usize, usize)>,
     placed: Vec<(Landed<'n>, DocumentRef)>,
+    /// Events that this lane isn't for.
+    left: BTreeSet<usize>,
 }
 
 /// Contracts by reference, with what of their books the events need.
@@ -92,7 +102,7 @@ type HeldBooks<'n> = (Books, Vec<Landed<'n>>, Vec<(usize, UseCaseError)>);
 /// How a slice holds contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// For events that all go on drafts that are there, as nearly all do: shared, in the fewest statements.
+    /// For events that go on drafts that are there, as nearly all do: shared, in the fewest statements. Others are left.
     Drafts,
     /// For any, after a look at what each contract needs. Whoever held one shared and now wanted it alone would wait for others
     /// who want the same.
@@ -121,24 +131,24 @@ impl Progress<'_> {
 }
 
 impl Slice<'_> {
-    /// Takes the events: what becomes of each, in their order; `None` when the lane isn't one for them.
+    /// Takes the events: what becomes of each, in their order; `None` of one that the lane isn't for.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn take(&self, tx: &mut dyn Tx, lane: Lane) -> UseCaseResult<Option<Vec<UseCaseResult<TakenUsage>>>> {
-        self.hold_key(tx)?;
-        let names = Names::read(tx, self.principal.organization(), self.events)?;
-        let mut progress =
-            Progress { outcomes: self.events.iter().map(|_| None).collect(), twins: Vec::new(), placed: Vec::new() };
+    pub(super) fn take(&self, tx: &mut dyn Tx, lane: Lane) -> UseCaseResult<Vec<Option<UseCaseResult<TakenUsage>>>> {
+        let names = Names::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
+        let outcomes = self.events.iter().map(|_| None).collect();
+        let mut progress = Progress { outcomes, twins: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
         let known = self.fresh(tx, &names, &mut progress)?;
         let (mut books, landed, refused) = match lane {
             // With the statement that finds them.
             Lane::Drafts => {
                 let (contracts, landed, refused) = self.land(tx, &known, Some(Lock::Shared))?;
-                let (books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
-                if !off_drafts.is_empty() {
-                    return Ok(None);
-                }
+                let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
+                books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
+                let (landed, left): (Vec<_>, Vec<_>) =
+                    landed.into_iter().partition(|landed| books.contains_key(&landed.key.contract_ref));
+                progress.left = left.iter().map(|landed| landed.known.index).collect();
                 (books, landed, refused)
             }
             Lane::Any => self.hold(tx, &known)?,
@@ -156,15 +166,15 @@ impl Slice<'_> {
         for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
             billing_domain::ledger::issue::remind(book, self.now)?;
         }
-        let (organization, by) = (self.principal.organization(), self.principal.actor());
-        books::write_all(tx, Deciding { services: self.services, organization, by, at: self.now }, decided)?;
-        self.store(tx, &books, progress).map(Some)
+        let Self { services, organization, by, now: at, .. } = *self;
+        books::write_all(tx, Deciding { services, organization, by, at }, decided)?;
+        self.store(tx, &books, progress)
     }
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
     /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
     fn hold<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<HeldBooks<'n>> {
-        let organization = self.principal.organization();
+        let organization = self.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
             let (contracts, landed, refused) = self.land(tx, known, None)?;
@@ -196,7 +206,7 @@ impl Slice<'_> {
 
     /// Where the events land, as things are.
     fn land<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>], lock: Option<Lock>) -> UseCaseResult<HeldBooks<'n>> {
-        let organization = self.principal.organization();
+        let organization = self.organization;
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             known.iter().map(|known| (known.customer.id, known.product.usage_product_ref.clone())).collect();
         let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
@@ -207,7 +217,7 @@ impl Slice<'_> {
         let (mut contracts, mut landed, mut refused) = (Books::new(), Vec::with_capacity(known.len()), Vec::new());
         for known in known {
             let Known { customer, product, .. } = *known;
-            let event = &self.events[known.index];
+            let event = self.events[known.index].event;
             let facts = EventFacts {
                 usage_product_ref: &product.usage_product_ref,
                 occurred_at: event.occurred_at,
@@ -248,7 +258,7 @@ impl Slice<'_> {
     ) -> UseCaseResult<(Books, BTreeSet<ContractRef>)> {
         let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
             landed.iter().map(|Landed { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
-        let books = books::drafts(tx, self.principal.organization(), books, &periods)?;
+        let books = books::drafts(tx, self.organization, books, &periods)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
@@ -265,10 +275,10 @@ impl Slice<'_> {
     fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], books: &mut Books) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             landed.iter().map(|landed| (landed.known.customer.id, landed.key.clone())).collect();
-        for (key, total) in tx.lock_usage(self.principal.organization(), &Vec::from_iter(keys))? {
+        for (key, total) in tx.lock_usage(self.organization, &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
                 book.put_usage(key.clone(), total);
-                total_of(tx, self.principal.organization(), book, &key)?;
+                total_of(tx, self.organization, book, &key)?;
             }
         }
         Ok(())
@@ -313,9 +323,14 @@ impl Slice<'_> {
     }
 
     /// Stores the events and the keys they were sent with.
-    fn store(&self, tx: &mut dyn Tx, books: &Books, progress: Progress<'_>) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-        let Progress { mut outcomes, twins, mut placed } = progress;
-        let organization = self.principal.organization();
+    fn store(
+        &self,
+        tx: &mut dyn Tx,
+        books: &Books,
+        progress: Progress<'_>,
+    ) -> UseCaseResult<Vec<Option<UseCaseResult<TakenUsage>>>> {
+        let Progress { mut outcomes, twins, mut placed, mut left } = progress;
+        let organization = self.organization;
         placed.sort_by_key(|(landed, _)| landed.known.index);
         let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
@@ -324,18 +339,25 @@ impl Slice<'_> {
         for ((landed, _), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
             let view = around.view(event)?;
-            if let Some(sent) = &self.events[index].sent {
-                let answer = (self.answer)(&view);
+            let Reported { event, answer, .. } = self.events[index];
+            if let Some(sent) = &event.sent {
+                let answer = answer(&view);
                 kept.entry(customer_id).or_default().push(KeptEvent { sent: sent.clone(), event_ref, answer });
             }
             outcomes[index] = Some(Ok(TakenUsage::Now(Box::new(view))));
         }
-        for (customer_id, kept) in kept {
+        for (customer_id, mut kept) in kept {
+            // In one order: twins of them in another slice wait for each other.
+            kept.sort_by(|one, other| one.sent.key.cmp(&other.sent.key));
             tx.keep_events(organization, customer_id, &kept)?;
         }
         for (index, first) in twins {
+            if left.contains(&first) {
+                left.insert(index);
+                continue;
+            }
             let outcome = match &outcomes[first] {
-                Some(Ok(TakenUsage::Now(view))) => Ok(TakenUsage::Before((self.answer)(view))),
+                Some(Ok(TakenUsage::Now(view))) => Ok(TakenUsage::Before((self.events[first].answer)(view))),
                 _ => Err(UseCaseError::Conflict {
                     code: "repeats_refused_event",
                     detail: "an event before it has the same idempotency key and was refused".to_owned(),
@@ -343,12 +365,15 @@ impl Slice<'_> {
             };
             outcomes[index] = Some(outcome);
         }
-        let nothing = || UseCaseError::InvariantViolation("an event without an outcome");
-        Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(nothing()))).collect())
+        let is_left = |(index, outcome): (usize, &Option<_>)| outcome.is_none() == left.contains(&index);
+        if !outcomes.iter().enumerate().all(is_left) {
+            return Err(UseCaseError::InvariantViolation("an event without an outcome"));
+        }
+        Ok(outcomes)
     }
 
     fn event(&self, landed: &Landed<'_>, document_ref: DocumentRef) -> UsageEvent {
-        let new = &self.events[landed.known.index];
+        let Reported { event: new, by, .. } = self.events[landed.known.index];
         UsageEvent {
             event_ref: landed.counted.event_ref,
             customer_id: landed.known.customer.id,
@@ -368,7 +393,7 @@ impl Slice<'_> {
             recorded_at: self.now,
             revision: 1,
             revised_at: self.now,
-            revised_by: self.principal.actor(),
+            revised_by: by,
             deleted: false,
         }
     }

@@ -20,6 +20,7 @@ mod support;
 mod terms;
 mod timing;
 mod upon_usage;
+mod writer;
 
 use billing_domain::document::DocumentKind;
 use billing_domain::money::Money;

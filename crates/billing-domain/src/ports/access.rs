@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Insertion, StoreResult};
-use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
+use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret, TokenClaims};
 use crate::calendar::Timestamp;
 use crate::page::{Page, PageRequest};
 use crate::party::Organization;
@@ -49,13 +49,9 @@ pub trait ApiKeys {
     fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion>;
     /// By log-in name, whatever the organization: who asks hasn't shown who they are.
     fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>>;
-    /// The key of an organization that a token was issued for, unless the token was ended.
-    fn key_of_token(
-        &mut self,
-        organization: OrganizationId,
-        api_key_ref: ApiKeyRef,
-        token_id: Uuid,
-    ) -> StoreResult<Option<ApiKey>>;
+    /// The keys that tokens were issued for, in the order of the tokens: each its organization's, and none for a token that was
+    /// ended.
+    fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>>;
     /// An organization's keys by creation.
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
     /// Notes that a token was issued for a key.

@@ -2,9 +2,8 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use billing_application::access;
-use billing_application::allow;
-use billing_domain::access::Principal;
+use billing_application::{Services, UseCase, access, allow};
+use billing_domain::access::{Principal, TokenClaims};
 
 use super::session;
 use crate::caller::blocking;
@@ -45,30 +44,45 @@ fn token(header: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case(SCHEME) && !token.is_empty()).then_some(token)
 }
 
+/// Who is asking, as far as it is known.
+pub(crate) enum Checked {
+    /// It makes no difference.
+    Nobody,
+    /// Somebody who may ask for this.
+    Known(Principal),
+    /// The bearer of a token that is ours; whether its key still works is looked up with what is asked for.
+    Bearer(TokenClaims, UseCase),
+}
+
 /// Who is asking, where an operation needs to know.
-pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<Option<Principal>, Problem> {
+pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<Checked, Problem> {
     match operation.needs {
-        Needs::Nothing => Ok(None),
+        Needs::Nothing => Ok(Checked::Nobody),
         Needs::Anything => match shown(request) {
-            Shown::Session(_) => check_origin(operation, request).map(|()| None),
-            Shown::Nothing | Shown::Unreadable | Shown::Bearer(_) => Ok(None),
+            Shown::Session(_) => check_origin(operation, request).map(|()| Checked::Nobody),
+            Shown::Nothing | Shown::Unreadable | Shown::Bearer(_) => Ok(Checked::Nobody),
         },
         Needs::Permission(use_case) => {
             let principal = match shown(request) {
                 Shown::Nothing => return Err(Problem::unauthenticated(false)),
                 Shown::Unreadable => return Err(Problem::unauthenticated(true)),
+                Shown::Bearer(token) if operation.is_grouped => {
+                    let claims = access::read_token(state_of(request).services(), &token)?;
+                    return Ok(Checked::Bearer(claims, use_case));
+                }
                 Shown::Bearer(token) => by_token(request, token).await?,
                 Shown::Session(id) => by_session(operation, request, id).await?,
             };
             // Before the body is read; the use case asks again.
             allow(&principal, use_case)?;
-            Ok(Some(principal))
+            Ok(Checked::Known(principal))
         }
     }
 }
 
 async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Problem> {
-    blocking(&state_of(request), move |services| access::authenticate_token(services, &token)).await
+    let by_token = move |services: &Services<'_>| access::authenticate(services, &access::read_token(services, &token)?);
+    blocking(&state_of(request), by_token).await
 }
 
 async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {

@@ -12,10 +12,13 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 
+use self::credentials::Checked;
 use crate::middleware::Facts;
 use crate::operation::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::reporting::Unchecked;
+use crate::state::state_of;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
 
@@ -27,15 +30,42 @@ pub(crate) async fn admit(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let facts = Facts::of(request.request());
     facts.is_for(operation.path);
-    let principal = match credentials::check(operation, request.request()).await {
-        Ok(principal) => principal,
+    match credentials::check(operation, request.request()).await {
+        Ok(Checked::Nobody) => {}
+        Ok(Checked::Known(principal)) => {
+            facts.is_by(principal.actor());
+            request.extensions_mut().insert(principal);
+            if let Needs::Permission(use_case) = operation.needs {
+                request.extensions_mut().insert(use_case);
+            }
+        }
+        Ok(Checked::Bearer(claims, use_case)) => {
+            let (state, unchecked) = (state_of(request.request()), Unchecked::new(claims, use_case));
+            request.extensions_mut().insert(unchecked.clone());
+            let answered = let_through(operation, request, next).await?;
+            if unchecked.is_checked() {
+                return Ok(answered);
+            }
+            // What refused the request came before anybody looked who sent it: that is told first.
+            return match unchecked.check(&state).await {
+                Ok(principal) => {
+                    facts.is_by(principal.actor());
+                    Ok(answered)
+                }
+                Err(problem) => Ok(answered.error_response(problem)),
+            };
+        }
         Err(problem) => return Ok(request.error_response(problem)),
-    };
-    if let (Some(principal), Needs::Permission(use_case)) = (principal, operation.needs) {
-        facts.is_by(principal.actor());
-        request.extensions_mut().insert(principal);
-        request.extensions_mut().insert(use_case);
     }
+    let_through(operation, request, next).await
+}
+
+/// Lets a request through whose credential allows it, when its other headers do.
+async fn let_through(
+    operation: &'static Operation,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
     if let Err(problem) = check_query(operation, request.request()) {
         return Ok(request.error_response(problem));
     }

@@ -2,8 +2,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
+use billing_application::Services;
 use billing_application::error::Thing;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsageEvent};
+use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
@@ -16,16 +18,18 @@ use crate::caller::Caller;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use crate::kept;
+use crate::middleware::Facts;
 use crate::once::answer_of;
 use crate::problem::Problem;
 use crate::query::usage::EventListParams;
 use crate::query::{Paged, Query};
+use crate::reporting::Reporting;
 
-pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn record_event(reporting: Reporting, Body(body): Body) -> OnceAnswer {
     let event = EventBody::read_event(&body)?;
-    let once = caller.once(Some(&body));
     // Its key names the event, however the event is written.
-    let sent = once.sent().map(|sent| EventKey { body: hash_of_event(&body), ..sent });
+    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(&body) });
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {
@@ -33,7 +37,11 @@ pub(crate) async fn record_event(caller: Caller, Body(body): Body) -> OnceAnswer
         return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
     }
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
-    let taken = once.carried_out(move |services, principal, request| {
+    if reporting.key.is_none() || usage::is_known_by_its_key(&event) {
+        let taken = reporting.report(event, event_answer, |refused| refused).await?;
+        return kept::respond(answer_of(taken, event_answer), None);
+    }
+    let taken = reporting.caller().await?.once(Some(&body)).carried_out(move |services, principal, request| {
         usage::record_alone(services, principal, request, &event, &event_answer, |taken| answer_of(taken, event_answer))
     });
     taken.await
@@ -49,10 +57,17 @@ pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResp
     Ok(query.answer::<_, EventJson>(page, &found.await?))
 }
 
-pub(crate) async fn record_formatted_event(caller: Caller, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn record_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
     let FormattedEventBody { format, event } = read(&body)?;
-    let once = caller.once(Some(&body));
     let format = format.named().ok_or_else(Problem::internal)?;
+    if !caller.is_keyed() {
+        let report = FormattedEvent { format, event, sent: None };
+        let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
+        let mapped = caller.clone().run(map).await?;
+        let taken = Reporting::of(caller, facts).report(mapped, formatted_answer, usage::of_mapped).await?;
+        return kept::respond(answer_of(taken, formatted_answer), None);
+    }
+    let once = caller.once(Some(&body));
     let report = FormattedEvent { format, event, sent: once.sent() };
     let taken = once.carried_out(move |services, principal, request| {
         let render = |taken| answer_of(taken, formatted_answer);

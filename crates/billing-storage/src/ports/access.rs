@@ -1,6 +1,8 @@
 //! Who may act: administrators, keys, sessions, ended tokens, secrets.
 
-use billing_domain::access::{AdminSession, Administrator, ApiKey, PasswordHash, SecretDigest, SecretPurpose, SigningSecret};
+use billing_domain::access::{
+    AdminSession, Administrator, ApiKey, PasswordHash, SecretDigest, SecretPurpose, SigningSecret, TokenClaims,
+};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Administrators, ApiKeys, Insertion, Lock, Sessions, SigningSecrets, StoreResult, Tokens};
@@ -12,6 +14,7 @@ use uuid::Uuid;
 
 use super::{counted, limits};
 use crate::leaf::Leaf as _;
+use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{administrators, api_keys, revoked_tokens, sessions, signing_secrets};
 use crate::sql_types::Bound;
@@ -183,19 +186,31 @@ impl ApiKeys for Transaction<'_> {
         row.map(ApiKeyRow::read).transpose()
     }
 
-    fn key_of_token(
-        &mut self,
-        organization: OrganizationId,
-        api_key_ref: ApiKeyRef,
-        token_id: Uuid,
-    ) -> StoreResult<Option<ApiKey>> {
-        let mut rows: Vec<ApiKeyRow> = with_conn!(self, "api_keys", |conn| api_keys::table
-            .find(Bound(api_key_ref.as_uuid()))
-            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(not(exists(revoked_tokens::table.find(Bound(token_id)))))
-            .select(ApiKeyRow::as_select())
-            .load(conn))?;
-        rows.pop().map(ApiKeyRow::read).transpose()
+    fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>> {
+        // Nearly always there is one, and then all is one statement.
+        let (rows, ended): (Vec<ApiKeyRow>, Vec<Cell<Uuid>>) = if let [token] = tokens {
+            let rows = with_conn!(self, "api_keys", |conn| api_keys::table
+                .find(Bound(token.api_key_ref.as_uuid()))
+                .filter(not(exists(revoked_tokens::table.find(Bound(token.token_id)))))
+                .select(ApiKeyRow::as_select())
+                .load(conn))?;
+            (rows, Vec::new())
+        } else {
+            let keys = || one_of_ids(api_keys::api_key_id, tokens.iter().map(|token| token.api_key_ref.as_uuid()));
+            let ids = || one_of_ids(revoked_tokens::token_id, tokens.iter().map(|token| token.token_id));
+            with_conn!(self, "api_keys", |conn| {
+                let ended = revoked_tokens::table.filter(ids()).select(revoked_tokens::token_id).load(conn)?;
+                Ok((api_keys::table.filter(keys()).select(ApiKeyRow::as_select()).load(conn)?, ended))
+            })?
+        };
+        let keys: Vec<ApiKey> = rows.into_iter().map(ApiKeyRow::read).collect::<StoreResult<_>>()?;
+        let read_token = |token: Cell<Uuid>| Row::new("revoked_tokens", "one").cell("token_id", token);
+        let ended: Vec<Uuid> = ended.into_iter().map(read_token).collect::<StoreResult<_>>()?;
+        let key_of = |token: &TokenClaims| {
+            let mut keys = keys.iter().filter(|_| !ended.contains(&token.token_id));
+            keys.find(|key| key.organization == token.organization && key.api_key_ref == token.api_key_ref).cloned()
+        };
+        Ok(tokens.iter().map(key_of).collect())
     }
 
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>> {

@@ -1,6 +1,6 @@
 //! Organizations, administrators, keys, sessions, tokens and secrets.
 
-use billing_domain::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret};
+use billing_domain::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret, TokenClaims};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Organization;
@@ -92,14 +92,13 @@ impl ApiKeys for MemoryTx {
         Ok(self.state.api_keys.iter().find(|row| row.api_key == api_key).cloned())
     }
 
-    fn key_of_token(
-        &mut self,
-        organization: OrganizationId,
-        api_key_ref: ApiKeyRef,
-        token_id: Uuid,
-    ) -> StoreResult<Option<ApiKey>> {
-        let found = self.state.api_keys.iter().find(|row| row.organization == organization && row.api_key_ref == api_key_ref);
-        Ok(found.filter(|_| !self.state.revoked_tokens.contains_key(&token_id)).cloned())
+    fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>> {
+        let key_of = |token: &TokenClaims| {
+            let mut keys = self.state.api_keys.iter();
+            let found = keys.find(|row| row.organization == token.organization && row.api_key_ref == token.api_key_ref);
+            found.filter(|_| !self.state.revoked_tokens.contains_key(&token.token_id)).cloned()
+        };
+        Ok(tokens.iter().map(key_of).collect())
     }
 
     fn api_keys(&mut self, organization: OrganizationId, request: PageRequest) -> StoreResult<Page<ApiKey>> {

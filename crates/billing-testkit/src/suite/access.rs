@@ -5,7 +5,7 @@ use billing_domain::ports::{Insertion, Store};
 use billing_domain::refs::ApiKeyRef;
 use uuid::Uuid;
 
-use super::{all, done, later, long_ago, page, read, world, write};
+use super::{all, done, key_of_token, later, long_ago, page, read, token_of, world, write};
 use crate::{FreshIds, fixtures};
 
 pub fn administrators_and_keys_come_back_with_every_field(store: &dyn Store) {
@@ -29,7 +29,7 @@ pub fn administrators_and_keys_come_back_with_every_field(store: &dyn Store) {
         assert_eq!(tx.administrator_by_email(administrator.email.as_str())?.as_ref(), Some(&administrator));
         assert_eq!(tx.administrator_by_email("nobody@example.com")?, None);
         for key in [&plain, &full, &none] {
-            assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?.as_ref(), Some(key));
+            assert_eq!(key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())?.as_ref(), Some(key));
             assert_eq!(tx.api_key_by_name(&key.api_key)?.as_ref(), Some(key));
         }
         assert_eq!(tx.api_key_by_name("00000000000000000000")?, None);
@@ -148,11 +148,11 @@ pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
     });
     write(store, |tx| tx.touch_api_key(w.org, key.api_key_ref, later(7)));
     let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
-    assert_eq!(read(store, |tx| tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())), Some(touched));
+    assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(touched));
     assert!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
     assert!(!write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
     read(store, |tx| {
-        assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?, None);
+        assert_eq!(key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_key_by_name(&key.api_key)?, None);
         assert_eq!(tx.api_keys(w.org, all())?.items, std::slice::from_ref(&other));
         Ok(())
@@ -211,7 +211,7 @@ pub fn a_token_can_be_ended_twice_and_forgotten_once_expired(store: &dyn Store) 
     let (w, limit) = (world(store), long_ago());
     let key = fixtures::api_key(&FreshIds, w.org);
     write(store, |tx| done(tx.insert_api_key(&key)));
-    let is_ended = |token| read(store, |tx| tx.key_of_token(w.org, key.api_key_ref, token)).is_none();
+    let is_ended = |token| read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, token)).is_none();
     let (expired, live) = (Uuid::now_v7(), Uuid::now_v7());
     for token in [expired, live] {
         assert!(!is_ended(token));
@@ -226,6 +226,30 @@ pub fn a_token_can_be_ended_twice_and_forgotten_once_expired(store: &dyn Store) 
     write(store, |tx| tx.purge_revoked_tokens(limit));
     assert!(!is_ended(expired));
     assert!(is_ended(live));
+}
+
+pub fn the_keys_of_several_tokens_come_in_the_order_of_the_tokens(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let [first, second, deleted] = [(); 3].map(|()| fixtures::api_key(&FreshIds, w.org));
+    let (live, ended) = (Uuid::now_v7(), Uuid::now_v7());
+    write(store, |tx| {
+        for key in [&first, &second, &deleted] {
+            done(tx.insert_api_key(key))?;
+        }
+        tx.delete_api_key(w.org, deleted.api_key_ref)?;
+        tx.revoke_token(ended, later(60))
+    });
+    let tokens = [
+        token_of(w.org, second.api_key_ref, live),
+        token_of(w.org, first.api_key_ref, ended),
+        token_of(w.org, first.api_key_ref, Uuid::now_v7()),
+        token_of(w.org, deleted.api_key_ref, Uuid::now_v7()),
+        token_of(stranger.org, first.api_key_ref, Uuid::now_v7()),
+        token_of(w.org, second.api_key_ref, Uuid::now_v7()),
+    ];
+    let keys = read(store, |tx| tx.keys_of_tokens(&tokens));
+    assert_eq!(keys, [Some(second.clone()), None, Some(first), None, None, Some(second)]);
+    assert_eq!(read(store, |tx| tx.keys_of_tokens(&[])), []);
 }
 
 pub fn signing_secrets_come_newest_first_by_purpose(store: &dyn Store) {

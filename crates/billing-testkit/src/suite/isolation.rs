@@ -14,7 +14,10 @@ use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
-use super::{World, all, done, later, lock_usage, month, put_usage, read, settle, transact_answer, updated, usage, world, write};
+use super::{
+    World, all, done, key_of_token, later, lock_usage, month, put_usage, read, settle, transact_answer, updated, usage, world,
+    write,
+};
 use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
@@ -31,13 +34,13 @@ pub fn another_organization_sees_no_keys(store: &dyn Store) {
     let key = fixtures::api_key(&FreshIds, w.org);
     write(store, |tx| done(tx.insert_api_key(&key)));
     write(store, |tx| {
-        assert_eq!(tx.key_of_token(stranger, key.api_key_ref, Uuid::nil())?, None);
+        assert_eq!(key_of_token(tx, stranger, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_keys(stranger, all())?, Page::empty());
         tx.touch_api_key(stranger, key.api_key_ref, later(1))?;
         assert!(!tx.delete_api_key(stranger, key.api_key_ref)?);
         Ok(())
     });
-    assert_eq!(read(store, |tx| tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())), Some(key));
+    assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(key));
 }
 
 pub fn another_organization_sees_no_catalog(store: &dyn Store) {

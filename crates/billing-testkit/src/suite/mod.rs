@@ -31,6 +31,7 @@ pub mod revisions;
 pub mod transactions;
 pub mod usage;
 
+use billing_domain::access::{ApiKey, TokenClaims};
 use billing_domain::account::AccountKey;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
@@ -42,9 +43,10 @@ use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ApiKeyRef, ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use chrono::{DateTime, SecondsFormat};
+use uuid::Uuid;
 
 use crate::{FreshIds, fixtures};
 
@@ -75,6 +77,7 @@ macro_rules! store_contract {
                 sessions_begin_are_used_and_end
                 purged_sessions_are_those_that_began_before
                 a_token_can_be_ended_twice_and_forgotten_once_expired
+                the_keys_of_several_tokens_come_in_the_order_of_the_tokens
                 signing_secrets_come_newest_first_by_purpose
             }
             accounts {
@@ -404,6 +407,21 @@ fn write_contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> St
             done => return done.expect("the work is committed"),
         }
     }
+}
+
+/// What a token of a key says.
+fn token_of(organization: OrganizationId, api_key_ref: ApiKeyRef, token_id: Uuid) -> TokenClaims {
+    TokenClaims { api_key_ref, organization, token_id, issued_at: later(0), expires_at: later(3600) }
+}
+
+/// The key that one token was issued for.
+fn key_of_token(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    api_key_ref: ApiKeyRef,
+    token_id: Uuid,
+) -> StoreResult<Option<ApiKey>> {
+    Ok(tx.keys_of_tokens(&[token_of(organization, api_key_ref, token_id)])?.pop().flatten())
 }
 
 fn done(insertion: StoreResult<Insertion>) -> StoreResult<()> {

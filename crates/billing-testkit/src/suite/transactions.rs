@@ -7,7 +7,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, Tx, attempt};
 use uuid::Uuid;
 
-use super::{all, done, later, lock_usage, put_usage, read, undo, updated, usage, world, write};
+use super::{all, done, key_of_token, later, lock_usage, put_usage, read, undo, updated, usage, world, write};
 use crate::{FreshIds, fixtures};
 
 /// How long a reader may take that waits for nobody.
@@ -77,8 +77,8 @@ pub fn a_rolled_back_transaction_leaves_nothing(store: &dyn Store) {
     read(store, |tx| {
         assert_eq!(tx.organization(organization.id)?, None);
         assert_eq!(tx.administrator(administrator.admin_ref)?, None);
-        assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?, None);
-        assert_eq!(tx.key_of_token(w.org, other_key.api_key_ref, token)?.as_ref(), Some(&other_key));
+        assert_eq!(key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())?, None);
+        assert_eq!(key_of_token(tx, w.org, other_key.api_key_ref, token)?.as_ref(), Some(&other_key));
         assert_eq!(tx.session(session.digest)?, None);
         assert!(!tx.signing_secrets(secret.purpose)?.contains(&secret));
         assert_eq!(tx.entities(w.org, all())?.total, 1);
@@ -110,7 +110,7 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
     });
     read(store, |tx| {
         assert_eq!(tx.customers_by_ids(w.org, &[w.customer.id])?, std::slice::from_ref(&w.customer));
-        assert_eq!(tx.key_of_token(w.org, key.api_key_ref, Uuid::nil())?.as_ref(), Some(&key));
+        assert_eq!(key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())?.as_ref(), Some(&key));
         assert_eq!(tx.organization(w.org)?.as_ref(), Some(&w.organization));
         assert_eq!(tx.contracts_due(Some(w.org), later(1), None, 10)?, []);
         assert!(tx.document(w.org, head.document_ref)?.is_some_and(|document| document.is_draft()));
