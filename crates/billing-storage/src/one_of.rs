@@ -163,18 +163,52 @@ pub(crate) enum Value {
 /// Some columns together are one of these rows of values, of which there is at least one. A list of rows, because SQLite finds
 /// each by an index where the columns are a table's whole primary key; of conditions joined by OR it makes a scan. Where they
 /// are only part of an index, SQLite needs a statement for each row.
+///
+/// PostgreSQL is given an array for each column, so that the statement is the same for any number of rows.
 #[derive(Debug)]
 pub(crate) struct OneOfRows {
     columns: &'static str,
     rows: Vec<Vec<Value>>,
+    arrays: Vec<Values>,
 }
 
-/// More rows than this are rare, and a prepared statement for each number of rows would fill the cache.
-const MAX_PREPARED_ROWS: usize = 8;
+/// The values of a column.
+#[derive(Debug)]
+enum Values {
+    Ids(Vec<Uuid>),
+    Numbers(Vec<i32>),
+    Days(Vec<NaiveDate>),
+    Texts(Vec<String>),
+}
+
+/// More rows than this are rare, and a prepared statement for each number of rows would fill SQLite's cache.
+const MAX_PREPARED_ROWS: usize = 256;
 
 /// Where columns, with the table's name where another has such a column, are one of these rows.
 pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = Vec<Value>>) -> OneOfRows {
-    OneOfRows { columns, rows: rows.into_iter().collect() }
+    let rows: Vec<Vec<Value>> = rows.into_iter().collect();
+    let mut arrays: Vec<Values> = Vec::new();
+    for value in rows.first().into_iter().flatten() {
+        arrays.push(match value {
+            Value::Id(_) => Values::Ids(Vec::with_capacity(rows.len())),
+            Value::Number(_) => Values::Numbers(Vec::with_capacity(rows.len())),
+            Value::Day(_) => Values::Days(Vec::with_capacity(rows.len())),
+            Value::Text(_) => Values::Texts(Vec::with_capacity(rows.len())),
+        });
+    }
+    for row in &rows {
+        for (array, value) in arrays.iter_mut().zip(row) {
+            match (array, value) {
+                (Values::Ids(ids), Value::Id(id)) => ids.push(*id),
+                (Values::Numbers(numbers), Value::Number(number)) => numbers.push(*number),
+                (Values::Days(days), Value::Day(day)) => days.push(*day),
+                (Values::Texts(texts), Value::Text(text)) => texts.push(text.clone()),
+                // Rows of one list have the same columns.
+                (Values::Ids(_) | Values::Numbers(_) | Values::Days(_) | Values::Texts(_), _) => {}
+            }
+        }
+    }
+    OneOfRows { columns, rows, arrays }
 }
 
 // Without a fixed identity a statement is found again by its text.
@@ -194,35 +228,55 @@ impl<G> ValidGrouping<G> for OneOfRows {
 impl<QS> AppearsOnTable<QS> for OneOfRows {}
 impl<QS> SelectableExpression<QS> for OneOfRows {}
 
-macro_rules! one_of_rows_on {
-    ($($backend:ty),+) => {$(
-        impl QueryFragment<$backend> for OneOfRows {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                if self.rows.len() > MAX_PREPARED_ROWS {
-                    out.unsafe_to_cache_prepared();
-                }
-                out.push_sql("(");
-                out.push_sql(self.columns);
-                out.push_sql(") IN (VALUES ");
-                for (i, row) in self.rows.iter().enumerate() {
-                    out.push_sql(if i > 0 { ", (" } else { "(" });
-                    for (j, value) in row.iter().enumerate() {
-                        if j > 0 {
-                            out.push_sql(", ");
-                        }
-                        match value {
-                            Value::Id(id) => out.push_bind_param::<Id, _>(id)?,
-                            Value::Number(number) => out.push_bind_param::<Integer, _>(number)?,
-                            Value::Day(day) => out.push_bind_param::<Day, _>(day)?,
-                            Value::Text(text) => out.push_bind_param::<Text, _>(text)?,
-                        }
-                    }
-                    out.push_sql(")");
-                }
-                out.push_sql(")");
-                Ok(())
+impl QueryFragment<Pg> for OneOfRows {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("(");
+        out.push_sql(self.columns);
+        out.push_sql(") IN (SELECT * FROM unnest(");
+        for (i, array) in self.arrays.iter().enumerate() {
+            if i > 0 {
+                out.push_sql(", ");
+            }
+            match array {
+                Values::Ids(ids) => out.push_bind_param::<Array<Id>, _>(ids)?,
+                Values::Numbers(numbers) => out.push_bind_param::<Array<Integer>, _>(numbers)?,
+                Values::Days(days) => out.push_bind_param::<Array<Day>, _>(days)?,
+                Values::Texts(texts) => out.push_bind_param::<Array<Text>, _>(texts)?,
             }
         }
-    )+};
+        out.push_sql("))");
+        Ok(())
+    }
 }
-one_of_rows_on!(Pg, Sqlite);
+
+impl QueryFragment<Sqlite> for OneOfRows {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        // Filled up with the last row to one of a few lengths, each of which stays prepared.
+        let length = self.rows.len().next_power_of_two();
+        if length > MAX_PREPARED_ROWS {
+            out.unsafe_to_cache_prepared();
+        }
+        out.push_sql("(");
+        out.push_sql(self.columns);
+        out.push_sql(") IN (VALUES ");
+        let last = self.rows.last().into_iter().cycle();
+        let length = if length > MAX_PREPARED_ROWS { self.rows.len() } else { length };
+        for (i, row) in self.rows.iter().chain(last).take(length).enumerate() {
+            out.push_sql(if i > 0 { ", (" } else { "(" });
+            for (j, value) in row.iter().enumerate() {
+                if j > 0 {
+                    out.push_sql(", ");
+                }
+                match value {
+                    Value::Id(id) => out.push_bind_param::<Id, _>(id)?,
+                    Value::Number(number) => out.push_bind_param::<Integer, _>(number)?,
+                    Value::Day(day) => out.push_bind_param::<Day, _>(day)?,
+                    Value::Text(text) => out.push_bind_param::<Text, _>(text)?,
+                }
+            }
+            out.push_sql(")");
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}

@@ -346,9 +346,7 @@ impl Slice<'_> {
             }
             outcomes[index] = Some(Ok(TakenUsage::Now(Box::new(view))));
         }
-        for (customer_id, mut kept) in kept {
-            // In one order: twins of them in another slice wait for each other.
-            kept.sort_by(|one, other| one.sent.key.cmp(&other.sent.key));
+        for (customer_id, kept) in kept {
             tx.keep_events(organization, customer_id, &kept)?;
         }
         for (index, first) in twins {
