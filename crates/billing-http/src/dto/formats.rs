@@ -4,7 +4,7 @@ use billing_application::formats::{FormatContent, FormatView, TestedFormat};
 use billing_domain::format::{Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping};
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
-use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -15,9 +15,8 @@ use super::declare::{Answered, Omitted, Shown, Wire, body, edit, fields, object}
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
-use super::reasons::Reason;
 use super::schemas::{Schemas, names_in};
-use super::values::FreeForm;
+use super::values::{FreeForm, report_entries};
 use super::wire::{
     CurrencyCode, ExactNumber, LineText, NamedRef, REST, ReportDataJson, ReportMappingJson, TimestampText, field_of_event,
 };
@@ -213,26 +212,14 @@ fn columns(node: Node<'_>) -> Option<ReportMapping> {
     if !node.json().is_object() {
         return node.refuse("wrong_type", "must be an object of expressions, or a string");
     }
-    node.object(|fields| {
-        let entries = fields.entries();
-        if entries.len() > MAX_REPORT_KEYS {
-            let reason = ReportDataError::TooManyKeys;
-            return node.refuse(reason.code(), reason.to_string());
-        }
-        let columns: Vec<Option<(String, Expression)>> = entries.map(|(key, node)| column(key, node)).collect();
-        let columns = MappedColumns::new(columns.into_iter().collect::<Option<Vec<_>>>()?);
-        columns
-            .map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), |columns| Some(ReportMapping::Columns(columns)))
-    })
+    node.taken(MappedColumns::new(report_entries(node, column)?)).map(ReportMapping::Columns)
 }
 
 /// One column, held against the domain's limits by itself, so that every bad one is named.
 fn column(key: &str, node: Node<'_>) -> Option<(String, Expression)> {
     let expression = <Expression as Wire>::read(node);
-    match ReportData::new(vec![(key.to_owned(), ReportValue::Null)]) {
-        Ok(_) => Some((key.to_owned(), expression?)),
-        Err(reason) => node.refuse(reason.code(), reason.to_string()),
-    }
+    node.taken(ReportData::new(vec![(key.to_owned(), ReportValue::Null)]))?;
+    Some((key.to_owned(), expression?))
 }
 
 body! {
