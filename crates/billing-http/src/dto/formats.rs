@@ -13,7 +13,7 @@ use utoipa::openapi::schema::Schema;
 
 use super::declare::{Answered, Omitted, Shown, Wire, body, edit, fields, object};
 use super::events::check_naming;
-use super::formatted::FormatFields;
+use super::formatted::{FormatFields, example};
 use super::input::Node;
 use super::schemas::{Schemas, names_in};
 use super::values::{FreeForm, report_entries};
@@ -67,22 +67,9 @@ edit! {
     FormatEditBody of FormatContent named "format_ref": FormatRef
 }
 
-/// A mapping as it is written: an expression for each field.
-#[derive(Clone, Debug)]
-pub(crate) struct Mapping {
-    timestamp: Expression,
-    customer_ref: Option<Expression>,
-    customer_name: Option<Expression>,
-    usage_product_ref: Option<Expression>,
-    usage_product_name: Option<Expression>,
-    quantity: Expression,
-    additional_report_data: Option<ReportMapping>,
-    validations: Option<MappingValidations>,
-}
-
 object! {
     /// Which expression of `event` gives which field of the default shape.
-    answer Mapping as "Mapping" {
+    answer struct Mapping as "Mapping" {
         /// Gives an RFC 3339 date-time with an offset.
         timestamp: Expression,
         /// Gives the customer's reference. May be left out when `customer_name` is given.
@@ -110,16 +97,9 @@ object! {
 
 pub(crate) type MappingJson = Shown<Mapping>;
 
-/// What a mapping says of an event's document.
-#[derive(Clone, Debug)]
-pub(crate) struct MappingValidations {
-    currency: Option<Expression>,
-    entity_ref: Option<Expression>,
-}
-
 object! {
     /// What the document of an event has to be like; an expression that gives nothing checks nothing.
-    answer MappingValidations as "MappingValidations" {
+    answer struct MappingValidations as "MappingValidations" {
         /// Gives the currency the document must have.
         currency: Omitted<Expression>,
         /// Gives the supplier entity the document must belong to.
@@ -231,10 +211,7 @@ body! {
         /// The event.
         event: FreeForm,
     }
-    example json!({
-        "format_name": "Default Format",
-        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
-    });
+    example example();
     with {
         fn check(fields: Fields<'_>) {
             match (fields.has("format_ref") || fields.has("format_name"), fields.has("mapping")) {

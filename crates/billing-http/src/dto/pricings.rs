@@ -64,24 +64,9 @@ edit! {
     PricingEditBody of PricingContent named "product_pricing_ref": PricingRef
 }
 
-/// What is read of a line item.
-#[derive(Clone)]
-struct ItemFields {
-    line_item_id: LineItemId,
-    name: Option<OneLine>,
-    kind: ChargeKind,
-    recurrence: Option<Recurrence>,
-    usage_product_ref: Option<UsageProductRef>,
-    price: PriceModel,
-    included_quantity: Option<Quantity>,
-    prepaid_quantity: Option<Quantity>,
-    minimum_amount: Option<Price>,
-    maximum_amount: Option<Price>,
-}
-
 object! {
     /// One thing a pricing charges for.
-    ItemFields as "LineItemBody" {
+    struct ItemFields as "LineItemBody" {
         /// Unique within its pricing.
         line_item_id: LineItemId,
         /// Shown on documents; the identifier when left out.

@@ -139,11 +139,18 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
-/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`. With `answer` before
-/// the type it is answered, too.
+/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`; with `struct` before the
+/// type the struct is made, too. With `answer` before both it is answered, too.
 macro_rules! object {
+    ($(#[doc = $doc:literal])+ answer struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::object! { $(#[doc = $doc])+ struct $type as $schema { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @answered $type as $schema { $($fields)* } }
+    };
     ($(#[doc = $doc:literal])+ answer $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::object! { $(#[doc = $doc])+ $type as $schema { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @answered $type as $schema { $($fields)* } }
+    };
+    (@answered $type:ident as $schema:literal { $($fields:tt)* }) => {
         $crate::dto::declare::fields! { answer $type { $($fields)* } }
 
         const _: () = {
@@ -160,9 +167,15 @@ macro_rules! object {
             }
         };
     };
+    ($(#[doc = $doc:literal])+ struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @read $(#[doc = $doc])+ $type as $schema }
+    };
     ($(#[doc = $doc:literal])+ $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::fields! { $type { $($fields)* } $(with { $($also)* })? }
-
+        $crate::dto::declare::object! { @read $(#[doc = $doc])+ $type as $schema }
+    };
+    (@read $(#[doc = $doc:literal])+ $type:ident as $schema:literal) => {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
@@ -188,7 +201,7 @@ macro_rules! structure {
         $(#[doc = $field_doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
     ),* $(,)? } $(with { $($also:tt)* })?) => {
         $(#[doc = $doc])+
-        #[derive(Clone)]
+        #[derive(Clone, Debug)]
         pub(crate) struct $type { $(
             $(#[doc = $field_doc])*
             pub(crate) $field: <$crate::dto::declare::part!([$($kind)?] $of) as $crate::dto::declare::Part>::Value
