@@ -21,7 +21,9 @@ use utoipa::{PartialSchema, ToSchema};
 use super::input::{self, Fields, Node};
 use super::schemas::{Described, Presence, Schemas, object_of};
 
-pub(crate) use macros::{answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, structure};
+pub(crate) use macros::{
+    answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure,
+};
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
 /// How a value is read, and what it looks like. Most types of the domain say it of themselves (`values`); where the same type comes in

@@ -355,7 +355,23 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }`.
+/// What is answered of a value, by the form that it has.
+macro_rules! shown {
+    (Option [$of:ty] $value:expr) => {
+        Option::map($value, <$of>::from)
+    };
+    (Vec [$of:ty] $value:expr) => {
+        IntoIterator::into_iter($value).map(<$of>::from).collect()
+    };
+    ($of:ident [] $value:expr) => {
+        <$of>::from($value)
+    };
+}
+pub(crate) use shown;
+
+/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }` has fields that are declared for the type, and
+/// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value: `name: how it is answered = what`,
+/// each with its meaning. One with `@omitted` before it is left out where there is no value.
 macro_rules! answer {
     ($(#[doc = $doc:literal])+ $name:ident of $type:ident { $($fields:tt)* }) => {
         $(#[doc = $doc])+
@@ -393,6 +409,26 @@ macro_rules! answer {
                 }
             }
         };
+    };
+    ($(#[$($about:tt)*])+ $name:ident of $value:ident: $type:ty {
+        $(let $given:pat = $from:expr;)*
+        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident: $form:ident $(<$of:ty>)? = $said:expr),* $(,)?
+    }) => {
+        #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+        $(#[$($about)*])+
+        pub(crate) struct $name { $(
+            $(#[$($of_field)*])+
+            // Never true: it has the two below repeated with the mark.
+            $(#[cfg_attr(any(), $omitted)] #[serde(skip_serializing_if = "Option::is_none")] #[schema(nullable = false)])?
+            $field: $form $(<$of>)?
+        ),* }
+
+        impl From<&$type> for $name {
+            fn from($value: &$type) -> Self {
+                $(let $given = $from;)*
+                Self { $($field: $crate::dto::declare::shown!($form [$($of)?] $said)),* }
+            }
+        }
     };
 }
 pub(crate) use answer;
