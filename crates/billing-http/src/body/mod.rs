@@ -134,8 +134,8 @@ impl Sent {
 
     /// The whole of it, if it arrives in time.
     async fn read(self) -> Result<web::Bytes, Problem> {
-        let arrived = tokio::time::timeout_at(Facts::of(&self.request).deadline, self.payload.to_bytes_limited(self.limit)).await;
-        match arrived {
+        let deadline = Facts::of(&self.request).deadline;
+        match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
             Ok(Ok(Ok(bytes))) => Ok(bytes),
             Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),
             Ok(Err(_)) => Err((self.too_large)(self.limit)),

@@ -100,10 +100,12 @@ pub(crate) struct Omitted<W>(std::marker::PhantomData<W>);
 
 forms! {
     W: W::Value, Required, Optional, |fields, name| fields.required(name, W::read), fields.kept(name, W::read);
-    Option<W>: Option<W::Value>, Nullable, Nullable, |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
+    Option<W>: Option<W::Value>, Nullable, Nullable,
+        |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
     Patch<W>: Patch<W::Value>, Nullable, Nullable,
         |fields, name| fields.patch(name, W::read), fields.patch(name, W::read).map(Some);
-    Kept<W>: Option<W::Value>, Optional, Optional, |fields, name| fields.kept(name, W::read), fields.kept(name, W::read).map(Some);
+    Kept<W>: Option<W::Value>, Optional, Optional,
+        |fields, name| fields.kept(name, W::read), fields.kept(name, W::read).map(Some);
     Omitted<W>: Option<W::Value>, Nullable, Nullable,
         |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
 }

@@ -123,7 +123,10 @@ answer! {
         billing_crypto_details: Option<CryptoJson> = payment.crypto.as_ref(),
         /// The bank account that is named above, where it is one of `/api/bank_accounts/`.
         bank_account: Option<BankAccountJson> =
-            account_ref.zip(account).map(|(account_ref, profile)| ShownAccount { account_ref, profile: profile.clone() }).as_ref(),
+            account_ref
+                .zip(account)
+                .map(|(account_ref, profile)| ShownAccount { account_ref, profile: profile.clone() })
+                .as_ref(),
         /// What the payer wants to find on it.
         buyer_reference: Option<BuyerReferenceText> =
             paper.and_then(|paper| paper.buyer_reference.as_ref()).map(|reference| reference.as_str()),

@@ -115,7 +115,8 @@ impl Query {
         self.links_around(size, Some(number), next, Some(last))
     }
 
-    /// RFC 8288: the first page, the one before this one, what comes after it, and the last, as far as there is one and it is known.
+    /// RFC 8288: the first page, the one before this one, what comes after it, and the last, as far as there is one and it is
+    /// known.
     fn links_around(&self, size: u64, number: Option<u64>, next: Option<String>, last: Option<u64>) -> String {
         let is_kept = |pair: &&str| !matches!(pair.split('=').next().unwrap_or_default(), "" | SIZE | NUMBER | CURSOR);
         let others: String = self.raw.split('&').filter(is_kept).flat_map(|pair| [pair, "&"]).collect();

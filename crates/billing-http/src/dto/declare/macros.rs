@@ -139,8 +139,8 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
-/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`; with `struct` before the
-/// type the struct is made, too. With `answer` before both it is answered, too.
+/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`; with `struct`
+/// before the type the struct is made, too. With `answer` before both it is answered, too.
 macro_rules! object {
     ($(#[doc = $doc:literal])+ answer struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::object! { $(#[doc = $doc])+ struct $type as $schema { $($fields)* } $(with { $($also)* })? }
@@ -370,8 +370,8 @@ macro_rules! shown {
 pub(crate) use shown;
 
 /// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }` has fields that are declared for the type, and
-/// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value: `name: how it is answered = what`,
-/// each with its meaning. One with `@omitted` before it is left out where there is no value.
+/// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value, each with its meaning:
+/// `name: how it is answered = what`. One with `@omitted` before it is left out where there is no value.
 macro_rules! answer {
     ($(#[doc = $doc:literal])+ $name:ident of $type:ident { $($fields:tt)* }) => {
         $(#[doc = $doc])+
