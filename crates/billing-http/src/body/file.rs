@@ -1,12 +1,11 @@
 //! Files of usage events as bodies, read whole.
 
 use actix_web::dev::Payload;
-use actix_web::http::StatusCode;
-use actix_web::web::{self, Bytes};
-use actix_web::{FromRequest, HttpRequest, ResponseError as _};
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpRequest};
 use billing_import::FileKind;
 
-use super::{CSV, Extraction, JSON, NDJSON, check_head, media_type, read};
+use super::{CSV, Extraction, JSON, NDJSON, Sent, media_type};
 use crate::problem::Problem;
 use crate::state::state_of;
 
@@ -25,17 +24,11 @@ impl FromRequest for SentFile {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let payload = web::Payload::from_request(&request, payload);
+        let limit = state_of(request).settings().batch_limit_bytes;
+        let sent = Sent::of(request, payload, limit, Problem::file_too_large);
         Box::pin(async move {
-            let payload = payload.await.map_err(|_| Problem::internal())?;
-            let limit = state_of(&request).settings().batch_limit_bytes;
-            let told = |problem: Problem| match problem.status_code() {
-                StatusCode::PAYLOAD_TOO_LARGE => Problem::file_too_large(limit),
-                _ => problem,
-            };
-            check_head(&request, limit).map_err(told)?;
-            let (media_type, kind) = match media_type(&request) {
+            let sent = sent.await?;
+            let (media_type, kind) = match media_type(&sent.request) {
                 Some(CSV) => (CSV, FileKind::Csv),
                 Some(NDJSON) => (NDJSON, FileKind::Ndjson),
                 Some(JSON) => (JSON, FileKind::Json),
@@ -45,7 +38,7 @@ impl FromRequest for SentFile {
                     return Err(Problem::unsupported_media_type(detail));
                 }
             };
-            Ok(Self { media_type, kind, bytes: read(&request, payload, limit).await.map_err(told)? })
+            Ok(Self { media_type, kind, bytes: sent.read().await? })
         })
     }
 }

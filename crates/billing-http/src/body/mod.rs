@@ -65,17 +65,16 @@ impl FromRequest for OptionalBody {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let payload = web::Payload::from_request(&request, payload);
+        let limit = state_of(request).settings().body_limit_bytes;
+        let sent = Sent::of(request, payload, limit, Problem::too_large);
         Box::pin(async move {
-            let payload = payload.await.map_err(|_| Problem::internal())?;
-            let limit = state_of(&request).settings().body_limit_bytes;
-            check_head(&request, limit)?;
-            let bytes = read(&request, payload, limit).await?;
+            let sent = sent.await?;
+            let of_type = check_type(&sent.request);
+            let bytes = sent.read().await?;
             if bytes.is_empty() {
                 return Ok(Self(None));
             }
-            check_type(&request)?;
+            of_type?;
             Ok(Self(Some(billing_json::read(&bytes)?)))
         })
     }
@@ -86,15 +85,13 @@ impl FromRequest for SentBatch {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let payload = web::Payload::from_request(&request, payload);
+        let limit = state_of(request).settings().batch_limit_bytes;
+        let sent = Sent::of(request, payload, limit, Problem::too_large);
         Box::pin(async move {
-            let payload = payload.await.map_err(|_| Problem::internal())?;
-            let limit = state_of(&request).settings().batch_limit_bytes;
-            check_head(&request, limit)?;
-            match media_type(&request) {
-                Some(NDJSON) => Ok(Self::Lines(Lines::new(payload, limit, Facts::of(&request).deadline))),
-                Some(JSON) => Ok(Self::Whole(billing_json::read(&read(&request, payload, limit).await?)?)),
+            let sent = sent.await?;
+            match media_type(&sent.request) {
+                Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, Facts::of(&sent.request).deadline))),
+                Some(JSON) => Ok(Self::Whole(billing_json::read(&sent.read().await?)?)),
                 _ => Err(Problem::unsupported_media_type(
                     "the body must be of the type application/json or application/x-ndjson, in UTF-8",
                 )),
@@ -103,25 +100,47 @@ impl FromRequest for SentBatch {
     }
 }
 
-/// Refuses a body by what its head says of it.
-fn check_head(request: &HttpRequest, limit: usize) -> Result<(), Problem> {
-    let announced = header(request, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
-        return Err(Problem::too_large(limit));
-    }
-    if header(request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-        return Err(Problem::unsupported_media_type("compressed bodies are not taken"));
-    }
-    Ok(())
+/// A body that is on its way, and that its head doesn't speak against.
+struct Sent {
+    request: HttpRequest,
+    payload: web::Payload,
+    limit: usize,
+    /// How a longer one is refused.
+    too_large: fn(usize) -> Problem,
 }
 
-async fn read(request: &HttpRequest, payload: web::Payload, limit: usize) -> Result<web::Bytes, Problem> {
-    let arrived = tokio::time::timeout_at(Facts::of(request).deadline, payload.to_bytes_limited(limit)).await;
-    match arrived {
-        Ok(Ok(Ok(bytes))) => Ok(bytes),
-        Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),
-        Ok(Err(_)) => Err(Problem::too_large(limit)),
-        Err(_) => Err(Problem::request_timeout()),
+impl Sent {
+    /// Refuses a body by what its head says of it.
+    fn of(
+        request: &HttpRequest,
+        payload: &mut Payload,
+        limit: usize,
+        too_large: fn(usize) -> Problem,
+    ) -> impl Future<Output = Result<Self, Problem>> + 'static {
+        let request = request.clone();
+        let payload = web::Payload::from_request(&request, payload);
+        async move {
+            let payload = payload.await.map_err(|_| Problem::internal())?;
+            let announced = header(&request, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+            if announced.is_some_and(|length| length > limit) {
+                return Err(too_large(limit));
+            }
+            if header(&request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+                return Err(Problem::unsupported_media_type("compressed bodies are not taken"));
+            }
+            Ok(Self { request, payload, limit, too_large })
+        }
+    }
+
+    /// The whole of it, if it arrives in time.
+    async fn read(self) -> Result<web::Bytes, Problem> {
+        let deadline = Facts::of(&self.request).deadline;
+        match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
+            Ok(Ok(Ok(bytes))) => Ok(bytes),
+            Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),
+            Ok(Err(_)) => Err((self.too_large)(self.limit)),
+            Err(_) => Err(Problem::request_timeout()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use super::declare::{Wire, body};
+use super::declare::{Wire, answer, body};
 use super::input::Node;
 use super::schemas::Schemas;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
@@ -48,44 +48,49 @@ fn shown_place(place: &RunPlace) -> String {
     format!("{}~{}", place.due_at.as_micros(), place.contract_ref)
 }
 
-/// What a billing run did, or would do.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BillingReportJson {
-    /// Documents issued.
-    issued: Vec<BilledDocumentJson>,
-    /// Drafts without event and amount, put out of force.
-    voided: Vec<BilledDocumentJson>,
-    /// Contracts that couldn't be billed; the others were.
-    failed: Vec<FailedContractJson>,
-    /// Whether nothing was stored.
-    dry_run: bool,
-    /// Where to go on, when there wasn't time for everything that is due; null when there was.
-    next: Option<String>,
+answer! {
+    /// What a billing run did, or would do.
+    BillingReportJson of report: BillingReport {
+        /// Documents issued.
+        issued: Vec<BilledDocumentJson> = &report.issued,
+        /// Drafts without event and amount, put out of force.
+        voided: Vec<BilledDocumentJson> = &report.voided,
+        /// Contracts that couldn't be billed; the others were.
+        failed: Vec<FailedContractJson> = &report.failed,
+        /// Whether nothing was stored.
+        dry_run: bool = report.dry_run,
+        /// Where to go on, when there wasn't time for everything that is due; null when there was.
+        next: Option<String> = report.next.as_ref().map(shown_place),
+    }
 }
 
-/// A document of a billing run.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BilledDocumentJson {
-    /// Reference; null in a dry run, of a document that would be opened by its issue.
-    document_ref: Option<AssignedRef>,
-    /// Number; null in a dry run, of a document that would be opened by its issue.
-    #[schema(example = "UB-INV-1")]
-    document_number: Option<String>,
-    /// What it does to what the customer owes.
-    kind: DocumentKindWord,
-    /// The currency of the total.
-    currency: CurrencyCode,
-    /// Its total.
-    total: ExactNumber,
+answer! {
+    /// A document of a billing run.
+    BilledDocumentJson of document: BilledDocument {
+        let opened = document.opened.as_ref();
+        /// Reference; null in a dry run, of a document that would be opened by its issue.
+        document_ref: Option<AssignedRef> = opened.map(|(document_ref, _)| AssignedRef::from(document_ref)),
+        /// Number; null in a dry run, of a document that would be opened by its issue.
+        #[schema(example = "UB-INV-1")]
+        document_number: Option<String> = opened.map(|(_, number)| number.to_string()),
+        /// What it does to what the customer owes.
+        kind: DocumentKindWord = document.kind,
+        /// The currency of the total.
+        currency: CurrencyCode = document.total.currency(),
+        /// Its total.
+        total: ExactNumber = document.total,
+    }
 }
 
-/// A contract that couldn't be billed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FailedContractJson {
-    /// The contract.
-    contract_ref: AssignedRef,
-    /// Why.
-    problem: BillingProblemJson,
+answer! {
+    /// A contract that couldn't be billed.
+    FailedContractJson of failed: FailedContract {
+        let problem = Problem::of(&failed.problem);
+        /// The contract.
+        contract_ref: AssignedRef = failed.contract_ref,
+        /// Why.
+        problem: BillingProblemJson = BillingProblemJson { code: problem.code(), detail: problem.detail().to_owned() },
+    }
 }
 
 /// Why a contract couldn't be billed.
@@ -96,39 +101,4 @@ pub(crate) struct BillingProblemJson {
     code: &'static str,
     /// What went wrong.
     detail: String,
-}
-
-impl From<&BillingReport> for BillingReportJson {
-    fn from(report: &BillingReport) -> Self {
-        Self {
-            issued: report.issued.iter().map(BilledDocumentJson::from).collect(),
-            voided: report.voided.iter().map(BilledDocumentJson::from).collect(),
-            failed: report.failed.iter().map(FailedContractJson::from).collect(),
-            dry_run: report.dry_run,
-            next: report.next.as_ref().map(shown_place),
-        }
-    }
-}
-
-impl From<&BilledDocument> for BilledDocumentJson {
-    fn from(document: &BilledDocument) -> Self {
-        let opened = document.opened.as_ref();
-        Self {
-            document_ref: opened.map(|(document_ref, _)| AssignedRef::from(document_ref)),
-            document_number: opened.map(|(_, number)| number.to_string()),
-            kind: DocumentKindWord::from(document.kind),
-            currency: CurrencyCode::from(document.total.currency()),
-            total: ExactNumber::from(document.total),
-        }
-    }
-}
-
-impl From<&FailedContract> for FailedContractJson {
-    fn from(failed: &FailedContract) -> Self {
-        let problem = Problem::of(&failed.problem);
-        Self {
-            contract_ref: AssignedRef::from(failed.contract_ref),
-            problem: BillingProblemJson { code: problem.code(), detail: problem.detail().to_owned() },
-        }
-    }
 }

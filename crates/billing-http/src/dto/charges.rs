@@ -9,11 +9,9 @@ use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, ContractRef, PricingRef};
 use billing_domain::text::{OneLine, Prose};
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
-use super::declare::{Kept, body, edit, fields};
+use super::declare::{Kept, answer, body, edit, fields};
 use super::schemas::names_in;
 use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
 use super::words::{BillWithWord, DocumentStateWord, EventActionWord};
@@ -103,137 +101,87 @@ edit! {
     }
 }
 
-/// A charge.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ChargeJson {
-    /// Reference.
-    charge_ref: NamedRef,
-    /// The contract it is charged in.
-    contract_ref: AssignedRef,
-    /// Who pays.
-    customer_ref: NamedRef,
-    /// The product whose documents bill it.
-    product_pricing_ref: NamedRef,
-    /// The day it counts on.
-    date: DateText,
-    /// What it is for.
-    name: LineText,
-    /// How many.
-    quantity: ExactNumber,
-    /// The price of one.
-    unit_price: ExactNumber,
-    /// What one is called.
-    unit: Option<LineText>,
-    /// `quantity × unit_price`, rounded.
-    amount: ExactNumber,
-    /// The product's.
-    currency: CurrencyCode,
-    /// Whether the document of the period's usage bills it, or that of its fixed items.
-    bill_with: BillWithWord,
-    /// Whether the product's discount applies to it.
-    discountable: bool,
-    /// For whoever reads it.
-    note: Option<ProseText>,
-    /// Why it was made.
-    reason: Option<ProseText>,
-    /// The latest document that carries it; null while it waits for one that replaces a void one.
-    related_document_ref: Option<AssignedRef>,
-    /// Numbers of all documents that carry it in its period, joined by `, `.
-    related_document_numbers: Option<String>,
-    /// State of the related document.
-    document_state: Option<DocumentStateWord>,
-    /// When it was first stored.
-    created_at: TimestampText,
-    /// Counts its changes from 1.
-    #[schema(minimum = 1)]
-    revision: u32,
-    /// Its changes, oldest first.
-    history: Vec<ChargeRevisionJson>,
-}
-
-/// One change of a charge.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ChargeRevisionJson {
-    /// Counts the charge's changes from 1.
-    #[schema(minimum = 1)]
-    revision: u32,
-    /// When.
-    changed_at: TimestampText,
-    /// Who: `api_key:` or `admin:` and a reference.
-    changed_by: String,
-    /// What.
-    action: EventActionWord,
-    /// What of it can be edited, as it was before; null of the first.
-    before: Option<RevisedChargeJson>,
-    /// The same after the change.
-    after: RevisedChargeJson,
-}
-
-/// What of a charge can be edited, as one of its changes left it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RevisedChargeJson {
-    /// The day it counts on.
-    date: DateText,
-    /// What it is for.
-    name: LineText,
-    /// How many.
-    quantity: ExactNumber,
-    /// The price of one.
-    unit_price: ExactNumber,
-    /// For whoever reads it.
-    note: Option<ProseText>,
-}
-
-impl From<&Charge> for RevisedChargeJson {
-    fn from(charge: &Charge) -> Self {
-        Self {
-            date: DateText::from(charge.date),
-            name: LineText::from(&charge.name),
-            quantity: ExactNumber::from(charge.quantity),
-            unit_price: ExactNumber::from(charge.unit_price),
-            note: charge.note.as_ref().map(ProseText::from),
-        }
-    }
-}
-
-impl From<&ChargeRevision> for ChargeRevisionJson {
-    fn from(revision: &ChargeRevision) -> Self {
-        Self {
-            revision: revision.revision,
-            changed_at: TimestampText::from(revision.changed_at),
-            changed_by: revision.changed_by.to_string(),
-            action: EventActionWord::from(revision.action),
-            before: revision.before.as_ref().map(RevisedChargeJson::from),
-            after: RevisedChargeJson::from(&revision.after),
-        }
-    }
-}
-
-impl From<&ChargeView> for ChargeJson {
-    fn from(view: &ChargeView) -> Self {
+answer! {
+    /// A charge.
+    ChargeJson of view: ChargeView {
         let (charge, documents) = (&view.charge, view.documents.as_ref());
-        Self {
-            charge_ref: NamedRef::from(&charge.charge_ref),
-            contract_ref: AssignedRef::from(charge.contract_ref),
-            customer_ref: NamedRef::from(&view.customer_ref),
-            product_pricing_ref: NamedRef::from(&view.product_pricing_ref),
-            date: DateText::from(charge.date),
-            name: LineText::from(&charge.name),
-            quantity: ExactNumber::from(charge.quantity),
-            unit_price: ExactNumber::from(charge.unit_price),
-            unit: charge.unit.as_ref().map(LineText::from),
-            amount: ExactNumber::from(view.amount),
-            currency: CurrencyCode::from(charge.currency),
-            bill_with: BillWithWord::from(charge.bill_with),
-            discountable: charge.discountable,
-            note: charge.note.as_ref().map(ProseText::from),
-            reason: charge.reason.as_ref().map(ProseText::from),
-            related_document_ref: documents.map(|documents| AssignedRef::from(documents.document_ref)),
-            related_document_numbers: documents.map(|documents| documents.numbers.to_string()),
-            document_state: documents.map(|documents| DocumentStateWord::from(documents.state)),
-            created_at: TimestampText::from(charge.recorded_at),
-            revision: charge.revision,
-            history: view.history.iter().map(ChargeRevisionJson::from).collect(),
-        }
+        /// Reference.
+        charge_ref: NamedRef = &charge.charge_ref,
+        /// The contract it is charged in.
+        contract_ref: AssignedRef = charge.contract_ref,
+        /// Who pays.
+        customer_ref: NamedRef = &view.customer_ref,
+        /// The product whose documents bill it.
+        product_pricing_ref: NamedRef = &view.product_pricing_ref,
+        /// The day it counts on.
+        date: DateText = charge.date,
+        /// What it is for.
+        name: LineText = &charge.name,
+        /// How many.
+        quantity: ExactNumber = charge.quantity,
+        /// The price of one.
+        unit_price: ExactNumber = charge.unit_price,
+        /// What one is called.
+        unit: Option<LineText> = charge.unit.as_ref(),
+        /// `quantity × unit_price`, rounded.
+        amount: ExactNumber = view.amount,
+        /// The product's.
+        currency: CurrencyCode = charge.currency,
+        /// Whether the document of the period's usage bills it, or that of its fixed items.
+        bill_with: BillWithWord = charge.bill_with,
+        /// Whether the product's discount applies to it.
+        discountable: bool = charge.discountable,
+        /// For whoever reads it.
+        note: Option<ProseText> = charge.note.as_ref(),
+        /// Why it was made.
+        reason: Option<ProseText> = charge.reason.as_ref(),
+        /// The latest document that carries it; null while it waits for one that replaces a void one.
+        related_document_ref: Option<AssignedRef> = documents.map(|documents| documents.document_ref),
+        /// Numbers of all documents that carry it in its period, joined by `, `.
+        related_document_numbers: Option<String> = documents.map(|documents| documents.numbers.to_string()),
+        /// State of the related document.
+        document_state: Option<DocumentStateWord> = documents.map(|documents| documents.state),
+        /// When it was first stored.
+        created_at: TimestampText = charge.recorded_at,
+        /// Counts its changes from 1.
+        #[schema(minimum = 1)]
+        revision: u32 = charge.revision,
+        /// Its changes, oldest first.
+        history: Vec<ChargeRevisionJson> = &view.history,
+    }
+}
+
+answer! {
+    /// One change of a charge.
+    ChargeRevisionJson of revision: ChargeRevision {
+        /// Counts the charge's changes from 1.
+        #[schema(minimum = 1)]
+        revision: u32 = revision.revision,
+        /// When.
+        changed_at: TimestampText = revision.changed_at,
+        /// Who: `api_key:` or `admin:` and a reference.
+        changed_by: String = revision.changed_by.to_string(),
+        /// What.
+        action: EventActionWord = revision.action,
+        /// What of it can be edited, as it was before; null of the first.
+        before: Option<RevisedChargeJson> = revision.before.as_ref(),
+        /// The same after the change.
+        after: RevisedChargeJson = &revision.after,
+    }
+}
+
+answer! {
+    /// What of a charge can be edited, as one of its changes left it.
+    RevisedChargeJson of charge: Charge {
+        /// The day it counts on.
+        date: DateText = charge.date,
+        /// What it is for.
+        name: LineText = &charge.name,
+        /// How many.
+        quantity: ExactNumber = charge.quantity,
+        /// The price of one.
+        unit_price: ExactNumber = charge.unit_price,
+        /// For whoever reads it.
+        note: Option<ProseText> = charge.note.as_ref(),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::contract_view::ContractJson;
-use super::declare::{body, fields};
+use super::declare::{answer, body, fields};
 use super::documents::DocumentJson;
 use super::input::Fields;
 
@@ -106,19 +106,20 @@ pub(crate) enum AmendedContractJson {
     DryRun(AmendmentEffectsJson),
 }
 
-/// What a change of a contract would do to documents.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AmendmentEffectsJson {
-    /// Drafts that it would open.
-    opened: Vec<DocumentJson>,
-    /// Documents that it would issue.
-    issued: Vec<DocumentJson>,
-    /// Drafts that would say something else.
-    recomputed: Vec<DocumentJson>,
-    /// Documents that it would put out of force.
-    voided: Vec<DocumentJson>,
-    /// Always true.
-    dry_run: bool,
+answer! {
+    /// What a change of a contract would do to documents.
+    AmendmentEffectsJson of effects: Effects {
+        /// Drafts that it would open.
+        opened: Vec<DocumentJson> = &effects.opened,
+        /// Documents that it would issue.
+        issued: Vec<DocumentJson> = &effects.issued,
+        /// Drafts that would say something else.
+        recomputed: Vec<DocumentJson> = &effects.recomputed,
+        /// Documents that it would put out of force.
+        voided: Vec<DocumentJson> = &effects.voided,
+        /// Always true.
+        dry_run: bool = true,
+    }
 }
 
 impl From<&Amended> for AmendedContractJson {
@@ -126,18 +127,6 @@ impl From<&Amended> for AmendedContractJson {
         match amended {
             Amended::Done(view) => Self::Done(Box::new(ContractJson::from(&**view))),
             Amended::DryRun(effects) => Self::DryRun(AmendmentEffectsJson::from(effects)),
-        }
-    }
-}
-
-impl From<&Effects> for AmendmentEffectsJson {
-    fn from(effects: &Effects) -> Self {
-        Self {
-            opened: effects.opened.iter().map(DocumentJson::from).collect(),
-            issued: effects.issued.iter().map(DocumentJson::from).collect(),
-            recomputed: effects.recomputed.iter().map(DocumentJson::from).collect(),
-            voided: effects.voided.iter().map(DocumentJson::from).collect(),
-            dry_run: true,
         }
     }
 }

@@ -10,12 +10,10 @@ use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::LineItemId;
 use billing_domain::text::OneLine;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Field, Listed, Wire, object};
+use super::declare::{Field, Listed, Wire, answer, object};
 use super::input::{Fields, Node};
 use super::prices::PriceJson;
 use super::schemas::{Presence, Schemas};
@@ -111,67 +109,40 @@ impl Listed for QuantityStep {
     const MAX: usize = MAX_QUANTITY_STEPS;
 }
 
-/// A line item as it was agreed, with the fields that its kind has.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ContractLineItemJson {
-    /// Line item of the pricing.
-    line_item_id: NamedRef,
-    /// Shown on documents.
-    name: LineText,
-    /// What it costs.
-    price: PriceJson,
-    /// How many, from when, where it was agreed; FIXED only.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    quantities: Vec<QuantityStepJson>,
-    /// Comes off a period's quantity first; USAGE only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    included_quantity: Option<ExactNumber>,
-    /// Billed in advance; USAGE only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    prepaid_quantity: Option<ExactNumber>,
-    /// The least a period's usage costs; USAGE only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    minimum_amount: Option<ExactNumber>,
-    /// The most a period's usage costs; USAGE only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    maximum_amount: Option<ExactNumber>,
-}
-
-/// How many are agreed from a day on.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct QuantityStepJson {
-    /// The first day.
-    from: DateText,
-    /// How many.
-    quantity: ExactNumber,
-}
-
-impl From<&SelectedLineItem> for ContractLineItemJson {
-    fn from(item: &SelectedLineItem) -> Self {
+answer! {
+    /// A line item as it was agreed, with the fields that its kind has.
+    ContractLineItemJson of item: SelectedLineItem {
         let (price, quantities, usage) = match &item.charge {
             SelectedCharge::Fixed { price, quantities, .. } => (PriceJson::from(price), quantities.as_slice(), None),
             SelectedCharge::Usage(metered) => (PriceJson::from(&metered.charge.price), [].as_slice(), Some(&metered.charge)),
         };
-        Self {
-            line_item_id: NamedRef::from(&item.id),
-            name: LineText::from(&item.name),
-            price,
-            quantities: quantities.iter().map(QuantityStepJson::from).collect(),
-            included_quantity: usage.map(|usage| ExactNumber::from(usage.included_quantity)),
-            prepaid_quantity: usage.and_then(|usage| usage.prepaid_quantity).map(ExactNumber::from),
-            minimum_amount: usage.and_then(|usage| usage.minimum_amount).map(ExactNumber::from),
-            maximum_amount: usage.and_then(|usage| usage.maximum_amount).map(ExactNumber::from),
-        }
+        /// Line item of the pricing.
+        line_item_id: NamedRef = &item.id,
+        /// Shown on documents.
+        name: LineText = &item.name,
+        /// What it costs.
+        price: PriceJson = price,
+        /// How many, from when, where it was agreed; FIXED only.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        quantities: Vec<QuantityStepJson> = quantities,
+        /// Comes off a period's quantity first; USAGE only.
+        @omitted included_quantity: Option<ExactNumber> = usage.map(|usage| usage.included_quantity),
+        /// Billed in advance; USAGE only.
+        @omitted prepaid_quantity: Option<ExactNumber> = usage.and_then(|usage| usage.prepaid_quantity),
+        /// The least a period's usage costs; USAGE only.
+        @omitted minimum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.minimum_amount),
+        /// The most a period's usage costs; USAGE only.
+        @omitted maximum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.maximum_amount),
     }
 }
 
-impl From<&QuantityStep> for QuantityStepJson {
-    fn from(step: &QuantityStep) -> Self {
-        Self { from: DateText::from(step.from), quantity: ExactNumber::from(step.quantity) }
+answer! {
+    /// How many are agreed from a day on.
+    QuantityStepJson of step: QuantityStep {
+        /// The first day.
+        from: DateText = step.from,
+        /// How many.
+        quantity: ExactNumber = step.quantity,
     }
 }

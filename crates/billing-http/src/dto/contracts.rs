@@ -22,7 +22,7 @@ use utoipa::openapi::schema::Schema;
 use super::contract_changes::check_day;
 use super::contract_lines::NewLineItems;
 use super::contract_view::{ContractJson, ContractProductJson};
-use super::declare::{Field, Fieldset as _, Kept, Listed, Wire, body, fields, object};
+use super::declare::{Field, Fieldset as _, Kept, Listed, Wire, body, fields, object, structure};
 use super::input::{Fields, Node};
 use super::schemas::{Presence, Schemas, names_in, object_of};
 use super::values::{CycleCount, VersionNumber};
@@ -118,13 +118,8 @@ impl Listed for RequestedProduct {
     const MAX: usize = MAX_PRODUCTS;
 }
 
-/// What is read of a billing cycle.
-struct CycleFields {
-    unit: CycleUnit,
-    cycle: u16,
-}
-
-fields! {
+structure! {
+    /// What is read of a billing cycle.
     CycleFields {
         /// Time unit; MONTHLY when left out.
         unit: CycleUnit = CycleUnit::default(),

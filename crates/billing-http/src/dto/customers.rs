@@ -5,9 +5,7 @@ use billing_domain::party::legal::{BuyerReference, LegalProfile};
 use billing_domain::party::{Address, Customer, CustomerProfile, NetTerms, PaymentDetails};
 use billing_domain::refs::{CustomerRef, EntityRef};
 use billing_domain::text::OneLine;
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
 use super::declare::{answer, body, edit, fields};
 use super::values::Email;
@@ -80,17 +78,12 @@ answer! {
     }
 }
 
-/// A customer's name.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CustomerNameJson {
-    /// Reference.
-    customer_ref: NamedRef,
-    /// Name.
-    name: LineText,
-}
-
-impl From<&Customer> for CustomerNameJson {
-    fn from(customer: &Customer) -> Self {
-        Self { customer_ref: NamedRef::from(&customer.customer_ref), name: LineText::from(&customer.profile.name) }
+answer! {
+    /// A customer's name.
+    CustomerNameJson of customer: Customer {
+        /// Reference.
+        customer_ref: NamedRef = &customer.customer_ref,
+        /// Name.
+        name: LineText = &customer.profile.name,
     }
 }

@@ -21,7 +21,9 @@ use utoipa::{PartialSchema, ToSchema};
 use super::input::{self, Fields, Node};
 use super::schemas::{Described, Presence, Schemas, object_of};
 
-pub(crate) use macros::{answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, structure};
+pub(crate) use macros::{
+    answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure,
+};
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
 /// How a value is read, and what it looks like. Most types of the domain say it of themselves (`values`); where the same type comes in
@@ -67,104 +69,54 @@ pub(crate) trait Field {
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
-impl<W: Wire> Field for W {
-    type Value = W::Value;
-    const PRESENCE: Presence = Presence::Required;
-    const PRESENCE_IN_EDIT: Presence = Presence::Optional;
+/// `form: its values, presence, presence in edits, reader, reader of edits;` for each form that a field of a type has.
+macro_rules! forms {
+    ($($form:ty: $value:ty, $presence:ident, $in_edit:ident, |$fields:ident, $name:ident| $read:expr, $read_edit:expr;)+) => {$(
+        impl<W: Wire> Field for $form {
+            type Value = $value;
+            const PRESENCE: Presence = Presence::$presence;
+            const PRESENCE_IN_EDIT: Presence = Presence::$in_edit;
 
-    fn read(fields: Fields<'_>, name: &str) -> Option<W::Value> {
-        fields.required(name, W::read)
-    }
+            fn read($fields: Fields<'_>, $name: &str) -> Option<$value> {
+                $read
+            }
 
-    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<W::Value>> {
-        fields.kept(name, W::read)
-    }
+            fn read_edit($fields: Fields<'_>, $name: &str) -> Option<Option<$value>> {
+                $read_edit
+            }
 
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        W::schema(schemas)
-    }
-}
-
-impl<W: Wire> Field for Option<W> {
-    type Value = Option<W::Value>;
-    const PRESENCE: Presence = Presence::Nullable;
-    const PRESENCE_IN_EDIT: Presence = Presence::Nullable;
-
-    fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value> {
-        fields.optional(name, W::read)
-    }
-
-    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>> {
-        Some(match fields.patch(name, W::read)? {
-            Patch::Keep => None,
-            Patch::Clear => Some(None),
-            Patch::Set(value) => Some(Some(value)),
-        })
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        W::schema(schemas)
-    }
-}
-
-impl<W: Wire> Field for Patch<W> {
-    type Value = Patch<W::Value>;
-    const PRESENCE: Presence = Presence::Nullable;
-    const PRESENCE_IN_EDIT: Presence = Presence::Nullable;
-
-    fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value> {
-        fields.patch(name, W::read)
-    }
-
-    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>> {
-        fields.patch(name, W::read).map(Some)
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        W::schema(schemas)
-    }
+            fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
+                W::schema(schemas)
+            }
+        }
+    )+};
 }
 
 /// A field of an edit that can be left out, but not cleared.
 pub(crate) struct Kept<W>(std::marker::PhantomData<W>);
 
-impl<W: Wire> Field for Kept<W> {
-    type Value = Option<W::Value>;
-    const PRESENCE: Presence = Presence::Optional;
-    const PRESENCE_IN_EDIT: Presence = Presence::Optional;
-
-    fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value> {
-        fields.kept(name, W::read)
-    }
-
-    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>> {
-        fields.kept(name, W::read).map(Some)
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        W::schema(schemas)
-    }
-}
-
 /// A field that answers leave out where it has no value.
 pub(crate) struct Omitted<W>(std::marker::PhantomData<W>);
 
-impl<W: Wire> Field for Omitted<W> {
-    type Value = Option<W::Value>;
-    const PRESENCE: Presence = Presence::Nullable;
-    const PRESENCE_IN_EDIT: Presence = Presence::Nullable;
+forms! {
+    W: W::Value, Required, Optional, |fields, name| fields.required(name, W::read), fields.kept(name, W::read);
+    Option<W>: Option<W::Value>, Nullable, Nullable,
+        |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
+    Patch<W>: Patch<W::Value>, Nullable, Nullable,
+        |fields, name| fields.patch(name, W::read), fields.patch(name, W::read).map(Some);
+    Kept<W>: Option<W::Value>, Optional, Optional,
+        |fields, name| fields.kept(name, W::read), fields.kept(name, W::read).map(Some);
+    Omitted<W>: Option<W::Value>, Nullable, Nullable,
+        |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
+}
 
-    fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value> {
-        <Option<W> as Field>::read(fields, name)
-    }
-
-    fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>> {
-        <Option<W> as Field>::read_edit(fields, name)
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        W::schema(schemas)
-    }
+/// What an edit makes of a value that null clears.
+fn read_cleared<W: Wire>(fields: Fields<'_>, name: &str) -> Option<Option<Option<W::Value>>> {
+    Some(match fields.patch(name, W::read)? {
+        Patch::Keep => None,
+        Patch::Clear => Some(None),
+        Patch::Set(value) => Some(Some(value)),
+    })
 }
 
 impl<W: Answered> AnsweredField for Omitted<W> {

@@ -7,9 +7,7 @@ use billing_domain::party::legal::{LegalProfile, PaperProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::refs::EntityRef;
 use billing_domain::text::OneLine;
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
@@ -117,17 +115,12 @@ answer! {
     }
 }
 
-/// A supplier entity's name.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EntityNameJson {
-    /// Reference.
-    entity_ref: NamedRef,
-    /// Name.
-    name: LineText,
-}
-
-impl From<&EntityView> for EntityNameJson {
-    fn from(EntityView { entity, .. }: &EntityView) -> Self {
-        Self { entity_ref: NamedRef::from(&entity.entity_ref), name: LineText::from(&entity.profile.name) }
+answer! {
+    /// A supplier entity's name.
+    EntityNameJson of view: EntityView {
+        /// Reference.
+        entity_ref: NamedRef = &view.entity.entity_ref,
+        /// Name.
+        name: LineText = &view.entity.profile.name,
     }
 }

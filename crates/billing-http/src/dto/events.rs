@@ -11,11 +11,9 @@ use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, ReportData, Validations};
 use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
-use super::declare::{Fieldset as _, Kept, Unpacked, body, object};
+use super::declare::{Fieldset as _, Kept, Unpacked, answer, body, object};
 use super::input::{self, Fields};
 use super::schemas::names_in;
 use super::values::AnyEventRef;
@@ -162,29 +160,20 @@ impl EventUpdateBody {
     }
 }
 
-/// Where a reported event was put.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
-    "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
-    "related_document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4c",
-    "related_document_numbers": "UB-INV-1"
-}))]
-pub(crate) struct EventResultJson {
-    /// Reference of the stored event.
-    event_ref: AssignedRef,
-    /// Related document: invoice, credit or debit.
-    related_document_ref: AssignedRef,
-    /// Numbers of the related documents, joined by `, `.
-    related_document_numbers: String,
-}
-
-impl From<&EventView> for EventResultJson {
-    fn from(view: &EventView) -> Self {
-        Self {
-            event_ref: AssignedRef::from(view.event.event_ref),
-            related_document_ref: AssignedRef::from(view.event.placement.document_ref),
-            related_document_numbers: view.document_numbers.to_string(),
-        }
+answer! {
+    /// Where a reported event was put.
+    #[schema(example = json!({
+        "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
+        "related_document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4c",
+        "related_document_numbers": "UB-INV-1"
+    }))]
+    EventResultJson of view: EventView {
+        /// Reference of the stored event.
+        event_ref: AssignedRef = view.event.event_ref,
+        /// Related document: invoice, credit or debit.
+        related_document_ref: AssignedRef = view.event.placement.document_ref,
+        /// Numbers of the related documents, joined by `, `.
+        related_document_numbers: String = view.document_numbers.to_string(),
     }
 }
 
@@ -198,153 +187,96 @@ pub(crate) fn formatted_answer(view: &EventView) -> String {
     written(&EventJson::from(view))
 }
 
-/// A stored usage event.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EventJson {
-    /// Event reference.
-    event_ref: AssignedRef,
-    /// Related document.
-    related_document_ref: AssignedRef,
-    /// Numbers of the related documents, joined by `, `.
-    related_document_numbers: String,
-    /// The period's invoice, where the event has a document of its own (net terms DUE_UPON_USAGE).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    related_parent_document_ref: Option<AssignedRef>,
-    /// Its number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    related_parent_document_numbers: Option<String>,
-    /// Time of the usage.
-    timestamp: TimestampText,
-    /// Customer reference.
-    customer_ref: NamedRef,
-    /// Customer name.
-    customer_name: LineText,
-    /// Usage product reference.
-    usage_product_ref: NamedRef,
-    /// Usage product name.
-    usage_product_name: LineText,
-    /// Quantity.
-    quantity: ExactNumber,
-    /// Additional data, its keys in the order they were reported.
-    additional_report_data: Option<ReportDataJson>,
-    /// State of the related document.
-    document_state: DocumentStateWord,
-    /// When it was first stored.
-    created_at: TimestampText,
-    /// Counts its changes from 1.
-    #[schema(minimum = 1)]
-    revision: u32,
-    /// The format that processed it, where one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    format_ref: Option<NamedRef>,
-    /// That format's version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, nullable = false)]
-    format_version: Option<u32>,
-    /// The event as it was submitted to the format.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    event: Option<FreeFormEvent>,
-}
-
-impl From<&EventView> for EventJson {
-    fn from(view: &EventView) -> Self {
+answer! {
+    /// A stored usage event.
+    EventJson of view: EventView {
         let event = &view.event;
         let formatted = event.formatted.as_ref();
-        Self {
-            event_ref: AssignedRef::from(event.event_ref),
-            related_document_ref: AssignedRef::from(event.placement.document_ref),
-            related_document_numbers: view.document_numbers.to_string(),
-            related_parent_document_ref: view.parent.as_ref().map(|(parent, _)| AssignedRef::from(*parent)),
-            related_parent_document_numbers: view.parent.as_ref().map(|(_, number)| number.to_string()),
-            timestamp: TimestampText::from(event.occurred_at),
-            customer_ref: NamedRef::from(&view.customer_ref),
-            customer_name: LineText::from(&view.customer_name),
-            usage_product_ref: NamedRef::from(&event.usage_product_ref),
-            usage_product_name: LineText::from(&view.usage_product_name),
-            quantity: ExactNumber::from(event.quantity),
-            additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
-            document_state: DocumentStateWord::from(view.document_state),
-            created_at: TimestampText::from(event.recorded_at),
-            revision: event.revision,
-            format_ref: formatted.map(|source| NamedRef::from(&source.format_ref)),
-            format_version: formatted.map(|source| source.format_version),
-            event: formatted.map(FreeFormEvent::of),
-        }
+        /// Event reference.
+        event_ref: AssignedRef = event.event_ref,
+        /// Related document.
+        related_document_ref: AssignedRef = event.placement.document_ref,
+        /// Numbers of the related documents, joined by `, `.
+        related_document_numbers: String = view.document_numbers.to_string(),
+        /// The period's invoice, where the event has a document of its own (net terms DUE_UPON_USAGE).
+        @omitted related_parent_document_ref: Option<AssignedRef> =
+            view.parent.as_ref().map(|(parent, _)| AssignedRef::from(*parent)),
+        /// Its number.
+        @omitted related_parent_document_numbers: Option<String> = view.parent.as_ref().map(|(_, number)| number.to_string()),
+        /// Time of the usage.
+        timestamp: TimestampText = event.occurred_at,
+        /// Customer reference.
+        customer_ref: NamedRef = &view.customer_ref,
+        /// Customer name.
+        customer_name: LineText = &view.customer_name,
+        /// Usage product reference.
+        usage_product_ref: NamedRef = &event.usage_product_ref,
+        /// Usage product name.
+        usage_product_name: LineText = &view.usage_product_name,
+        /// Quantity.
+        quantity: ExactNumber = event.quantity,
+        /// Additional data, its keys in the order they were reported.
+        additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
+        /// State of the related document.
+        document_state: DocumentStateWord = view.document_state,
+        /// When it was first stored.
+        created_at: TimestampText = event.recorded_at,
+        /// Counts its changes from 1.
+        #[schema(minimum = 1)]
+        revision: u32 = event.revision,
+        /// The format that processed it, where one did.
+        @omitted format_ref: Option<NamedRef> = formatted.map(|source| &source.format_ref),
+        /// That format's version.
+        #[schema(minimum = 1)]
+        @omitted format_version: Option<u32> = formatted.map(|source| source.format_version),
+        /// The event as it was submitted to the format.
+        @omitted event: Option<FreeFormEvent> = formatted.map(FreeFormEvent::of),
     }
 }
 
-/// One change of an event.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EventRevisionJson {
-    /// Counts the event's changes from 1.
-    #[schema(minimum = 1)]
-    revision: u32,
-    /// When.
-    changed_at: TimestampText,
-    /// Who: `api_key:` or `admin:` and a reference.
-    changed_by: String,
-    /// What.
-    action: EventActionWord,
-    /// The event as it was then.
-    event: RevisedEventJson,
-    /// The document this change stands on.
-    document_ref: AssignedRef,
-    /// Its number.
-    document_number: String,
+answer! {
+    /// One change of an event.
+    EventRevisionJson of revision: EventRevision {
+        let event = &revision.event;
+        /// Counts the event's changes from 1.
+        #[schema(minimum = 1)]
+        revision: u32 = event.revision,
+        /// When.
+        changed_at: TimestampText = revision.changed_at,
+        /// Who: `api_key:` or `admin:` and a reference.
+        changed_by: String = revision.changed_by.to_string(),
+        /// What.
+        action: EventActionWord = revision.action,
+        /// The event as it was then.
+        event: RevisedEventJson = revision,
+        /// The document this change stands on.
+        document_ref: AssignedRef = event.placement.document_ref,
+        /// Its number.
+        document_number: String = revision.document_number.to_string(),
+    }
 }
 
-/// An event as one of its changes left it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RevisedEventJson {
-    /// Time of the usage.
-    timestamp: TimestampText,
-    /// Customer reference.
-    customer_ref: NamedRef,
-    /// Usage product reference.
-    usage_product_ref: NamedRef,
-    /// Quantity.
-    quantity: ExactNumber,
-    /// Additional data.
-    additional_report_data: Option<ReportDataJson>,
-    /// The format that processed it, where one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    format_ref: Option<NamedRef>,
-    /// That format's version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, nullable = false)]
-    format_version: Option<u32>,
-    /// The event as it was submitted to the format.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    event: Option<FreeFormEvent>,
-}
-
-impl From<&EventRevision> for EventRevisionJson {
-    fn from(revision: &EventRevision) -> Self {
+answer! {
+    /// An event as one of its changes left it.
+    RevisedEventJson of revision: EventRevision {
         let event = &revision.event;
         let formatted = event.formatted.as_ref();
-        Self {
-            revision: event.revision,
-            changed_at: TimestampText::from(revision.changed_at),
-            changed_by: revision.changed_by.to_string(),
-            action: EventActionWord::from(revision.action),
-            event: RevisedEventJson {
-                timestamp: TimestampText::from(event.occurred_at),
-                customer_ref: NamedRef::from(&revision.customer_ref),
-                usage_product_ref: NamedRef::from(&event.usage_product_ref),
-                quantity: ExactNumber::from(event.quantity),
-                additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
-                format_ref: formatted.map(|source| NamedRef::from(&source.format_ref)),
-                format_version: formatted.map(|source| source.format_version),
-                event: formatted.map(FreeFormEvent::of),
-            },
-            document_ref: AssignedRef::from(event.placement.document_ref),
-            document_number: revision.document_number.to_string(),
-        }
+        /// Time of the usage.
+        timestamp: TimestampText = event.occurred_at,
+        /// Customer reference.
+        customer_ref: NamedRef = &revision.customer_ref,
+        /// Usage product reference.
+        usage_product_ref: NamedRef = &event.usage_product_ref,
+        /// Quantity.
+        quantity: ExactNumber = event.quantity,
+        /// Additional data.
+        additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
+        /// The format that processed it, where one did.
+        @omitted format_ref: Option<NamedRef> = formatted.map(|source| &source.format_ref),
+        /// That format's version.
+        #[schema(minimum = 1)]
+        @omitted format_version: Option<u32> = formatted.map(|source| source.format_version),
+        /// The event as it was submitted to the format.
+        @omitted event: Option<FreeFormEvent> = formatted.map(FreeFormEvent::of),
     }
 }

@@ -4,20 +4,18 @@ use billing_application::formats::{FormatContent, FormatView, TestedFormat};
 use billing_domain::format::{Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping};
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
-use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Answered, Omitted, Shown, Wire, body, edit, fields, object};
+use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object};
 use super::events::check_naming;
-use super::formatted::FormatFields;
+use super::formatted::{FormatFields, example};
 use super::input::Node;
-use super::reasons::Reason;
 use super::schemas::{Schemas, names_in};
-use super::values::FreeForm;
+use super::values::{FreeForm, report_entries};
 use super::wire::{
     CurrencyCode, ExactNumber, LineText, NamedRef, REST, ReportDataJson, ReportMappingJson, TimestampText, field_of_event,
 };
@@ -68,22 +66,9 @@ edit! {
     FormatEditBody of FormatContent named "format_ref": FormatRef
 }
 
-/// A mapping as it is written: an expression for each field.
-#[derive(Clone, Debug)]
-pub(crate) struct Mapping {
-    timestamp: Expression,
-    customer_ref: Option<Expression>,
-    customer_name: Option<Expression>,
-    usage_product_ref: Option<Expression>,
-    usage_product_name: Option<Expression>,
-    quantity: Expression,
-    additional_report_data: Option<ReportMapping>,
-    validations: Option<MappingValidations>,
-}
-
 object! {
     /// Which expression of `event` gives which field of the default shape.
-    answer Mapping as "Mapping" {
+    answer struct Mapping as "Mapping" {
         /// Gives an RFC 3339 date-time with an offset.
         timestamp: Expression,
         /// Gives the customer's reference. May be left out when `customer_name` is given.
@@ -111,16 +96,9 @@ object! {
 
 pub(crate) type MappingJson = Shown<Mapping>;
 
-/// What a mapping says of an event's document.
-#[derive(Clone, Debug)]
-pub(crate) struct MappingValidations {
-    currency: Option<Expression>,
-    entity_ref: Option<Expression>,
-}
-
 object! {
     /// What the document of an event has to be like; an expression that gives nothing checks nothing.
-    answer MappingValidations as "MappingValidations" {
+    answer struct MappingValidations as "MappingValidations" {
         /// Gives the currency the document must have.
         currency: Omitted<Expression>,
         /// Gives the supplier entity the document must belong to.
@@ -213,26 +191,14 @@ fn columns(node: Node<'_>) -> Option<ReportMapping> {
     if !node.json().is_object() {
         return node.refuse("wrong_type", "must be an object of expressions, or a string");
     }
-    node.object(|fields| {
-        let entries = fields.entries();
-        if entries.len() > MAX_REPORT_KEYS {
-            let reason = ReportDataError::TooManyKeys;
-            return node.refuse(reason.code(), reason.to_string());
-        }
-        let columns: Vec<Option<(String, Expression)>> = entries.map(|(key, node)| column(key, node)).collect();
-        let columns = MappedColumns::new(columns.into_iter().collect::<Option<Vec<_>>>()?);
-        columns
-            .map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), |columns| Some(ReportMapping::Columns(columns)))
-    })
+    node.taken(MappedColumns::new(report_entries(node, column)?)).map(ReportMapping::Columns)
 }
 
 /// One column, held against the domain's limits by itself, so that every bad one is named.
 fn column(key: &str, node: Node<'_>) -> Option<(String, Expression)> {
     let expression = <Expression as Wire>::read(node);
-    match ReportData::new(vec![(key.to_owned(), ReportValue::Null)]) {
-        Ok(_) => Some((key.to_owned(), expression?)),
-        Err(reason) => node.refuse(reason.code(), reason.to_string()),
-    }
+    node.taken(ReportData::new(vec![(key.to_owned(), ReportValue::Null)]))?;
+    Some((key.to_owned(), expression?))
 }
 
 body! {
@@ -244,10 +210,7 @@ body! {
         /// The event.
         event: FreeForm,
     }
-    example json!({
-        "format_name": "Default Format",
-        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
-    });
+    example example();
     with {
         fn check(fields: Fields<'_>) {
             match (fields.has("format_ref") || fields.has("format_name"), fields.has("mapping")) {
@@ -267,120 +230,70 @@ impl FormatTestBody {
     }
 }
 
-/// A usage format, as one of its versions has it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FormatJson {
-    /// Reference.
-    format_ref: NamedRef,
-    /// Name.
-    format_name: LineText,
-    /// Counts the format's versions from 1.
-    #[schema(minimum = 1)]
-    version: u32,
-    /// An expression for each field of the default shape.
-    mapping: MappingJson,
-    /// When this version was made; null for the built-in format.
-    changed_at: Option<TimestampText>,
-    /// Who made it: `api_key:` or `admin:` and a reference; null for the built-in format.
-    changed_by: Option<String>,
-}
-
-impl From<&FormatView> for FormatJson {
-    fn from(view: &FormatView) -> Self {
-        Self {
-            format_ref: NamedRef::from(&view.format.format_ref),
-            format_name: LineText::from(&view.format.name),
-            version: view.format.version,
-            mapping: MappingJson::from(&Mapping::of(&view.format.mapping)),
-            changed_at: view.made.map(|(at, _)| TimestampText::from(at)),
-            changed_by: view.made.map(|(_, by)| by.to_string()),
-        }
+answer! {
+    /// A usage format, as one of its versions has it.
+    FormatJson of view: FormatView {
+        /// Reference.
+        format_ref: NamedRef = &view.format.format_ref,
+        /// Name.
+        format_name: LineText = &view.format.name,
+        /// Counts the format's versions from 1.
+        #[schema(minimum = 1)]
+        version: u32 = view.format.version,
+        /// An expression for each field of the default shape.
+        mapping: MappingJson = &Mapping::of(&view.format.mapping),
+        /// When this version was made; null for the built-in format.
+        changed_at: Option<TimestampText> = view.made.map(|(at, _)| TimestampText::from(at)),
+        /// Who made it: `api_key:` or `admin:` and a reference; null for the built-in format.
+        changed_by: Option<String> = view.made.map(|(_, by)| by.to_string()),
     }
 }
 
-/// What a format makes of an event.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FormatTestJson {
-    /// The event in the default shape, as it could be reported.
-    mapped: MappedEventJson,
-}
-
-/// A usage event in the default shape, as a format gives it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct MappedEventJson {
-    /// Time of the usage.
-    timestamp: TimestampText,
-    /// The customer, where the format gives a reference.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    customer_ref: Option<NamedRef>,
-    /// The customer, where the format gives a name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    customer_name: Option<LineText>,
-    /// The usage product, where the format gives a reference.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    usage_product_ref: Option<NamedRef>,
-    /// The usage product, where the format gives a name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    usage_product_name: Option<LineText>,
-    /// Quantity.
-    quantity: ExactNumber,
-    /// Columns of the usage report, in the format's or the event's order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    additional_report_data: Option<ReportDataJson>,
-    /// Checks that the event matches its document.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    validations: Option<ValidationsJson>,
-}
-
-/// What the document of an event has to be like.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ValidationsJson {
-    /// Currency the document must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    currency: Option<CurrencyCode>,
-    /// Supplier entity the document must belong to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    entity_ref: Option<NamedRef>,
-}
-
-impl From<&Validations> for ValidationsJson {
-    fn from(checks: &Validations) -> Self {
-        Self {
-            currency: checks.currency.map(|currency| CurrencyCode::from(currency.code())),
-            entity_ref: checks.entity_ref.as_ref().map(NamedRef::from),
-        }
+answer! {
+    /// What a format makes of an event.
+    FormatTestJson of event: MappedEvent {
+        /// The event in the default shape, as it could be reported.
+        mapped: MappedEventJson = event,
     }
 }
 
-impl From<&MappedEvent> for FormatTestJson {
-    fn from(event: &MappedEvent) -> Self {
+answer! {
+    /// A usage event in the default shape, as a format gives it.
+    MappedEventJson of event: MappedEvent {
         let (customer_ref, customer_name) = shown_name(&event.customer);
         let (usage_product_ref, usage_product_name) = shown_name(&event.usage_product);
-        let mapped = MappedEventJson {
-            timestamp: TimestampText::from(event.timestamp),
-            customer_ref,
-            customer_name,
-            usage_product_ref,
-            usage_product_name,
-            quantity: ExactNumber::from(event.quantity),
-            additional_report_data: event.report_data.as_ref().map(ReportDataJson::from),
-            validations: event.validations.as_ref().map(ValidationsJson::from),
-        };
-        Self { mapped }
+        /// Time of the usage.
+        timestamp: TimestampText = event.timestamp,
+        /// The customer, where the format gives a reference.
+        @omitted customer_ref: Option<NamedRef> = customer_ref,
+        /// The customer, where the format gives a name.
+        @omitted customer_name: Option<LineText> = customer_name,
+        /// The usage product, where the format gives a reference.
+        @omitted usage_product_ref: Option<NamedRef> = usage_product_ref,
+        /// The usage product, where the format gives a name.
+        @omitted usage_product_name: Option<LineText> = usage_product_name,
+        /// Quantity.
+        quantity: ExactNumber = event.quantity,
+        /// Columns of the usage report, in the format's or the event's order.
+        @omitted additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
+        /// Checks that the event matches its document.
+        @omitted validations: Option<ValidationsJson> = event.validations.as_ref(),
     }
 }
 
-fn shown_name<R: std::fmt::Display>(named: &RefOrName<R>) -> (Option<NamedRef>, Option<LineText>) {
+answer! {
+    /// What the document of an event has to be like.
+    ValidationsJson of checks: Validations {
+        /// Currency the document must have.
+        @omitted currency: Option<CurrencyCode> = checks.currency.map(|currency| currency.code()),
+        /// Supplier entity the document must belong to.
+        @omitted entity_ref: Option<NamedRef> = checks.entity_ref.as_ref(),
+    }
+}
+
+fn shown_name<R>(named: &RefOrName<R>) -> (Option<&R>, Option<&OneLine>) {
     match named {
-        RefOrName::Ref(reference) => (Some(NamedRef::from(reference)), None),
-        RefOrName::Name(name) => (None, Some(LineText::from(name))),
+        RefOrName::Ref(reference) => (Some(reference), None),
+        RefOrName::Name(name) => (None, Some(name)),
     }
 }

@@ -3,26 +3,28 @@
 use billing_application::formats::NamedFormat;
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::declare::{body, fields};
+use super::declare::{body, structure};
 use super::events::check_naming;
 use super::values::{AnyEventRef, FreeForm};
 
-/// The format that a request names: by reference, or where that is left out by name.
-#[derive(Clone)]
-pub(crate) struct FormatFields {
-    format_name: Option<OneLine>,
-    format_ref: Option<FormatRef>,
-}
-
-fields! {
+structure! {
+    /// The format that a request names: by reference, or where that is left out by name.
     FormatFields {
         /// The format, by name.
         format_name: Option<OneLine>,
         /// The format, by reference; it wins over the name.
         format_ref: Option<FormatRef>,
     }
+}
+
+/// An event, and the format that every organization has.
+pub(super) fn example() -> Value {
+    json!({
+        "format_name": "Default Format",
+        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
+    })
 }
 
 impl FormatFields {
@@ -39,10 +41,7 @@ body! {
         /// The event.
         event: FreeForm,
     }
-    example json!({
-        "format_name": "Default Format",
-        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
-    });
+    example example();
     with {
         fn check(fields: Fields<'_>) {
             check_naming(fields, "format_name", "format_ref");

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
-use super::declare::Body;
+use super::declare::{Body, answer};
 use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
 use super::wire::{AssignedRef, CurrencyCode, NamedRef};
@@ -64,20 +64,22 @@ pub(crate) struct ImportRejectJson {
     errors: Vec<FieldProblem>,
 }
 
-/// A document that events of a file went on.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ImportedDocumentJson {
-    /// Reference; null in a dry run, of what would be opened for a period.
-    document_ref: Option<AssignedRef>,
-    /// Number; null in a dry run, of what would be opened for a period.
-    #[schema(example = "UB-INV-1")]
-    document_number: Option<String>,
-    /// Whose it is.
-    customer_ref: NamedRef,
-    /// Its currency.
-    currency: CurrencyCode,
-    /// How many events went on it.
-    events: u64,
+answer! {
+    /// A document that events of a file went on.
+    ImportedDocumentJson of touched: TouchedDocument {
+        let document = touched.document.as_ref();
+        /// Reference; null in a dry run, of what would be opened for a period.
+        document_ref: Option<AssignedRef> = document.map(|(document_ref, _)| AssignedRef::from(document_ref)),
+        /// Number; null in a dry run, of what would be opened for a period.
+        #[schema(example = "UB-INV-1")]
+        document_number: Option<String> = document.map(|(_, number)| number.to_string()),
+        /// Whose it is.
+        customer_ref: NamedRef = &touched.customer_ref,
+        /// Its currency.
+        currency: CurrencyCode = touched.currency,
+        /// How many events went on it.
+        events: u64 = touched.events,
+    }
 }
 
 /// Why a file wasn't taken to its end. What stands before the line was; send the file again to go on.
@@ -131,19 +133,6 @@ impl ImportResultJson {
                 code: problem.code(),
                 detail: problem.detail().to_owned(),
             }),
-        }
-    }
-}
-
-impl From<&TouchedDocument> for ImportedDocumentJson {
-    fn from(touched: &TouchedDocument) -> Self {
-        let document = touched.document.as_ref();
-        Self {
-            document_ref: document.map(|(document_ref, _)| AssignedRef::from(document_ref)),
-            document_number: document.map(|(_, number)| number.to_string()),
-            customer_ref: NamedRef::from(&touched.customer_ref),
-            currency: CurrencyCode::from(touched.currency),
-            events: touched.events,
         }
     }
 }

@@ -168,6 +168,11 @@ impl<'a> Node<'a> {
         None
     }
 
+    /// Takes what a parser of the domain made of it, or notes why it made nothing.
+    pub(crate) fn taken<T, E: Reason>(self, parsed: Result<T, E>) -> Option<T> {
+        parsed.map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some)
+    }
+
     /// Takes what a rule of the domain says, or notes all it finds, below this value.
     pub(crate) fn agreed<T>(self, rule: Result<T, Violations>) -> Option<T> {
         let refused = match rule {
@@ -210,10 +215,7 @@ impl<'a> Node<'a> {
 
     /// A text that a parser of the domain takes.
     pub(crate) fn parsed<T, E: Reason>(self, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
-        match self.value {
-            Value::String(text) => parse(text).map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some),
-            _ => self.refuse("wrong_type", "must be a string"),
-        }
+        self.taken(parse(self.text()?))
     }
 
     /// One line of text.
@@ -253,8 +255,7 @@ impl<'a> Node<'a> {
 
     /// A decimal, from the exact text of a number or of a numeric string.
     pub(crate) fn decimal<T>(self, parse: impl FnOnce(&str) -> Result<T, DecimalError>) -> Option<T> {
-        let text = self.number_text()?;
-        parse(text).map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some)
+        self.taken(parse(self.number_text()?))
     }
 
     /// A whole number within a range, from a number or a numeric string.
@@ -301,8 +302,7 @@ impl<'a> Node<'a> {
 
     /// One of an enumeration's words.
     pub(crate) fn word<W: Words>(self) -> Option<W::Meaning> {
-        let Some(text) = self.as_text() else { return self.refuse("wrong_type", "must be a string") };
-        match W::meaning(text) {
+        match W::meaning(self.text()?) {
             Some(meaning) => Some(meaning),
             None => self.refuse("invalid_value", format!("must be one of {}", W::all().join(", "))),
         }

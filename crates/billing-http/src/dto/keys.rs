@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::declare::{Wire, body, fields};
+use super::declare::{Wire, answer, body, fields};
 use super::input::Node;
 use super::schemas::Schemas;
 use super::wire::{AssignedRef, LineText, TimestampText};
@@ -51,37 +51,24 @@ impl Wire for Scopes {
     }
 }
 
-/// An API key, without its password.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ApiKeyJson {
-    /// Reference of the key record.
-    api_key_ref: AssignedRef,
-    /// The log-in name of an API client.
-    #[schema(pattern = "^[A-Z0-9]{20}$")]
-    api_key: String,
-    /// What people call it.
-    name: Option<LineText>,
-    /// What it may do.
-    scopes: Vec<ScopeWord>,
-    /// When it was made.
-    created_at: TimestampText,
-    /// When a token was last issued for it.
-    last_used_at: Option<TimestampText>,
-    /// When it stops working.
-    expires_at: Option<TimestampText>,
-}
-
-impl From<&ApiKey> for ApiKeyJson {
-    fn from(key: &ApiKey) -> Self {
-        Self {
-            api_key_ref: AssignedRef::from(key.api_key_ref),
-            api_key: key.api_key.clone(),
-            name: key.name.as_ref().map(LineText::from),
-            scopes: key.scopes.iter().map(ScopeWord::from).collect(),
-            created_at: TimestampText::from(key.created_at),
-            last_used_at: key.last_used_at.map(TimestampText::from),
-            expires_at: key.expires_at.map(TimestampText::from),
-        }
+answer! {
+    /// An API key, without its password.
+    ApiKeyJson of key: ApiKey {
+        /// Reference of the key record.
+        api_key_ref: AssignedRef = key.api_key_ref,
+        /// The log-in name of an API client.
+        #[schema(pattern = "^[A-Z0-9]{20}$")]
+        api_key: String = key.api_key.clone(),
+        /// What people call it.
+        name: Option<LineText> = key.name.as_ref(),
+        /// What it may do.
+        scopes: Vec<ScopeWord> = key.scopes.iter(),
+        /// When it was made.
+        created_at: TimestampText = key.created_at,
+        /// When a token was last issued for it.
+        last_used_at: Option<TimestampText> = key.last_used_at,
+        /// When it stops working.
+        expires_at: Option<TimestampText> = key.expires_at,
     }
 }
 

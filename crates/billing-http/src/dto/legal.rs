@@ -2,7 +2,6 @@
 
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
 use billing_domain::contract::amendment::TreatmentPatch;
-use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::Corrected;
 use billing_domain::money::Currency;
 use billing_domain::party::legal::{
@@ -12,10 +11,8 @@ use billing_domain::party::legal::{
 use billing_domain::patch::Patch;
 use billing_domain::tax::{TaxCategory, TaxInCurrency, TaxTreatment};
 use billing_domain::text::{OneLine, Prose};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::declare::{Listed, Shown, fields, object};
+use super::declare::{Listed, Shown, answer, fields, object};
 use super::values::Email;
 use super::wire::{CurrencyCode, DateText, ExactNumber};
 
@@ -124,46 +121,29 @@ fields! {
     }
 }
 
-/// The issued document that another one corrects.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CorrectedDocumentJson {
-    /// Its number.
-    #[schema(example = "UB-INV-1")]
-    document_number: String,
-    /// When it was issued.
-    issue_date: DateText,
-}
-
-/// A document's taxes in the currency that its entity accounts for them in.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TaxInCurrencyJson {
-    /// That currency.
-    currency: CurrencyCode,
-    /// One of the document's currency in it.
-    exchange_rate: ExactNumber,
-    /// From when that rate holds.
-    exchange_rate_date: DateText,
-    /// Each of the document's taxes, in their order.
-    amounts: Vec<ExactNumber>,
-    /// Their sum.
-    total_tax: ExactNumber,
-}
-
-impl From<&Corrected> for CorrectedDocumentJson {
-    fn from(corrected: &Corrected) -> Self {
-        let number: &DocumentNumber = &corrected.number;
-        Self { document_number: number.to_string(), issue_date: DateText::from(corrected.issue_date) }
+answer! {
+    /// The issued document that another one corrects.
+    CorrectedDocumentJson of corrected: Corrected {
+        /// Its number.
+        #[schema(example = "UB-INV-1")]
+        document_number: String = corrected.number.to_string(),
+        /// When it was issued.
+        issue_date: DateText = corrected.issue_date,
     }
 }
 
-impl From<&TaxInCurrency> for TaxInCurrencyJson {
-    fn from(tax: &TaxInCurrency) -> Self {
-        Self {
-            currency: CurrencyCode::from(tax.rate.to),
-            exchange_rate: ExactNumber::from(tax.rate.rate),
-            exchange_rate_date: DateText::from(tax.rate.date),
-            amounts: tax.amounts.iter().map(|amount| ExactNumber::from(*amount)).collect(),
-            total_tax: ExactNumber::from(tax.total),
-        }
+answer! {
+    /// A document's taxes in the currency that its entity accounts for them in.
+    TaxInCurrencyJson of tax: TaxInCurrency {
+        /// That currency.
+        currency: CurrencyCode = tax.rate.to,
+        /// One of the document's currency in it.
+        exchange_rate: ExactNumber = tax.rate.rate,
+        /// From when that rate holds.
+        exchange_rate_date: DateText = tax.rate.date,
+        /// Each of the document's taxes, in their order.
+        amounts: Vec<ExactNumber> = tax.amounts.iter().copied(),
+        /// Their sum.
+        total_tax: ExactNumber = tax.total,
     }
 }

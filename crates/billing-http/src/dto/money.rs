@@ -6,11 +6,9 @@ use billing_domain::calendar::Date;
 use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
-use super::declare::{body, fields};
+use super::declare::{answer, body, fields};
 use super::values::AmountText;
 use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, TimestampText};
 use super::words::{PaymentKindWord, StatementKindWord};
@@ -79,238 +77,152 @@ body! {
     example json!({"reason": "insolvent"});
 }
 
-/// An amount of a credit or a payment that settles a document.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ApplicationJson {
-    /// Reference.
-    application_ref: AssignedRef,
-    /// The credit it is from; null of a payment.
-    from_document_ref: Option<AssignedRef>,
-    /// That credit's number.
-    #[schema(example = "UB-CRD-1")]
-    from_document_number: Option<String>,
-    /// The payment it is from; null of a credit.
-    from_payment_ref: Option<AssignedRef>,
-    /// The document it settles.
-    to_document_ref: AssignedRef,
-    /// That document's number.
-    #[schema(example = "UB-INV-1")]
-    to_document_number: String,
-    /// How much.
-    amount: ExactNumber,
-    /// The day it counts from.
-    date: DateText,
-    /// When it was applied.
-    recorded_at: TimestampText,
-    /// Who applied it.
-    recorded_by: String,
-}
-
-impl From<&ApplicationView> for ApplicationJson {
-    fn from(view: &ApplicationView) -> Self {
+answer! {
+    /// An amount of a credit or a payment that settles a document.
+    ApplicationJson of view: ApplicationView {
         let application = &view.application;
         let (credit, payment) = match application.from {
             Source::Credit(credit) => (Some(credit), None),
             Source::Payment(payment) => (None, Some(payment)),
         };
-        Self {
-            application_ref: AssignedRef::from(application.application_ref),
-            from_document_ref: credit.map(AssignedRef::from),
-            from_document_number: view.from_number.as_ref().map(ToString::to_string),
-            from_payment_ref: payment.map(AssignedRef::from),
-            to_document_ref: AssignedRef::from(application.to),
-            to_document_number: view.to_number.to_string(),
-            amount: ExactNumber::from(application.amount),
-            date: DateText::from(application.date),
-            recorded_at: TimestampText::from(application.recorded_at),
-            recorded_by: application.recorded_by.to_string(),
-        }
+        /// Reference.
+        application_ref: AssignedRef = application.application_ref,
+        /// The credit it is from; null of a payment.
+        from_document_ref: Option<AssignedRef> = credit,
+        /// That credit's number.
+        #[schema(example = "UB-CRD-1")]
+        from_document_number: Option<String> = view.from_number.as_ref().map(ToString::to_string),
+        /// The payment it is from; null of a credit.
+        from_payment_ref: Option<AssignedRef> = payment,
+        /// The document it settles.
+        to_document_ref: AssignedRef = application.to,
+        /// That document's number.
+        #[schema(example = "UB-INV-1")]
+        to_document_number: String = view.to_number.to_string(),
+        /// How much.
+        amount: ExactNumber = application.amount,
+        /// The day it counts from.
+        date: DateText = application.date,
+        /// When it was applied.
+        recorded_at: TimestampText = application.recorded_at,
+        /// Who applied it.
+        recorded_by: String = application.recorded_by.to_string(),
     }
 }
 
-/// An amount that was given up on, or that was lessened.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct WriteOffJson {
-    /// The amount; below zero where it lessens what was written off.
-    amount: ExactNumber,
-    /// When.
-    date: DateText,
-    /// Why.
-    reason: Option<LineText>,
-    /// When it was recorded.
-    recorded_at: TimestampText,
-    /// Who recorded it.
-    recorded_by: String,
-}
-
-impl From<&WriteOff> for WriteOffJson {
-    fn from(write_off: &WriteOff) -> Self {
-        Self {
-            amount: ExactNumber::from(write_off.amount),
-            date: DateText::from(write_off.date),
-            reason: write_off.reason.as_ref().map(LineText::from),
-            recorded_at: TimestampText::from(write_off.recorded_at),
-            recorded_by: write_off.recorded_by.to_string(),
-        }
+answer! {
+    /// An amount that was given up on, or that was lessened.
+    WriteOffJson of write_off: WriteOff {
+        /// The amount; below zero where it lessens what was written off.
+        amount: ExactNumber = write_off.amount,
+        /// When.
+        date: DateText = write_off.date,
+        /// Why.
+        reason: Option<LineText> = write_off.reason.as_ref(),
+        /// When it was recorded.
+        recorded_at: TimestampText = write_off.recorded_at,
+        /// Who recorded it.
+        recorded_by: String = write_off.recorded_by.to_string(),
     }
 }
 
-/// A payment or a refund.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PaymentJson {
-    /// Reference.
-    payment_ref: AssignedRef,
-    /// Which way the money went.
-    kind: PaymentKindWord,
-    /// The document it was recorded on; of a refund the credit, or the document of the payment it is of.
-    document_ref: AssignedRef,
-    /// The payment that a refund pays out.
-    refunded_payment_ref: Option<AssignedRef>,
-    /// How much; above zero.
-    amount: ExactNumber,
-    /// Its currency.
-    currency: CurrencyCode,
-    /// When it was paid.
-    paid_date: DateText,
-    /// The payer's or the bank's reference.
-    reference: Option<LineText>,
-    /// How it was paid.
-    method: Option<LineText>,
-    /// What of it is neither applied nor refunded.
-    unapplied_amount: ExactNumber,
-    /// When it bounced.
-    reversed_date: Option<DateText>,
-    /// Why it bounced.
-    reason: Option<LineText>,
-    /// When that was recorded.
-    reversed_at: Option<TimestampText>,
-    /// Who recorded that.
-    reversed_by: Option<String>,
-    /// What it settles.
-    applications: Vec<ApplicationJson>,
-    /// When it was recorded.
-    recorded_at: TimestampText,
-    /// Who recorded it.
-    recorded_by: String,
-}
-
-impl From<&PaymentView> for PaymentJson {
-    fn from(view: &PaymentView) -> Self {
+answer! {
+    /// A payment or a refund.
+    PaymentJson of view: PaymentView {
         let (payment, reversal) = (&view.payment, view.payment.reversal.as_ref());
         let of_payment = match payment.kind {
             PaymentKind::Refund(Source::Payment(payment)) => Some(payment),
             PaymentKind::Payment | PaymentKind::Refund(Source::Credit(_)) => None,
         };
-        Self {
-            payment_ref: AssignedRef::from(payment.payment_ref),
-            kind: PaymentKindWord::from(payment.kind),
-            document_ref: AssignedRef::from(payment.document_ref),
-            refunded_payment_ref: of_payment.map(AssignedRef::from),
-            amount: ExactNumber::from(payment.amount),
-            currency: CurrencyCode::from(payment.amount.currency()),
-            paid_date: DateText::from(payment.paid_date),
-            reference: payment.reference.as_ref().map(LineText::from),
-            method: payment.method.as_ref().map(LineText::from),
-            unapplied_amount: ExactNumber::from(view.unapplied),
-            reversed_date: reversal.map(|reversal| DateText::from(reversal.date)),
-            reason: reversal.and_then(|reversal| reversal.reason.as_ref()).map(LineText::from),
-            reversed_at: reversal.map(|reversal| TimestampText::from(reversal.recorded_at)),
-            reversed_by: reversal.map(|reversal| reversal.recorded_by.to_string()),
-            applications: view.applications.iter().map(ApplicationJson::from).collect(),
-            recorded_at: TimestampText::from(payment.recorded_at),
-            recorded_by: payment.recorded_by.to_string(),
-        }
+        /// Reference.
+        payment_ref: AssignedRef = payment.payment_ref,
+        /// Which way the money went.
+        kind: PaymentKindWord = payment.kind,
+        /// The document it was recorded on; of a refund the credit, or the document of the payment it is of.
+        document_ref: AssignedRef = payment.document_ref,
+        /// The payment that a refund pays out.
+        refunded_payment_ref: Option<AssignedRef> = of_payment,
+        /// How much; above zero.
+        amount: ExactNumber = payment.amount,
+        /// Its currency.
+        currency: CurrencyCode = payment.amount.currency(),
+        /// When it was paid.
+        paid_date: DateText = payment.paid_date,
+        /// The payer's or the bank's reference.
+        reference: Option<LineText> = payment.reference.as_ref(),
+        /// How it was paid.
+        method: Option<LineText> = payment.method.as_ref(),
+        /// What of it is neither applied nor refunded.
+        unapplied_amount: ExactNumber = view.unapplied,
+        /// When it bounced.
+        reversed_date: Option<DateText> = reversal.map(|reversal| reversal.date),
+        /// Why it bounced.
+        reason: Option<LineText> = reversal.and_then(|reversal| reversal.reason.as_ref()),
+        /// When that was recorded.
+        reversed_at: Option<TimestampText> = reversal.map(|reversal| reversal.recorded_at),
+        /// Who recorded that.
+        reversed_by: Option<String> = reversal.map(|reversal| reversal.recorded_by.to_string()),
+        /// What it settles.
+        applications: Vec<ApplicationJson> = &view.applications,
+        /// When it was recorded.
+        recorded_at: TimestampText = payment.recorded_at,
+        /// Who recorded it.
+        recorded_by: String = payment.recorded_by.to_string(),
     }
 }
 
-/// What a customer owes an entity in a currency.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BalanceJson {
-    /// Who bills.
-    entity_ref: NamedRef,
-    /// The currency of the amounts.
-    currency: CurrencyCode,
-    /// What is left to pay of its documents.
-    due: ExactNumber,
-    /// What of it should have been paid before today.
-    overdue: ExactNumber,
-    /// What of credits and payments is neither applied nor refunded.
-    unapplied: ExactNumber,
-    /// What was given up on.
-    written_off: ExactNumber,
-}
-
-impl From<&Balance> for BalanceJson {
-    fn from(balance: &Balance) -> Self {
-        Self {
-            entity_ref: NamedRef::from(&balance.entity_ref),
-            currency: CurrencyCode::from(balance.due.currency()),
-            due: ExactNumber::from(balance.due),
-            overdue: ExactNumber::from(balance.overdue),
-            unapplied: ExactNumber::from(balance.unapplied),
-            written_off: ExactNumber::from(balance.written_off),
-        }
+answer! {
+    /// What a customer owes an entity in a currency.
+    BalanceJson of balance: Balance {
+        /// Who bills.
+        entity_ref: NamedRef = &balance.entity_ref,
+        /// The currency of the amounts.
+        currency: CurrencyCode = balance.due.currency(),
+        /// What is left to pay of its documents.
+        due: ExactNumber = balance.due,
+        /// What of it should have been paid before today.
+        overdue: ExactNumber = balance.overdue,
+        /// What of credits and payments is neither applied nor refunded.
+        unapplied: ExactNumber = balance.unapplied,
+        /// What was given up on.
+        written_off: ExactNumber = balance.written_off,
     }
 }
 
-/// What happened between a customer and an entity in a currency.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StatementJson {
-    /// Who bills.
-    entity_ref: NamedRef,
-    /// The currency of the amounts.
-    currency: CurrencyCode,
-    /// What was owed before the first day; below zero: what the customer had coming.
-    opening_balance: ExactNumber,
-    /// What changed it.
-    entries: Vec<StatementEntryJson>,
-    /// What is owed after the last day.
-    closing_balance: ExactNumber,
-}
-
-/// One change of what is owed.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StatementEntryJson {
-    /// The day of issue, payment or reversal.
-    date: DateText,
-    /// What happened.
-    kind: StatementKindWord,
-    /// The document it stands on.
-    document_ref: AssignedRef,
-    /// That document's number.
-    #[schema(example = "UB-INV-1")]
-    document_number: String,
-    /// The payment or refund, of one.
-    payment_ref: Option<AssignedRef>,
-    /// By how much; below zero where it lowers what is owed.
-    amount: ExactNumber,
-    /// What is owed after it.
-    balance: ExactNumber,
-}
-
-impl From<&AccountStatement> for StatementJson {
-    fn from(statement: &AccountStatement) -> Self {
-        Self {
-            entity_ref: NamedRef::from(&statement.entity_ref),
-            currency: CurrencyCode::from(statement.opening_balance.currency()),
-            opening_balance: ExactNumber::from(statement.opening_balance),
-            entries: statement.lines.iter().map(StatementEntryJson::from).collect(),
-            closing_balance: ExactNumber::from(statement.closing_balance),
-        }
+answer! {
+    /// What happened between a customer and an entity in a currency.
+    StatementJson of statement: AccountStatement {
+        /// Who bills.
+        entity_ref: NamedRef = &statement.entity_ref,
+        /// The currency of the amounts.
+        currency: CurrencyCode = statement.opening_balance.currency(),
+        /// What was owed before the first day; below zero: what the customer had coming.
+        opening_balance: ExactNumber = statement.opening_balance,
+        /// What changed it.
+        entries: Vec<StatementEntryJson> = &statement.lines,
+        /// What is owed after the last day.
+        closing_balance: ExactNumber = statement.closing_balance,
     }
 }
 
-impl From<&StatementLine> for StatementEntryJson {
-    fn from(line: &StatementLine) -> Self {
+answer! {
+    /// One change of what is owed.
+    StatementEntryJson of line: StatementLine {
         let entry = &line.entry;
-        Self {
-            date: DateText::from(entry.date),
-            kind: StatementKindWord::from(entry.kind),
-            document_ref: AssignedRef::from(entry.document_ref),
-            document_number: entry.document_number.to_string(),
-            payment_ref: entry.payment_ref.map(AssignedRef::from),
-            amount: ExactNumber::from(entry.amount),
-            balance: ExactNumber::from(line.balance),
-        }
+        /// The day of issue, payment or reversal.
+        date: DateText = entry.date,
+        /// What happened.
+        kind: StatementKindWord = entry.kind,
+        /// The document it stands on.
+        document_ref: AssignedRef = entry.document_ref,
+        /// That document's number.
+        #[schema(example = "UB-INV-1")]
+        document_number: String = entry.document_number.to_string(),
+        /// The payment or refund, of one.
+        payment_ref: Option<AssignedRef> = entry.payment_ref,
+        /// By how much; below zero where it lowers what is owed.
+        amount: ExactNumber = entry.amount,
+        /// What is owed after it.
+        balance: ExactNumber = line.balance,
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::declare::{Listed, Wire, choice, object};
+use super::declare::{Listed, Wire, answer, choice, object};
 use super::input::Node;
 use super::schemas::Schemas;
 use super::values::AboveZero;
@@ -121,15 +121,16 @@ pub(crate) enum PriceJson {
     },
 }
 
-/// One tier of a price.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TierJson {
-    /// The largest quantity in it; null in the last tier.
-    up_to: Option<ExactNumber>,
-    /// Price of one.
-    unit_price: ExactNumber,
-    /// Added once where the tier is reached.
-    flat_amount: ExactNumber,
+answer! {
+    /// One tier of a price.
+    TierJson of tier: Tier {
+        /// The largest quantity in it; null in the last tier.
+        up_to: Option<ExactNumber> = tier.up_to,
+        /// Price of one.
+        unit_price: ExactNumber = tier.unit_price,
+        /// Added once where the tier is reached.
+        flat_amount: ExactNumber = tier.flat_amount,
+    }
 }
 
 impl From<&Charge> for PriceJson {
@@ -163,16 +164,6 @@ impl From<&UsagePrice> for PriceJson {
             UsagePrice::Percentage { rate, fixed_amount } => {
                 Self::Percentage { rate: ExactNumber::from(*rate), fixed_amount: ExactNumber::from(*fixed_amount) }
             }
-        }
-    }
-}
-
-impl From<&Tier> for TierJson {
-    fn from(tier: &Tier) -> Self {
-        Self {
-            up_to: tier.up_to.map(ExactNumber::from),
-            unit_price: ExactNumber::from(tier.unit_price),
-            flat_amount: ExactNumber::from(tier.flat_amount),
         }
     }
 }

@@ -7,13 +7,11 @@ use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Fieldset as _, Listed, Wire, body, edit, fields, object};
+use super::declare::{Fieldset as _, Listed, Wire, answer, body, edit, fields, object};
 use super::input::Node;
 use super::prices::PriceJson;
 use super::schemas::Schemas;
@@ -64,24 +62,9 @@ edit! {
     PricingEditBody of PricingContent named "product_pricing_ref": PricingRef
 }
 
-/// What is read of a line item.
-#[derive(Clone)]
-struct ItemFields {
-    line_item_id: LineItemId,
-    name: Option<OneLine>,
-    kind: ChargeKind,
-    recurrence: Option<Recurrence>,
-    usage_product_ref: Option<UsageProductRef>,
-    price: PriceModel,
-    included_quantity: Option<Quantity>,
-    prepaid_quantity: Option<Quantity>,
-    minimum_amount: Option<Price>,
-    maximum_amount: Option<Price>,
-}
-
 object! {
     /// One thing a pricing charges for.
-    ItemFields as "LineItemBody" {
+    struct ItemFields as "LineItemBody" {
         /// Unique within its pricing.
         line_item_id: LineItemId,
         /// Shown on documents; the identifier when left out.
@@ -186,76 +169,49 @@ impl ItemFields {
     }
 }
 
-/// A pricing.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PricingJson {
-    /// Reference.
-    product_pricing_ref: NamedRef,
-    /// Name, shown on documents.
-    name: LineText,
-    /// The currency of every document that bills it.
-    currency: CurrencyCode,
-    /// The least a period costs, usage and fixed items together.
-    minimum_fee: Option<ExactNumber>,
-    /// Line items.
-    line_items: Vec<LineItemJson>,
-}
-
-/// One thing a pricing charges for.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LineItemJson {
-    /// Unique within its pricing.
-    line_item_id: NamedRef,
-    /// Shown on documents.
-    name: LineText,
-    /// FIXED: priced by the quantity that a contract agrees on. USAGE: priced by events.
-    kind: ChargeKindWord,
-    /// When a FIXED line item is charged; null for USAGE.
-    recurrence: Option<RecurrenceWord>,
-    /// The usage product whose events are priced; null for FIXED.
-    usage_product_ref: Option<NamedRef>,
-    /// What it costs.
-    price: PriceJson,
-    /// Comes off a period's quantity first; null for FIXED.
-    included_quantity: Option<ExactNumber>,
-    /// Billed in advance.
-    prepaid_quantity: Option<ExactNumber>,
-    /// The least a period costs.
-    minimum_amount: Option<ExactNumber>,
-    /// The most a period costs.
-    maximum_amount: Option<ExactNumber>,
-}
-
-impl From<&Pricing> for PricingJson {
-    fn from(pricing: &Pricing) -> Self {
+answer! {
+    /// A pricing.
+    PricingJson of pricing: Pricing {
         let content = &pricing.content;
-        Self {
-            product_pricing_ref: NamedRef::from(&pricing.pricing_ref),
-            name: LineText::from(&content.name),
-            currency: CurrencyCode::from(content.currency),
-            minimum_fee: content.minimum_fee.map(ExactNumber::from),
-            line_items: content.line_items.iter().map(LineItemJson::from).collect(),
-        }
+        /// Reference.
+        product_pricing_ref: NamedRef = &pricing.pricing_ref,
+        /// Name, shown on documents.
+        name: LineText = &content.name,
+        /// The currency of every document that bills it.
+        currency: CurrencyCode = content.currency,
+        /// The least a period costs, usage and fixed items together.
+        minimum_fee: Option<ExactNumber> = content.minimum_fee,
+        /// Line items.
+        line_items: Vec<LineItemJson> = &content.line_items,
     }
 }
 
-impl From<&LineItem> for LineItemJson {
-    fn from(item: &LineItem) -> Self {
+answer! {
+    /// One thing a pricing charges for.
+    LineItemJson of item: LineItem {
         let (kind, recurrence, usage) = match &item.charge {
             Charge::Fixed { recurrence, .. } => (ChargeKind::Fixed, Some(*recurrence), None),
             Charge::Usage(usage) => (ChargeKind::Usage, None, Some(usage)),
         };
-        Self {
-            line_item_id: NamedRef::from(&item.id),
-            name: LineText::from(&item.name),
-            kind: ChargeKindWord::from(kind),
-            recurrence: recurrence.map(RecurrenceWord::from),
-            usage_product_ref: usage.map(|usage| NamedRef::from(&usage.usage_product_ref)),
-            price: PriceJson::from(&item.charge),
-            included_quantity: usage.map(|usage| ExactNumber::from(usage.included_quantity)),
-            prepaid_quantity: usage.and_then(|usage| usage.prepaid_quantity).map(ExactNumber::from),
-            minimum_amount: usage.and_then(|usage| usage.minimum_amount).map(ExactNumber::from),
-            maximum_amount: usage.and_then(|usage| usage.maximum_amount).map(ExactNumber::from),
-        }
+        /// Unique within its pricing.
+        line_item_id: NamedRef = &item.id,
+        /// Shown on documents.
+        name: LineText = &item.name,
+        /// FIXED: priced by the quantity that a contract agrees on. USAGE: priced by events.
+        kind: ChargeKindWord = kind,
+        /// When a FIXED line item is charged; null for USAGE.
+        recurrence: Option<RecurrenceWord> = recurrence,
+        /// The usage product whose events are priced; null for FIXED.
+        usage_product_ref: Option<NamedRef> = usage.map(|usage| &usage.usage_product_ref),
+        /// What it costs.
+        price: PriceJson = &item.charge,
+        /// Comes off a period's quantity first; null for FIXED.
+        included_quantity: Option<ExactNumber> = usage.map(|usage| usage.included_quantity),
+        /// Billed in advance.
+        prepaid_quantity: Option<ExactNumber> = usage.and_then(|usage| usage.prepaid_quantity),
+        /// The least a period costs.
+        minimum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.minimum_amount),
+        /// The most a period costs.
+        maximum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.maximum_amount),
     }
 }

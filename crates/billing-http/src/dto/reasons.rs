@@ -12,12 +12,22 @@ use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
+use billing_import::{DelimiterError, FileNameError};
 
 /// A reason to refuse a text; it displays what would be right.
 pub(crate) trait Reason: Display {
     /// A stable word for machines.
-    fn code(&self) -> &'static str;
+    fn code(&self) -> &'static str {
+        "invalid_format"
+    }
 }
+
+impl Reason for RefError {}
+impl Reason for UnknownCurrency {}
+impl Reason for ExpressionError {}
+impl Reason for NumberPrefixError {}
+impl Reason for FileNameError {}
+impl Reason for DelimiterError {}
 
 impl Reason for TextError {
     fn code(&self) -> &'static str {
@@ -54,30 +64,6 @@ impl Reason for CalendarError {
             Self::NotATimestamp | Self::NotADate | Self::NotATimeZone => "invalid_format",
             Self::OutOfRange => "out_of_range",
         }
-    }
-}
-
-impl Reason for RefError {
-    fn code(&self) -> &'static str {
-        "invalid_format"
-    }
-}
-
-impl Reason for UnknownCurrency {
-    fn code(&self) -> &'static str {
-        "invalid_format"
-    }
-}
-
-impl Reason for ExpressionError {
-    fn code(&self) -> &'static str {
-        "invalid_format"
-    }
-}
-
-impl Reason for NumberPrefixError {
-    fn code(&self) -> &'static str {
-        "invalid_format"
     }
 }
 

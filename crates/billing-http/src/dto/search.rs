@@ -1,34 +1,14 @@
 //! What a search finds.
 
 use billing_domain::ports::{Found, FoundKind};
-use serde::Serialize;
-use utoipa::ToSchema;
 
+use super::declare::answer;
 use super::wire::NamedRef;
 use super::words::FoundKindWord;
 
-/// Something that was searched for.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FoundJson {
-    /// What it is.
-    kind: FoundKindWord,
-    /// Its reference.
-    #[serde(rename = "ref")]
-    reference: String,
-    /// Its number, the key it was sent with, or a payment's reference.
-    #[schema(example = "UB-INV-1")]
-    number: Option<String>,
-    /// Its name.
-    name: Option<String>,
-    /// Whose it is.
-    customer_ref: Option<NamedRef>,
-    /// Where it is read: of a payment its document, of an API key the list of keys.
-    #[schema(example = "/api/customers/acme")]
-    url: String,
-}
-
-impl From<&Found> for FoundJson {
-    fn from(found: &Found) -> Self {
+answer! {
+    /// Something that was searched for.
+    FoundJson of found: Found {
         let reference = &found.reference;
         let below = |path: &str| format!("{path}{reference}");
         let url = match (found.kind, found.document_ref) {
@@ -45,13 +25,20 @@ impl From<&Found> for FoundJson {
             (FoundKind::BankAccount, _) => below("/api/bank_accounts/"),
             (FoundKind::ApiKey, _) => "/auth/keys/list".to_owned(),
         };
-        Self {
-            kind: FoundKindWord::from(found.kind),
-            reference: reference.clone(),
-            number: found.number.clone(),
-            name: found.name.clone(),
-            customer_ref: found.customer_ref.as_ref().map(NamedRef::from),
-            url,
-        }
+        /// What it is.
+        kind: FoundKindWord = found.kind,
+        /// Its reference.
+        #[serde(rename = "ref")]
+        reference: String = reference.clone(),
+        /// Its number, the key it was sent with, or a payment's reference.
+        #[schema(example = "UB-INV-1")]
+        number: Option<String> = found.number.clone(),
+        /// Its name.
+        name: Option<String> = found.name.clone(),
+        /// Whose it is.
+        customer_ref: Option<NamedRef> = found.customer_ref.as_ref(),
+        /// Where it is read: of a payment its document, of an API key the list of keys.
+        #[schema(example = "/api/customers/acme")]
+        url: String = url,
     }
 }

@@ -25,7 +25,6 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::declare::{Answered, Listed, Wire};
 use super::input::Node;
-use super::reasons::Reason;
 use super::schemas::Schemas;
 use super::wire::{
     self, AddressSchemeCode, AssignedRef, BicText, BuyerReferenceText, CountryCodeText, CurrencyCode, DUE_UPON_RECEIPT,
@@ -225,15 +224,18 @@ fn report_data(node: Node<'_>) -> Option<ReportData> {
 }
 
 fn report_object(node: Node<'_>) -> Option<ReportData> {
+    node.taken(ReportData::new(report_entries(node, report_entry)?))
+}
+
+/// The entries of an object that has no more than report data may have.
+pub(super) fn report_entries<T>(node: Node<'_>, read: fn(&str, Node<'_>) -> Option<(String, T)>) -> Option<Vec<(String, T)>> {
     node.object(|fields| {
         let entries = fields.entries();
         if entries.len() > MAX_REPORT_KEYS {
-            let reason = ReportDataError::TooManyKeys;
-            return node.refuse(reason.code(), reason.to_string());
+            return node.taken(Err(ReportDataError::TooManyKeys));
         }
-        let values: Vec<Option<(String, ReportValue)>> = entries.map(|(key, node)| report_entry(key, node)).collect();
-        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        ReportData::new(values).map_or_else(|reason| node.refuse(reason.code(), reason.to_string()), Some)
+        let all: Vec<Option<(String, T)>> = entries.map(|(key, node)| read(key, node)).collect();
+        all.into_iter().collect()
     })
 }
 
@@ -247,8 +249,5 @@ fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
         Value::Array(_) | Value::Object(_) => return node.refuse("wrong_type", "must be a string, number, true, false or null"),
     };
     let entry = (key.to_owned(), value);
-    match ReportData::new(vec![entry.clone()]) {
-        Ok(_) => Some(entry),
-        Err(reason) => node.refuse(reason.code(), reason.to_string()),
-    }
+    node.taken(ReportData::new(vec![entry.clone()])).map(|_| entry)
 }

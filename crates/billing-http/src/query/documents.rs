@@ -17,14 +17,13 @@ use billing_domain::text::OneLine;
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, Sought, TOTAL};
+use super::{AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, Sought, TOTAL, last_page};
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::documents::DocumentJson;
 use crate::dto::input::Fields;
 use crate::dto::words::DocumentOrderWord;
 use crate::problem::Problem;
 
-const CURSOR: &str = "cursor";
 const TOTALS: &str = "totals";
 const FORMAT: &str = "format";
 const TOTAL_AMOUNT: &str = "x-total-amount";
@@ -186,21 +185,13 @@ impl Query {
 
     fn document_links(&self, part: DocumentPart, page: Option<PageRequest>, list: &DocumentList) -> String {
         let size = u64::from(part.part.limit);
-        let kept = |pair: &&str| !matches!(pair.split('=').next().unwrap_or_default(), "" | SIZE | NUMBER | CURSOR);
-        let others: String = self.raw.split('&').filter(kept).flat_map(|pair| [pair, "&"]).collect();
-        let link = |relation: &str, place: String| format!(r#"<{}?{others}{SIZE}={size}&{place}>; rel="{relation}""#, self.path);
-        let numbered = |relation: &str, number: u64| link(relation, format!("{NUMBER}={number}"));
-        let last = list.sums.as_ref().map(|sums| sums.count.saturating_sub(1) / size);
-        let previous = page.and_then(|page| u64::from(page.number()).checked_sub(1));
-        let previous = previous.map(|previous| last.map_or(previous, |last| previous.min(last)));
         let next = list.next.map(|next| format!("{CURSOR}={}", cursor(part.order, &next)));
-        let links = [
-            Some(numbered("first", 0)),
-            previous.map(|previous| numbered("prev", previous)),
-            next.map(|next| link("next", next)),
-            last.map(|last| numbered("last", last)),
-        ];
-        links.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        self.links_around(
+            size,
+            page.map(|page| page.number().into()),
+            next,
+            list.sums.as_ref().map(|sums| last_page(sums.count, size)),
+        )
     }
 }
 

@@ -49,7 +49,7 @@ impl Wire for FileName {
     type Value = Self;
 
     fn read(node: Node<'_>) -> Option<Self> {
-        Self::parse(node.text()?).map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
+        node.parsed(Self::parse)
     }
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
@@ -62,7 +62,7 @@ impl Wire for Delimiter {
     type Value = Self;
 
     fn read(node: Node<'_>) -> Option<Self> {
-        Self::parse(node.text()?).map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
+        node.parsed(Self::parse)
     }
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {

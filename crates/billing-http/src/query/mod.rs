@@ -36,6 +36,7 @@ const MAX_PAGE_NUMBER: u32 = i32::MAX.unsigned_abs();
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
+const CURSOR: &str = "cursor";
 const TOTAL: &str = "x-total-count";
 
 /// A request's query string, and the path in front of it.
@@ -107,23 +108,30 @@ impl Query {
         response.json(elements)
     }
 
-    /// RFC 8288: the first and last page, and the one before and after where there is one.
     fn links(&self, asked: PageRequest, total: u64) -> String {
         let (size, number) = (u64::from(asked.size()), u64::from(asked.number()));
-        let last = total.saturating_sub(1) / size;
-        let previous = number.checked_sub(1).map(|previous| previous.min(last));
-        let next = Some(number + 1).filter(|next| *next <= last);
-        let others: String = self.raw.split('&').filter(|pair| is_other(pair)).flat_map(|pair| [pair, "&"]).collect();
-        let link =
-            |relation: &str, number: u64| format!(r#"<{}?{others}{SIZE}={size}&{NUMBER}={number}>; rel="{relation}""#, self.path);
-        let links = [Some(("first", 0)), previous.map(|n| ("prev", n)), next.map(|n| ("next", n)), Some(("last", last))];
-        links.into_iter().flatten().map(|(relation, number)| link(relation, number)).collect::<Vec<_>>().join(", ")
+        let last = last_page(total, size);
+        let next = Some(number + 1).filter(|next| *next <= last).map(|next| format!("{NUMBER}={next}"));
+        self.links_around(size, Some(number), next, Some(last))
+    }
+
+    /// RFC 8288: the first page, the one before this one, what comes after it, and the last, as far as there is one and it is
+    /// known.
+    fn links_around(&self, size: u64, number: Option<u64>, next: Option<String>, last: Option<u64>) -> String {
+        let is_kept = |pair: &&str| !matches!(pair.split('=').next().unwrap_or_default(), "" | SIZE | NUMBER | CURSOR);
+        let others: String = self.raw.split('&').filter(is_kept).flat_map(|pair| [pair, "&"]).collect();
+        let previous = number.and_then(|number| number.checked_sub(1)).map(|previous| previous.min(last.unwrap_or(previous)));
+        let page = |number: u64| format!("{NUMBER}={number}");
+        let places = [("first", Some(page(0))), ("prev", previous.map(page)), ("next", next), ("last", last.map(page))];
+        let link = |(relation, place): (&str, Option<String>)| {
+            Some(format!(r#"<{}?{others}{SIZE}={size}&{}>; rel="{relation}""#, self.path, place?))
+        };
+        places.into_iter().filter_map(link).collect::<Vec<_>>().join(", ")
     }
 }
 
-fn is_other(pair: &str) -> bool {
-    let name = pair.split('=').next().unwrap_or_default();
-    !matches!(name, "" | SIZE | NUMBER)
+fn last_page(total: u64, size: u64) -> u64 {
+    total.saturating_sub(1) / size
 }
 
 /// A page of a list whose pages have a usual size; where that is 0, everything has to be said.

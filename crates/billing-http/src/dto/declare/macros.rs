@@ -139,11 +139,18 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
-/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`. With `answer` before
-/// the type it is answered, too.
+/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`; with `struct`
+/// before the type the struct is made, too. With `answer` before both it is answered, too.
 macro_rules! object {
+    ($(#[doc = $doc:literal])+ answer struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::object! { $(#[doc = $doc])+ struct $type as $schema { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @answered $type as $schema { $($fields)* } }
+    };
     ($(#[doc = $doc:literal])+ answer $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::object! { $(#[doc = $doc])+ $type as $schema { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @answered $type as $schema { $($fields)* } }
+    };
+    (@answered $type:ident as $schema:literal { $($fields:tt)* }) => {
         $crate::dto::declare::fields! { answer $type { $($fields)* } }
 
         const _: () = {
@@ -160,9 +167,15 @@ macro_rules! object {
             }
         };
     };
+    ($(#[doc = $doc:literal])+ struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
+        $crate::dto::declare::object! { @read $(#[doc = $doc])+ $type as $schema }
+    };
     ($(#[doc = $doc:literal])+ $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::fields! { $type { $($fields)* } $(with { $($also)* })? }
-
+        $crate::dto::declare::object! { @read $(#[doc = $doc])+ $type as $schema }
+    };
+    (@read $(#[doc = $doc:literal])+ $type:ident as $schema:literal) => {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
@@ -188,7 +201,7 @@ macro_rules! structure {
         $(#[doc = $field_doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
     ),* $(,)? } $(with { $($also:tt)* })?) => {
         $(#[doc = $doc])+
-        #[derive(Clone)]
+        #[derive(Clone, Debug)]
         pub(crate) struct $type { $(
             $(#[doc = $field_doc])*
             pub(crate) $field: <$crate::dto::declare::part!([$($kind)?] $of) as $crate::dto::declare::Part>::Value
@@ -342,7 +355,23 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }`.
+/// What is answered of a value, by the form that it has.
+macro_rules! shown {
+    (Option [$of:ty] $value:expr) => {
+        Option::map($value, <$of>::from)
+    };
+    (Vec [$of:ty] $value:expr) => {
+        IntoIterator::into_iter($value).map(<$of>::from).collect()
+    };
+    ($of:ident [] $value:expr) => {
+        <$of>::from($value)
+    };
+}
+pub(crate) use shown;
+
+/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }` has fields that are declared for the type, and
+/// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value, each with its meaning:
+/// `name: how it is answered = what`. One with `@omitted` before it is left out where there is no value.
 macro_rules! answer {
     ($(#[doc = $doc:literal])+ $name:ident of $type:ident { $($fields:tt)* }) => {
         $(#[doc = $doc])+
@@ -380,6 +409,26 @@ macro_rules! answer {
                 }
             }
         };
+    };
+    ($(#[$($about:tt)*])+ $name:ident of $value:ident: $type:ty {
+        $(let $given:pat = $from:expr;)*
+        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident: $form:ident $(<$of:ty>)? = $said:expr),* $(,)?
+    }) => {
+        #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+        $(#[$($about)*])+
+        pub(crate) struct $name { $(
+            $(#[$($of_field)*])+
+            // Never true: it has the two below repeated with the mark.
+            $(#[cfg_attr(any(), $omitted)] #[serde(skip_serializing_if = "Option::is_none")] #[schema(nullable = false)])?
+            $field: $form $(<$of>)?
+        ),* }
+
+        impl From<&$type> for $name {
+            fn from($value: &$type) -> Self {
+                $(let $given = $from;)*
+                Self { $($field: $crate::dto::declare::shown!($form [$($of)?] $said)),* }
+            }
+        }
     };
 }
 pub(crate) use answer;
