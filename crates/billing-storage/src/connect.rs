@@ -240,6 +240,26 @@ impl r2d2::HandleError<ConnectError> for Report {
 mod tests {
     use super::*;
 
+    #[derive(QueryableByName)]
+    struct CompileOption {
+        #[diesel(sql_type = Text)]
+        compile_options: String,
+    }
+
+    /// `.cargo/config.toml` says what each is for. That `HAVE_FDATASYNC` is, only the system's calls show.
+    #[test]
+    fn sqlite_is_compiled_as_the_workspace_says() {
+        let mut connection = SqliteConnection::establish(":memory:").expect("a database");
+        let options: Vec<CompileOption> = diesel::sql_query("PRAGMA compile_options").load(&mut connection).expect("options");
+        let options: Vec<&str> = options.iter().map(|option| option.compile_options.as_str()).collect();
+        for wanted in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0"] {
+            assert!(options.contains(&wanted), "no {wanted}: {options:?}");
+        }
+        for unwanted in ["ENABLE_STAT4", "ENABLE_MEMORY_MANAGEMENT"] {
+            assert!(!options.contains(&unwanted), "{unwanted}");
+        }
+    }
+
     #[test]
     fn a_connection_with_a_weaker_pragma_is_refused() {
         let directory = tempfile::TempDir::new().expect("a directory");
