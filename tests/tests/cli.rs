@@ -7,6 +7,24 @@ use acceptance::when::Day;
 use acceptance::{Client, Database, Server, binary, catalog, on_both_databases};
 use serde_json::{Value, json};
 
+#[test]
+fn a_file_has_one_server_at_a_time() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let port = acceptance::server::free_port();
+    let environment = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_LISTEN", &format!("127.0.0.1:{port}"))];
+    let second = binary::run(&["serve"], &environment);
+    assert_eq!(second.code, Some(2), "{}", second.stderr);
+    assert!(is_one_sentence(&second.stderr) && second.stderr.contains("another server serves this file"), "{}", second.stderr);
+    // What works on the file beside a server still does.
+    for command in [&["migrate"][..], &["verify"], &["report"], &["admin", "list"], &["organization", "create", "Other"]] {
+        binary::succeed(&database, command);
+    }
+    // One that was killed leaves no lock behind.
+    server.kill_9();
+    Server::start(&database);
+}
+
 on_both_databases!(
     a_schema_is_brought_up_to_date_once,
     a_port_in_use_ends_the_start_before_anything_is_made,

@@ -54,14 +54,15 @@ const ROOMS: [Room; 12] = [
     Room {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow billing-application billing-domain billing-import billing-json billing-report \
-                  futures-util governor ipnet maud rust_decimal serde serde_json strsim thiserror tokio tracing url utoipa validator",
+                  futures-util governor ipnet maud rust_decimal serde serde_json strsim tempfile thiserror tokio tracing url utoipa \
+                  validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-report billing-storage chrono clap indicatif secrecy serde_json thiserror tokio tracing tracing-subscriber \
-                  uuid validator",
+                  billing-report billing-storage chrono clap indicatif secrecy serde_json tempfile thiserror tokio tracing \
+                  tracing-subscriber uuid validator",
         never: "acceptance billing-testkit",
     },
     Room {

@@ -1,7 +1,11 @@
 //! Usage in bulk: lists, sums and reports, by HTTP and from the command line, read back by other programs.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use acceptance::load::Load;
 use acceptance::problem::{Table, invalid, refused};
@@ -335,4 +339,51 @@ fn the_command_line_writes_the_same_report(database: &Database) {
     assert_eq!(binary::succeed(database, &["report", "--format", "xlsx", "--output", path]), "");
     assert!(std::fs::read(&file).expect("a file").starts_with(b"PK"));
     assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1, "nothing else is left");
+}
+
+#[test]
+fn who_reads_a_report_slowly_holds_no_view_of_the_database() {
+    // More than the system keeps for a connection.
+    const EVENTS: usize = 8_000;
+    let database = Database::sqlite();
+    let (server, client) = start(&database);
+    catalog::make_contract(&client, &catalog::contract("acme"));
+    // A character that stands nowhere else: what is sent in chunks is cut anywhere.
+    let long = "~".repeat(2_000);
+    for _ in 0..EVENTS / 2_000 {
+        let event = catalog::with(catalog::event("acme", 1), &json!({"additional_report_data": {"long": long}}));
+        client.post("/api/usage/event/batch", &json!({"events": vec![event; 2_000]})).ok();
+    }
+    let mut connection = TcpStream::connect(server.address()).expect("a connection");
+    let bearer = client.header("Authorization");
+    let asked = format!("GET {REPORT}?format=csv HTTP/1.0\r\nHost: x\r\nVersion: V0\r\nAuthorization: {bearer}\r\n\r\n");
+    connection.write_all(asked.as_bytes()).expect("the server reads");
+    let directory = TempDir::new().expect("a directory");
+    let mut command = binary::command(directory.path());
+    command.args(["report", "--format", "csv"]).env("USAGE_BILLING_DATABASE_URL", database.url()).stdout(Stdio::piped());
+    let mut command = command.spawn().expect("the binary starts");
+    let mut printed = command.stdout.take().expect("it is piped");
+    let mut first = [0; 100];
+    connection.read_exact(&mut first).expect("the beginning");
+    let mut head = [0; 100];
+    printed.read_exact(&mut head).expect("the beginning");
+
+    let log = database.url().strip_prefix("sqlite://").map(|file| PathBuf::from(format!("{file}-wal"))).expect("a file");
+    let began = Instant::now();
+    loop {
+        database.execute("PRAGMA busy_timeout = 1000; PRAGMA wal_checkpoint(TRUNCATE)");
+        if std::fs::metadata(&log).expect("the log").len() == 0 {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "somebody holds a view");
+    }
+    report(&client, &catalog::event("acme", 7));
+
+    let mut rest = String::new();
+    connection.read_to_string(&mut rest).expect("the rest, whole");
+    assert_eq!(rest.matches('~').count(), EVENTS * long.len());
+    let mut rest = String::new();
+    printed.read_to_string(&mut rest).expect("the rest");
+    assert!(command.wait().expect("our own child").success());
+    assert_eq!(rest.matches(&long).count(), EVENTS);
 }

@@ -1,11 +1,14 @@
-//! A body that one thread writes while a connection sends it: bounded, and never taken for whole unless it is.
+//! A body that one thread writes while a connection sends it: bounded in memory, and never taken for whole unless it is.
 //!
-//! The writer waits while the reader is behind, but not for ever: it keeps a transaction open meanwhile. What ends early
-//! breaks the connection; nobody can mistake a part for the whole.
+//! The writer doesn't wait for a reader who is behind, because it keeps a transaction open meanwhile: what is ahead of the
+//! reader stands in a temporary file. Once everything is written it waits, but not for ever. What ends early breaks the
+//! connection; nobody can mistake a part for the whole.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -21,12 +24,12 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks that may wait for the reader.
 const MAX_CHUNKS: usize = 4;
 
-/// How long a writer waits.
+/// How long a body is there for its reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// For the reader to take a chunk.
+    /// For the reader to take a chunk, once everything is written.
     pub(crate) stalled: Duration,
-    /// In all, from the beginning to the end.
+    /// In all, from the beginning of the writing to the end of the reading.
     pub(crate) total: Duration,
 }
 
@@ -36,6 +39,7 @@ pub(crate) fn pipe(patience: Patience) -> (PipeWriter, PipeReader) {
     let writer = PipeWriter {
         shared: Arc::clone(&shared),
         buffer: Vec::with_capacity(CHUNK_BYTES),
+        ahead: Ahead::default(),
         stalled: patience.stalled,
         until: Instant::now() + patience.total,
     };
@@ -77,6 +81,25 @@ impl State {
         self.wake();
     }
 
+    /// Whether the reader has room for a chunk; an error when nobody reads any more.
+    fn has_room(&self) -> io::Result<bool> {
+        if self.reader_is_gone || self.end.is_some() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(self.chunks.len() < MAX_CHUNKS)
+    }
+
+    fn push(&mut self, chunk: Bytes) {
+        self.chunks.push_back(chunk);
+        self.wake();
+    }
+
+    /// Ends it: its time is over.
+    fn time_out(&mut self) -> io::Error {
+        self.end(Err(Problem::timed_out()));
+        io::ErrorKind::TimedOut.into()
+    }
+
     fn wake(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.wake();
@@ -84,18 +107,60 @@ impl State {
     }
 }
 
+/// What was written and the reader has no room for yet, in a file that goes with it.
+#[derive(Default)]
+struct Ahead {
+    file: Option<File>,
+    /// Where in the file the next chunk is written, and read.
+    written: u64,
+    read: u64,
+}
+
+impl Ahead {
+    const fn is_empty(&self) -> bool {
+        self.read == self.written
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        if self.read == self.written {
+            (self.read, self.written) = (0, 0);
+        }
+        file.write_all_at(chunk, self.written)?;
+        self.written += chunk.len() as u64;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> io::Result<Option<Bytes>> {
+        let Some(file) = self.file.as_ref().filter(|_| !self.is_empty()) else { return Ok(None) };
+        let left = usize::try_from(self.written - self.read).unwrap_or(CHUNK_BYTES);
+        let mut chunk = vec![0; left.min(CHUNK_BYTES)];
+        file.read_exact_at(&mut chunk, self.read)?;
+        self.read += chunk.len() as u64;
+        Ok(Some(Bytes::from(chunk)))
+    }
+}
+
 /// The end that writes. Dropped before [`finish`](Self::finish), it breaks the body.
 pub(crate) struct PipeWriter {
     shared: Arc<Shared>,
     buffer: Vec<u8>,
+    ahead: Ahead,
     stalled: Duration,
     until: Instant,
 }
 
 impl PipeWriter {
-    /// The body is whole.
+    /// The body is whole. Waits until the reader has taken nearly all of it.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.hand_over()?;
+        while let Some(chunk) = self.ahead.pop()? {
+            self.wait_for_room()?;
+            self.shared.lock().push(chunk);
+        }
         self.shared.lock().end(Ok(()));
         Ok(())
     }
@@ -110,26 +175,36 @@ impl PipeWriter {
         PipeWatch { shared: Arc::clone(&self.shared), until: self.until }
     }
 
+    /// Hands over what is written, to the reader or to the file, and doesn't wait.
     fn hand_over(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
         }
+        if Instant::now() >= self.until {
+            return Err(self.shared.lock().time_out());
+        }
+        while self.shared.lock().has_room()? {
+            let Some(chunk) = self.ahead.pop()? else { break };
+            self.shared.lock().push(chunk);
+        }
+        let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK_BYTES));
+        if self.ahead.is_empty() && self.shared.lock().has_room()? {
+            self.shared.lock().push(Bytes::from(chunk));
+            return Ok(());
+        }
+        self.ahead.push(&chunk)
+    }
+
+    fn wait_for_room(&self) -> io::Result<()> {
         let waits_until = self.until.min(Instant::now() + self.stalled);
         let mut state = self.shared.lock();
-        while state.chunks.len() >= MAX_CHUNKS && !state.reader_is_gone && state.end.is_none() {
+        while !state.has_room()? {
             let left = waits_until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                state.end(Err(Problem::timed_out()));
-                return Err(io::ErrorKind::TimedOut.into());
+                return Err(state.time_out());
             }
             state = self.shared.room.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        if state.reader_is_gone || state.end.is_some() {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK_BYTES));
-        state.chunks.push_back(Bytes::from(chunk));
-        state.wake();
         Ok(())
     }
 }
@@ -284,11 +359,33 @@ mod tests {
     }
 
     #[actix_web::test]
+    async fn a_writer_does_not_wait_for_a_reader_until_all_is_written() {
+        let (mut writer, mut reader) = pipe(PATIENT);
+        let expected: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_be_bytes).collect();
+        // On this thread, so that nobody reads meanwhile; then a part is read, and more is written.
+        writer.write_all(&expected[..3_000_000]).expect("room in the file");
+        let mut read = Vec::new();
+        for written in 0..10 {
+            let chunk = poll_fn(|context| Pin::new(&mut reader).poll_next(context)).await.expect("not the end").expect("bytes");
+            read.extend_from_slice(&chunk);
+            writer.write_all(&expected[3_000_000 + written * 70_000..][..70_000]).expect("room in the file");
+        }
+        let rest = expected[3_700_000..].to_vec();
+        let thread = std::thread::spawn(move || {
+            writer.write_all(&rest)?;
+            writer.finish()
+        });
+        read.extend_from_slice(&to_bytes(reader).await.expect("a whole body"));
+        assert!(read == expected);
+        thread.join().expect("the thread").expect("all was read");
+    }
+
+    #[actix_web::test]
     async fn a_writer_gives_up_a_reader_that_stops_and_forgets_what_it_wrote() {
         let (mut writer, reader) = pipe(Patience { stalled: Duration::from_millis(20), ..PATIENT });
         let watch = writer.watch();
-        let written = writer.write_all(&vec![7; CHUNK_BYTES * (MAX_CHUNKS + 2)]);
-        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+        writer.write_all(&vec![7; CHUNK_BYTES * (MAX_CHUNKS + 2)]).expect("room in the file");
+        assert_eq!(writer.finish().map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
         assert!(reader.0.lock().chunks.is_empty());
         assert!(to_bytes(reader).await.is_err());
         assert!(!watch.is_wanted());
@@ -297,7 +394,8 @@ mod tests {
     #[actix_web::test]
     async fn a_writer_ends_with_its_time_and_with_its_reader() {
         let (mut writer, reader) = pipe(Patience { total: Duration::from_millis(20), ..PATIENT });
-        let written = writer.write_all(&vec![7; CHUNK_BYTES * (MAX_CHUNKS + 2)]);
+        std::thread::sleep(Duration::from_millis(20));
+        let written = writer.write_all(&vec![7; CHUNK_BYTES * 2]);
         assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
         drop(reader);
         let (mut writer, reader) = pipe(PATIENT);

@@ -38,10 +38,15 @@ pub(crate) struct SignerSettings {
     pub(crate) lifetime_seconds: i64,
 }
 
-/// Opens the database that the settings name.
+/// Opens the database that the settings name, beside a server that may have it.
 pub(crate) fn open(store: &StoreSettings) -> Outcome<Database> {
+    open_with(store, false)
+}
+
+fn open_with(store: &StoreSettings, to_serve: bool) -> Outcome<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
-    Ok(Database::open(&url, DatabaseOptions { connections: store.database_connections, ..DatabaseOptions::default() })?)
+    let options = DatabaseOptions { connections: store.database_connections, to_serve, ..DatabaseOptions::default() };
+    Ok(Database::open(&url, options)?)
 }
 
 /// Opens a database that has to be there already, with its schema up to date; changes nothing.
@@ -59,7 +64,15 @@ pub(crate) fn open_as_it_is(store: &StoreSettings) -> Outcome<Database> {
 
 /// Opens the database and brings its schema up to date.
 pub(crate) fn open_migrated(store: &StoreSettings) -> Outcome<Database> {
-    let database = open(store)?;
+    migrated(open(store)?)
+}
+
+/// The same for a server, which has a SQLite file alone.
+pub(crate) fn open_to_serve(store: &StoreSettings) -> Outcome<Database> {
+    migrated(open_with(store, true)?)
+}
+
+fn migrated(database: Database) -> Outcome<Database> {
     let applied = database.migrate().map_err(Failure::store)?;
     if !applied.is_empty() {
         tracing::info!(migrations = ?applied, "brought the schema up to date");

@@ -1,7 +1,7 @@
 //! `report`: the usage report from the database, without a server.
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,8 +33,11 @@ pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
             Err(Failure::Setting("a workbook is no text: name a file with --output".to_owned()))
         }
         None => {
-            let mut out = write(&services, &principal, &of, settings.format, io::stdout().lock())?;
-            out.flush().map_err(|error| Failure::Failed(format!("cannot print: {error}")))
+            // Whoever reads a pipe may be slow, and the database's transaction isn't to wait for them.
+            let failed = |error: io::Error| Failure::Failed(format!("cannot print: {error}"));
+            let file = tempfile::tempfile().map_err(failed)?;
+            let mut file = write(&services, &principal, &of, settings.format, file)?;
+            file.rewind().and_then(|()| io::copy(&mut file, &mut io::stdout().lock())).map_err(failed).map(drop)
         }
     }
 }

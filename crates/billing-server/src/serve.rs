@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::composition::{Composition, SignerSettings, open_migrated};
+use crate::composition::{Composition, SignerSettings, open_to_serve};
 use crate::failure::{Failure, Outcome};
 use crate::sample::{self, SampleAccess};
 use crate::say;
@@ -28,7 +28,7 @@ const NOTICE: Duration = Duration::from_millis(500);
 /// Serves until it is told to stop.
 pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     start_logging(settings.log_json);
-    let database = open_migrated(&settings.store)?;
+    let database = open_to_serve(&settings.store)?;
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
     let composition = Composition::new(database, signer)?;
     composition.services.store.ready().map_err(Failure::store)?;

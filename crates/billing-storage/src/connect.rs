@@ -13,8 +13,15 @@ use r2d2::{ManageConnection, Pool, PooledConnection};
 
 use crate::url::DatabaseUrl;
 
-/// Pages the write-ahead log may grow to before a commit also moves them into the file: about 8 MiB.
-const WAL_AUTOCHECKPOINT_PAGES: u32 = 2000;
+/// Pages of the write-ahead log from which on a commit also moves them into the file: 64 MiB. A backstop, behind
+/// [`checkpoint`](crate::checkpoint).
+const WAL_AUTOCHECKPOINT_PAGES: u32 = 16_000;
+/// What a write-ahead log that is begun anew keeps of its room: 64 MiB.
+const WAL_KEPT_BYTES: u32 = 64 * 1024 * 1024;
+/// KiB of the file that the one connection that writes keeps in memory, at most.
+const WRITER_CACHE_KIB: u32 = 64 * 1024;
+/// The same, of each connection that reads.
+const READER_CACHE_KIB: u32 = 2 * 1024;
 /// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a statement may take on PostgreSQL, unless it is a long read.
@@ -70,6 +77,11 @@ impl SqliteManager {
         Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only })
     }
 
+    /// How long its connections wait for others.
+    pub(crate) const fn busy_timeout(&self) -> Duration {
+        self.busy_timeout
+    }
+
     /// A connection that nothing was set on but how long it waits for others.
     pub(crate) fn bare(&self) -> Result<SqliteConnection, ConnectError> {
         let path = self.path.to_str().ok_or_else(|| ConnectError("the path of the database file is not UTF-8".to_owned()))?;
@@ -86,10 +98,11 @@ impl ManageConnection for SqliteManager {
     fn connect(&self) -> Result<Self::Connection, ConnectError> {
         // It waits for others from the beginning: everything after may meet another connection's lock.
         let mut connection = self.bare()?;
+        let (cache, query_only) = if self.read_only { (READER_CACHE_KIB, "ON") } else { (WRITER_CACHE_KIB, "OFF") };
         connection.batch_execute(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-             PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}; PRAGMA query_only = {};",
-            if self.read_only { "ON" } else { "OFF" },
+             PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}; PRAGMA journal_size_limit = {WAL_KEPT_BYTES}; \
+             PRAGMA cache_size = -{cache}; PRAGMA query_only = {query_only};"
         ))?;
         check_pragmas(&mut connection)?;
         Ok(Link { connection, lost: false })
@@ -138,19 +151,6 @@ pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), Con
             pragmas.journal_mode, pragmas.synchronous, pragmas.foreign_keys, pragmas.timeout,
         )))
     }
-}
-
-#[derive(QueryableByName)]
-struct Checkpoint {
-    #[diesel(sql_type = BigInt)]
-    busy: i64,
-}
-
-/// Moves what the write-ahead log holds into the file, and cuts the log to nothing. Waits so long for those who read.
-pub(crate) fn empty_wal(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
-    connection.batch_execute(&format!("PRAGMA busy_timeout = {}", wait.as_millis()))?;
-    let done: Checkpoint = diesel::sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(connection)?;
-    if done.busy == 0 { Ok(()) } else { Err(ConnectError("others still read what the -wal file holds".to_owned())) }
 }
 
 impl PgManager {
@@ -239,6 +239,26 @@ impl r2d2::HandleError<ConnectError> for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(QueryableByName)]
+    struct CompileOption {
+        #[diesel(sql_type = Text)]
+        compile_options: String,
+    }
+
+    /// `.cargo/config.toml` says what each is for. That `HAVE_FDATASYNC` is, only the system's calls show.
+    #[test]
+    fn sqlite_is_compiled_as_the_workspace_says() {
+        let mut connection = SqliteConnection::establish(":memory:").expect("a database");
+        let options: Vec<CompileOption> = diesel::sql_query("PRAGMA compile_options").load(&mut connection).expect("options");
+        let options: Vec<&str> = options.iter().map(|option| option.compile_options.as_str()).collect();
+        for wanted in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0"] {
+            assert!(options.contains(&wanted), "no {wanted}: {options:?}");
+        }
+        for unwanted in ["ENABLE_STAT4", "ENABLE_MEMORY_MANAGEMENT"] {
+            assert!(!options.contains(&unwanted), "{unwanted}");
+        }
+    }
 
     #[test]
     fn a_connection_with_a_weaker_pragma_is_refused() {

@@ -1,6 +1,6 @@
 //! The store: pools, transactions, and what happens when one meets others.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -13,8 +13,9 @@ use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection,
 use r2d2::{ManageConnection, Pool};
 use thiserror::Error;
 
+use crate::checkpoint::{self, Checkpoints};
 use crate::connect::{
-    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, empty_wal, pool,
+    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
 };
 use crate::failure::{Failure, unavailable};
 use crate::recognize::{check_postgres, check_sqlite};
@@ -39,11 +40,14 @@ pub struct DatabaseOptions {
     /// How long a transaction waits for a free connection, on SQLite for another process's lock, and in all for
     /// others that it meets again and again.
     pub wait: Duration,
+    /// Whether it is opened to serve. A SQLite file has one server at a time, for as long as its [`Database`] lives; others
+    /// may be at work on the file beside it.
+    pub to_serve: bool,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { connections: 8, wait: Duration::from_secs(5) }
+        Self { connections: 8, wait: Duration::from_secs(5), to_serve: false }
     }
 }
 
@@ -67,6 +71,9 @@ pub(crate) enum Pools {
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
+        checkpoints: Checkpoints,
+        /// Held by the one that serves.
+        _turn: Option<File>,
     },
     Postgres(PgPool),
 }
@@ -85,8 +92,9 @@ impl Database {
     /// alone; tables are not: that is [`migrate`](Self::migrate).
     ///
     /// # Errors
-    /// [`OpenError`] when no connection can be made, when it doesn't keep what it is given, or when it is another
-    /// program's or a newer release's: nothing in it is changed then.
+    /// [`OpenError`] when no connection can be made, when it doesn't keep what it is given, when it is another
+    /// program's or a newer release's, or when another server has the file that is opened to serve: nothing in it is changed
+    /// then.
     pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
         let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
         let connections = options.connections.max(1);
@@ -103,12 +111,15 @@ impl Database {
         }
         let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
         let (writer, readers) = (manager(false)?, manager(true)?);
+        let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         private_file(path).map_err(|error| failed(error.to_string()))?;
         // Before a connection is set up, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
+        let mover = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
-        Ok(Self { pools: Pools::Sqlite { writer, readers }, patience: options.wait })
+        let checkpoints = Checkpoints::start(mover, writer.clone()).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { pools: Pools::Sqlite { writer, readers, checkpoints, _turn: turn }, patience: options.wait })
     }
 
     /// Leaves everything that was written in the one file of a SQLite database, so that it can be copied alone, and takes no more
@@ -119,20 +130,35 @@ impl Database {
     /// [`StoreError::Unavailable`] when a transaction goes on for longer than a second: the `-wal` file is still
     /// needed then.
     pub fn close(&self) -> StoreResult<()> {
-        let Pools::Sqlite { writer, .. } = &self.pools else { return Ok(()) };
+        let Pools::Sqlite { writer, checkpoints, .. } = &self.pools else { return Ok(()) };
         let began = Instant::now();
+        checkpoints.stop();
         let mut link = writer.get_timeout(CLOSING_WAIT).map_err(unavailable)?;
         let left = CLOSING_WAIT.saturating_sub(began.elapsed()).max(SHORTEST_WAIT);
-        let emptied = empty_wal(&mut link.connection, left).map_err(unavailable);
+        let emptied = checkpoint::empty(&mut link.connection, left).map_err(unavailable);
         // Never given back: what came after would stand in the other file again.
         std::mem::forget(link);
         emptied
     }
 
+    /// Whether another attempt may not meet a failure. SQLite speaks English alone.
+    const fn may_pass(&self, failure: &Failure) -> bool {
+        match failure {
+            Failure::Contended => true,
+            Failure::Unknown(_) => matches!(self.pools, Pools::Postgres(_)),
+            Failure::Unavailable { .. } | Failure::Corrupt(_) => false,
+        }
+    }
+
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
         match (&self.pools, access) {
             // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
-            (Pools::Sqlite { writer, .. }, Access::Write) => run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), work),
+            (Pools::Sqlite { writer, checkpoints, .. }, Access::Write) => {
+                checkpoints.let_through();
+                let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), work);
+                checkpoints.written();
+                done
+            }
             (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), work),
             (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), work),
             (Pools::Sqlite { readers, .. }, Access::Read) => run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), work),
@@ -149,6 +175,7 @@ impl Database {
 impl Store for Database {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
         let began = Instant::now();
+        let mut last = Failure::Contended;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 if began.elapsed() >= self.patience {
@@ -156,23 +183,42 @@ impl Store for Database {
                 }
                 std::thread::sleep(pause(attempt));
             }
-            match self.attempt(access, work) {
-                Err(Failure::Contended) => tracing::debug!(attempt, "a transaction met others and runs again"),
+            last = match self.attempt(access, work) {
+                Err(failure) if self.may_pass(&failure) => failure,
                 outcome => return outcome.map_err(StoreError::from),
-            }
+            };
+            tracing::debug!(attempt, ?last, "a transaction may have met others and runs again");
         }
-        Err(StoreError::Contended)
+        Err(last.into())
     }
 
     fn ready(&self) -> StoreResult<()> {
         let checked = match &self.pools {
-            Pools::Sqlite { writer: _, readers } => {
+            Pools::Sqlite { readers, .. } => {
                 // The writer may be busy for long; its pragmas were checked when it was made.
                 take(readers)?.connection_checked(check_pragmas)
             }
             Pools::Postgres(pool) => take(pool)?.connection_checked(check_settings),
         };
         checked.map_err(unavailable)
+    }
+}
+
+/// Takes a server's turn on a file, by a lock of the system on a file beside it, which ends with the process. Never on the file
+/// itself: closing that would end SQLite's own locks on it.
+fn take_turn(path: &Path) -> Result<File, String> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-server");
+    let beside = Path::new(&beside);
+    let failed = |error: io::Error| format!("{}: {error}", beside.display());
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(beside).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err("another server serves this file; stop it first, or serve a database of PostgreSQL, which may have many"
+                .to_owned())
+        }
+        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 
@@ -224,7 +270,11 @@ where
     link.lost |= failure.as_ref().is_some_and(Failure::is_lost);
     if decision.is_ok() && failure.is_none() {
         return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
-            let failure = Failure::of("commit", &error);
+            let failure = match Failure::of("commit", &error) {
+                // It may have been kept.
+                Failure::Unknown(reason) => Failure::Unavailable { reason, lost: true },
+                known => known,
+            };
             link.lost |= failure.is_lost();
             failure
         });
@@ -234,7 +284,7 @@ where
     }
     match (decision, failure) {
         // Whatever the work made of it: another attempt may not meet it.
-        (_, Some(Failure::Contended)) => Err(Failure::Contended),
+        (_, Some(failure @ (Failure::Contended | Failure::Unknown(_)))) => Err(failure),
         (Ok(()), Some(failure)) => Err(failure),
         (Err(RollBack) | Ok(()), _) => Ok(()),
     }

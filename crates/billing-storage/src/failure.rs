@@ -8,6 +8,9 @@ use diesel::result::{DatabaseErrorKind, Error};
 pub(crate) enum Failure {
     /// Others were faster: the work may run again.
     Contended,
+    /// A statement was refused, and nothing but a text says why. It may be a deadlock in the language of a PostgreSQL server
+    /// ([decision 0036](../../../docs/decisions/0036-an-error-without-a-kind-is-tried-again.md)).
+    Unknown(String),
     /// The database can't be reached, has no room, or took too long.
     Unavailable { reason: String, lost: bool },
     /// A row says something that can't be, or a constraint refused what the work wrote.
@@ -15,7 +18,8 @@ pub(crate) enum Failure {
 }
 
 /// Words of errors that another attempt may not meet. diesel keeps no SQLSTATE: 40P01, 55P03 and SQLite's codes
-/// can only be told by their messages, which is why connections to PostgreSQL ask for English ones.
+/// can only be told by their messages. Connections to PostgreSQL ask for English ones, which not every user may; where
+/// they get others, the error is [`Failure::Unknown`].
 const CONTENDED: [&str; 5] = [
     "deadlock detected",
     "canceling statement due to lock timeout",
@@ -55,7 +59,8 @@ impl Failure {
             | DatabaseErrorKind::RestrictViolation
             | DatabaseErrorKind::ExclusionViolation => Self::Corrupt(format!("{table}: {message}")),
             _ if says(&CONTENDED) => Self::Contended,
-            _ => Self::Unavailable { reason: format!("{table}: {message}"), lost: says(&LOST) },
+            _ if says(&LOST) => Self::Unavailable { reason: format!("{table}: {message}"), lost: true },
+            _ => Self::Unknown(format!("{table}: {message}")),
         }
     }
 
@@ -69,7 +74,7 @@ impl From<Failure> for StoreError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Contended => Self::Contended,
-            Failure::Unavailable { reason, .. } => unavailable(reason),
+            Failure::Unknown(reason) | Failure::Unavailable { reason, .. } => unavailable(reason),
             Failure::Corrupt(what) => Self::Corrupt(what),
         }
     }
@@ -102,11 +107,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_and_a_lost_server_are_unavailable() {
-        assert!(matches!(
-            database(DatabaseErrorKind::Unknown, "database or disk is full"),
-            Failure::Unavailable { lost: false, .. }
-        ));
+    fn what_only_a_text_tells_is_unknown_and_ends_as_unavailable() {
+        for message in ["Verklemmung entdeckt", "database or disk is full"] {
+            let failure = database(DatabaseErrorKind::Unknown, message);
+            assert_eq!(failure, Failure::Unknown(format!("documents: {message}")));
+            assert!(matches!(StoreError::from(failure), StoreError::Unavailable(_)));
+        }
+    }
+
+    #[test]
+    fn a_lost_server_is_unavailable() {
         assert!(database(DatabaseErrorKind::ClosedConnection, "gone").is_lost());
         assert!(database(DatabaseErrorKind::Unknown, "server closed the connection unexpectedly").is_lost());
     }

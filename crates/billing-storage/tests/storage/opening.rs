@@ -56,6 +56,24 @@ fn a_closed_file_holds_everything_although_a_connection_stays_open() {
 }
 
 #[test]
+fn a_file_has_one_server_and_others_beside_it() {
+    let test = sqlite();
+    let url = DatabaseUrl::parse(&test.url).expect("an address");
+    let to_serve = DatabaseOptions { to_serve: true, ..OPTIONS };
+    let server = Database::open(&url, to_serve).expect("the one beside doesn't serve");
+    let refused = Database::open(&url, to_serve).expect_err("there is one").to_string();
+    assert!(
+        refused
+            .ends_with("another server serves this file; stop it first, or serve a database of PostgreSQL, which may have many")
+    );
+    read(&open(&test.url), |tx| tx.count_organizations()).expect("a command reads beside it");
+    server.close().expect("closed");
+    Database::open(&url, to_serve).expect_err("closed isn't gone");
+    drop(server);
+    Database::open(&url, to_serve).expect("the next");
+}
+
+#[test]
 fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let directory = TempDir::new().expect("a directory");
     let file = directory.path().join("notes.txt");

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const SERVER_VARIABLE: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
 /// Patient enough for a machine that compiles beside the tests.
-pub(crate) const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20) };
+pub(crate) const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false };
 
 /// A migrated database that goes with its test.
 pub(crate) struct TestDatabase {

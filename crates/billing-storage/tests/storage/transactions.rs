@@ -154,6 +154,52 @@ fn a_deadlock_is_run_again_until_both_are_done() {
     assert_eq!(runs.into_inner(), 3, "one of the two ran twice");
 }
 
+/// A server that refuses a few inserts as if they had met a deadlock, in its own language: the sequence counts on whatever
+/// is undone.
+fn refusing(test: &TestDatabase, times: u32) {
+    test.beside()
+        .execute(&format!(
+            "CREATE SEQUENCE refused; \
+             CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+               IF nextval('refused') <= {times} THEN RAISE EXCEPTION 'Verklemmung entdeckt' USING ERRCODE = '40P01'; END IF; \
+               RETURN NEW; END $$; \
+             CREATE TRIGGER refuse BEFORE INSERT ON usage_events FOR EACH ROW EXECUTE FUNCTION refuse()"
+        ))
+        .expect("a trigger");
+}
+
+#[test]
+fn a_deadlock_is_run_again_in_whatever_language_it_is_told() {
+    let test = postgres();
+    let w = world(&test);
+    let head = w.open(&test, 1);
+    refusing(&test, 3);
+    let event = w.event(&head);
+    let mut runs = 0;
+    write(&test, |tx| {
+        runs += 1;
+        tx.insert_events(w.organization, std::slice::from_ref(&event))
+    });
+    assert_eq!(runs, 4);
+    assert_eq!(read(&test, |tx| tx.event(w.organization, event.event_ref)).expect("read"), Some(event));
+}
+
+#[test]
+fn an_error_that_does_not_pass_is_told_as_it_is() {
+    let test = postgres();
+    let w = world(&test);
+    let head = w.open(&test, 1);
+    refusing(&test, u32::MAX);
+    let mut runs = 0;
+    let answer = test.run(Access::Write, &mut |tx| {
+        runs += 1;
+        tx.insert_events(w.organization, &[w.event(&head)]).map_err(|_| RollBack)
+    });
+    let Err(StoreError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
+    assert!(reason.to_string().contains("Verklemmung entdeckt"), "{reason}");
+    assert!((2..=8).contains(&runs), "{runs}");
+}
+
 #[test]
 fn a_contended_store_gives_up_after_a_bounded_number_of_attempts() {
     let test = sqlite();

@@ -1,0 +1,321 @@
+//! Moves what SQLite's write-ahead log holds into the file, beside the transactions and not in them, and keeps the log bounded.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use diesel::sqlite::SqliteConnection;
+use r2d2::ManageConnection as _;
+
+use crate::connect::{ConnectError, Link, SqliteManager, SqlitePool};
+
+/// Pages that are moved together, beside those who read and write: 4 MiB.
+const MOVED_FROM: i64 = 1_000;
+/// Pages of the log from which on it is begun anew: 32 MiB. Moving alone doesn't end it while there is always somebody who
+/// reads it: writers wait for them then, for a moment.
+const BEGUN_ANEW_FROM: i64 = 8_000;
+/// The least time between two looks at the log.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long writers wait for a log of [`BEGUN_ANEW_FROM`] pages to be begun anew; for a larger one in proportion.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The longest they wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Between two vain attempts to begin it anew at least so many times what writers waited.
+const REST: u32 = 20;
+
+/// The thread that does it.
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    signal: Arc<Signal>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_written: bool,
+    is_over: bool,
+    /// Whether those who write wait until the log is begun anew.
+    holds_back: bool,
+}
+
+impl Signal {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing in here panics halfway through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something was written; false when it is over.
+    fn wait(&self) -> bool {
+        let waited = self.changed.wait_while(self.lock(), |state| !state.is_written && !state.is_over);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.is_written = false;
+        !state.is_over
+    }
+
+    /// Waits for so long, or until it is over.
+    fn rest(&self, pause: Duration) {
+        // Whether the time is over or the work, the next wait tells.
+        drop(self.changed.wait_timeout_while(self.lock(), pause, |state| !state.is_over));
+    }
+
+    /// Holds back who comes to write until what is answered is dropped: a pool gives its connection to who is there, not to who
+    /// has waited.
+    fn hold_back(&self) -> HeldBack<'_> {
+        self.lock().holds_back = true;
+        HeldBack(self)
+    }
+}
+
+struct HeldBack<'s>(&'s Signal);
+
+impl Drop for HeldBack<'_> {
+    fn drop(&mut self) {
+        self.0.lock().holds_back = false;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Checkpoints {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(manager: SqliteManager, writer: SqlitePool) -> std::io::Result<Self> {
+        let signal = Arc::new(Signal::default());
+        let mut work = Work { manager, writer, signal: Arc::clone(&signal), own: None, next: Instant::now(), is_failing: false };
+        let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
+            while work.signal.wait() {
+                work.look();
+                work.signal.rest(PAUSE);
+            }
+        })?;
+        Ok(Self { signal, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Lets through who is about to write.
+    pub(crate) fn let_through(&self) {
+        drop(self.signal.changed.wait_while(self.signal.lock(), |state| state.holds_back));
+    }
+
+    /// Something was written.
+    pub(crate) fn written(&self) {
+        let mut state = self.signal.lock();
+        if !std::mem::replace(&mut state.is_written, true) {
+            self.signal.changed.notify_all();
+        }
+    }
+
+    /// Ends it, and waits for what it is at.
+    pub(crate) fn stop(&self) {
+        self.signal.lock().is_over = true;
+        self.signal.changed.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that moves the write-ahead log has panicked");
+        }
+    }
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Work {
+    manager: SqliteManager,
+    writer: SqlitePool,
+    signal: Arc<Signal>,
+    /// Its own connection, once it is needed.
+    own: Option<Link<SqliteConnection>>,
+    /// When the log may be begun anew.
+    next: Instant,
+    is_failing: bool,
+}
+
+impl Work {
+    fn look(&mut self) {
+        let done = self.keep_bounded();
+        if let (Err(error), false) = (&done, self.is_failing) {
+            tracing::warn!(%error, "the write-ahead log can't be moved into the file, and grows until it can");
+        }
+        self.is_failing = done.is_err();
+        if self.is_failing {
+            self.own = None;
+        }
+    }
+
+    fn keep_bounded(&mut self) -> Result<(), ConnectError> {
+        let own = match &mut self.own {
+            Some(own) => own,
+            none => none.insert(self.manager.connect()?),
+        };
+        let mut log = checkpoint(&mut own.connection, "NOOP")?;
+        if log.pages - log.moved >= MOVED_FROM {
+            log = checkpoint(&mut own.connection, "PASSIVE")?;
+        }
+        if log.pages >= BEGUN_ANEW_FROM && Instant::now() >= self.next {
+            self.begin_anew(log.pages)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all who read the log to be done, on the one connection that writes.
+    fn begin_anew(&mut self, pages: i64) -> Result<(), ConnectError> {
+        let wait = FIRST_WAIT.saturating_mul(u32::try_from(pages / BEGUN_ANEW_FROM).unwrap_or(u32::MAX)).min(LONGEST_WAIT);
+        let _held_back = self.signal.hold_back();
+        // Somebody writes for long: there is another time.
+        let Ok(mut link) = self.writer.get_timeout(LONGEST_WAIT) else { return Ok(()) };
+        // Unless it is made whole again, it isn't used again.
+        link.lost = true;
+        let log = waiting(&mut link.connection, wait).and_then(|()| checkpoint(&mut link.connection, "RESTART"))?;
+        waiting(&mut link.connection, self.manager.busy_timeout())?;
+        link.lost = false;
+        self.next = Instant::now();
+        if log.busy != 0 {
+            tracing::debug!(pages, ?wait, "somebody still reads the write-ahead log, which grows until they are done");
+            self.next += wait * REST;
+        }
+        Ok(())
+    }
+}
+
+/// Leaves nothing in the write-ahead log. Waits so long for those who read.
+pub(crate) fn empty(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
+    waiting(connection, wait)?;
+    let done = checkpoint(connection, "TRUNCATE")?;
+    if done.busy == 0 { Ok(()) } else { Err(ConnectError("others still read what the -wal file holds".to_owned())) }
+}
+
+fn waiting(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
+    Ok(connection.batch_execute(&format!("PRAGMA busy_timeout = {}", wait.as_millis()))?)
+}
+
+#[derive(QueryableByName)]
+struct Log {
+    #[diesel(sql_type = BigInt)]
+    busy: i64,
+    #[diesel(sql_type = BigInt, column_name = "log")]
+    pages: i64,
+    #[diesel(sql_type = BigInt, column_name = "checkpointed")]
+    moved: i64,
+}
+
+fn checkpoint(connection: &mut SqliteConnection, mode: &str) -> Result<Log, ConnectError> {
+    Ok(diesel::sql_query(format!("PRAGMA wal_checkpoint({mode})")).get_result(connection)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::connect::pool;
+
+    const MIB: u64 = 1024 * 1024;
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A file with its two kinds of connections.
+    struct TestFile {
+        _directory: TempDir,
+        path: PathBuf,
+        readers: SqliteManager,
+        writer: SqlitePool,
+        checkpoints: Checkpoints,
+    }
+
+    impl TestFile {
+        fn new() -> Self {
+            let directory = TempDir::new().expect("a directory");
+            let path = directory.path().join("usage.sqlite3");
+            let manager = |read_only| SqliteManager::new(&path, PATIENCE, read_only).expect("a path");
+            let (writer, readers) = (pool(manager(false), 1, PATIENCE), manager(true));
+            writer.get().expect("it").connection.batch_execute("CREATE TABLE t (c BLOB)").expect("a table");
+            let checkpoints = Checkpoints::start(manager(false), writer.clone()).expect("a thread");
+            Self { path, _directory: directory, readers, writer, checkpoints }
+        }
+
+        /// A transaction that writes a little more than a MiB.
+        fn write(&self) {
+            self.checkpoints.let_through();
+            let mut link = self.writer.get().expect("the connection that writes");
+            link.connection.batch_execute("INSERT INTO t VALUES (zeroblob(1050000))").expect("room");
+            drop(link);
+            self.checkpoints.written();
+        }
+
+        fn reader(&self) -> Link<SqliteConnection> {
+            let mut link = self.readers.connect().expect("a connection");
+            link.connection.batch_execute("BEGIN; SELECT count(*) FROM t").expect("a view");
+            link
+        }
+
+        fn log_mib(&self) -> u64 {
+            let mut log = self.path.clone().into_os_string();
+            log.push("-wal");
+            std::fs::metadata(Path::new(&log)).expect("the log").len() / MIB
+        }
+    }
+
+    #[test]
+    fn the_log_stays_bounded_although_there_is_always_somebody_who_reads_it() {
+        let file = TestFile::new();
+        let is_over = AtomicBool::new(false);
+        let largest = std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let mut reader = file.reader();
+                        std::thread::sleep(Duration::from_millis(20));
+                        reader.connection.batch_execute("COMMIT").expect("the end");
+                    }
+                });
+            }
+            let largest = (0..250).map(|_| {
+                file.write();
+                file.log_mib()
+            });
+            let largest = largest.max();
+            is_over.store(true, Ordering::Relaxed);
+            largest
+        });
+        assert!(largest.is_some_and(|mib| mib < 125), "{largest:?} MiB of 250 that were written");
+    }
+
+    #[test]
+    fn a_log_that_grew_while_it_was_read_is_cut_when_it_is_begun_anew() {
+        let file = TestFile::new();
+        let mut reader = file.reader();
+        (0..100).for_each(|_| file.write());
+        assert!(file.log_mib() >= 100, "{} MiB: a view holds it", file.log_mib());
+        reader.connection.batch_execute("COMMIT").expect("the end");
+        let began = Instant::now();
+        while file.log_mib() > 64 {
+            assert!(began.elapsed() < PATIENCE, "{} MiB", file.log_mib());
+            file.write();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn it_ends_at_once_and_what_is_written_after_is_emptied_by_closing() {
+        let file = TestFile::new();
+        file.write();
+        file.checkpoints.stop();
+        file.write();
+        empty(&mut file.writer.get().expect("it").connection, PATIENCE).expect("nobody reads");
+        assert_eq!(file.log_mib(), 0);
+    }
+}
