@@ -247,6 +247,7 @@ tables! {
         service_period_end -> Day,
         quantity -> Nullable<Dec>,
         amount_minor -> BigInt,
+        frozen -> Bool,
     }
     family_sums (customer_id, family_document_id, product_no, discount_rate, tax_rate) {
         customer_id -> Id,

@@ -10,7 +10,8 @@ use crate::support::{TestDatabase, empty_postgres, empty_sqlite, on_both, open, 
 on_both!(
     numbers_given_twice_stay_and_are_named,
     every_contract_is_looked_at_once_after_the_upgrade,
-    answers_are_given_again_after_the_upgrade_and_after_going_back
+    answers_are_given_again_after_the_upgrade_and_after_going_back,
+    lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back
 );
 
 fn names(folder: &str) -> Vec<String> {
@@ -78,6 +79,41 @@ fn go_back_before(test: &TestDatabase, migration: &str) {
     let version = migration.split('_').next().expect("a version");
     let forgotten = format!("DELETE FROM __diesel_schema_migrations WHERE version = '{version}'");
     test.beside().execute(&format!("{down}{forgotten}")).expect("down");
+}
+
+/// Takes the newest migrations away again, down to one, with what the tables hold.
+fn go_back_through(test: &TestDatabase, oldest: &str) -> Vec<String> {
+    let mut gone: Vec<String> = names("sqlite").into_iter().filter(|name| name.as_str() >= oldest).collect();
+    gone.iter().rev().for_each(|name| go_back_before(test, name));
+    for name in &mut gone {
+        name.truncate(name.find('_').expect("a version"));
+    }
+    gone
+}
+
+/// How many rows of a table are such.
+fn count(test: &TestDatabase, rows: &str) -> u32 {
+    test.beside().text(&format!("SELECT CAST(count(*) AS TEXT) AS text FROM {rows}")).parse().expect(rows)
+}
+
+fn lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back(test: &TestDatabase) {
+    let w = world(test);
+    let (issued, draft) = (w.open(test, 1), w.open(test, 2));
+    let line = w.frozen(&issued, 100).content.ledger_lines();
+    write(test, |tx| {
+        assert!(tx.issue_document(issued.key(w.organization), &w.frozen(&issued, 100))?);
+        tx.put_ledger_lines(draft.key(w.organization), &line)
+    });
+    let change = |ordinal: u32| test.beside().execute(&format!("UPDATE document_lines SET ordinal = {ordinal}"));
+    for _ in 0..2 {
+        let gone = go_back_through(test, "00000000000015_frozen");
+        change(1).expect_err("the lines are frozen without the column");
+        assert_eq!(test.database.migrate().expect("up"), gone);
+        change(1).expect_err("the lines are frozen");
+        assert_eq!((count(test, "document_lines WHERE frozen"), count(test, "document_lines WHERE NOT frozen")), (1, 1));
+        assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
+        write(test, |tx| tx.put_ledger_lines(draft.key(w.organization), &line));
+    }
 }
 
 fn numbers_given_twice_stay_and_are_named(test: &TestDatabase) {
