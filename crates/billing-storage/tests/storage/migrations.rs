@@ -1,17 +1,20 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
 use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::party::Organization;
 use billing_domain::ports::Insertion;
+use billing_domain::refs::OrganizationId;
 use billing_testkit::fixtures;
 
 use crate::rows::world;
-use crate::support::{TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
+use crate::support::{Beside, TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
 
 on_both!(
     numbers_given_twice_stay_and_are_named,
     every_contract_is_looked_at_once_after_the_upgrade,
     answers_are_given_again_after_the_upgrade_and_after_going_back,
-    lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back
+    lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back,
+    bytes_are_kept_by_the_upgrade_and_by_going_back
 );
 
 fn names(folder: &str) -> Vec<String> {
@@ -113,6 +116,36 @@ fn lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back(t
         assert_eq!((count(test, "document_lines WHERE frozen"), count(test, "document_lines WHERE NOT frozen")), (1, 1));
         assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
         write(test, |tx| tx.put_ledger_lines(draft.key(w.organization), &line));
+    }
+}
+
+fn bytes_are_kept_by_the_upgrade_and_by_going_back(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    let event = w.event(&head);
+    write(test, |tx| {
+        tx.insert_events(w.organization, std::slice::from_ref(&event))?;
+        assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, 100))?);
+        Ok(())
+    });
+    let mut beside = test.beside();
+    beside.execute(r#"UPDATE usage_events SET report_data = '{"b": 1,  "a":2.50,"b":1}'"#).expect("data");
+    let said = |beside: &mut Beside| {
+        let text = |column: &str, table: &str| format!("(SELECT CAST({column} AS TEXT) FROM {table})");
+        let both = format!("{} || {}", text("content", "issued_documents"), text("report_data", "usage_events"));
+        beside.text(&format!("SELECT {both} AS text"))
+    };
+    let before = said(&mut beside);
+    for _ in 0..2 {
+        let gone = go_back_through(test, "00000000000016_bytes");
+        assert_eq!(said(&mut beside), before);
+        assert_eq!(test.database.migrate().expect("up"), gone);
+        assert_eq!(said(&mut beside), before);
+        assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
+        let taken = Insertion::Taken("name");
+        let again = read(test, |tx| tx.organization(w.organization)).expect("read").expect("an organization");
+        let again = Organization { id: OrganizationId::from_uuid(uuid::Uuid::now_v7()), ..again };
+        assert_eq!(write(test, |tx| tx.insert_organization(&again)), taken);
     }
 }
 
