@@ -375,6 +375,7 @@ tables! {
         revised_at -> Ts,
         revised_by -> Text,
         deleted -> Bool,
+        answered_document_id -> Nullable<Id>,
     }
     usage_event_revisions (event_id, customer_id, revision) {
         event_id -> Id,
@@ -444,12 +445,12 @@ tables! {
         revised_by -> Text,
         deleted -> Bool,
     }
-    usage_event_keys (customer_id, idempotency_key) {
+    usage_event_keys (customer_id, key_digest) {
         customer_id -> Id,
-        idempotency_key -> Text,
+        key_digest -> Id,
         event_id -> Id,
-        body_hash -> Binary,
-        answer -> Text,
+        body_digest -> Id,
+        answer -> Nullable<Text>,
     }
     replay_log (organization_id, path, idempotency_key) {
         organization_id -> Id,

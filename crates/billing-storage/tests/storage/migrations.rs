@@ -1,9 +1,10 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
-use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::idempotency::{BodyDigest, IdempotencyKey, RequestKey};
 use billing_domain::party::Organization;
 use billing_domain::ports::Insertion;
 use billing_domain::refs::OrganizationId;
+use billing_domain::usage::{KeptEvent, Placement, UsageEvent};
 use billing_testkit::fixtures;
 
 use crate::rows::world;
@@ -14,7 +15,8 @@ on_both!(
     every_contract_is_looked_at_once_after_the_upgrade,
     answers_are_given_again_after_the_upgrade_and_after_going_back,
     lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back,
-    bytes_are_kept_by_the_upgrade_and_by_going_back
+    bytes_are_kept_by_the_upgrade_and_by_going_back,
+    keys_of_events_answer_the_same_after_the_upgrade
 );
 
 fn names(folder: &str) -> Vec<String> {
@@ -147,6 +149,56 @@ fn bytes_are_kept_by_the_upgrade_and_by_going_back(test: &TestDatabase) {
         let again = Organization { id: OrganizationId::from_uuid(uuid::Uuid::now_v7()), ..again };
         assert_eq!(write(test, |tx| tx.insert_organization(&again)), taken);
     }
+}
+
+fn keys_of_events_answer_the_same_after_the_upgrade(test: &TestDatabase) {
+    let w = world(test);
+    let (head, other) = (w.open(test, 1), w.open(test, 2));
+    let events = [(); 4].map(|()| w.event(&head));
+    write(test, |tx| {
+        tx.insert_events(w.organization, &events)?;
+        // The last one is revised, and not where it was put first.
+        let placement = Placement { document_ref: other.document_ref, ..events[3].placement };
+        tx.revise_event(w.organization, &events[3], &UsageEvent { revision: 2, placement, ..events[3].clone() })
+    });
+    let gone = go_back_through(test, "00000000000017_event_keys");
+    let place = |event: &UsageEvent| {
+        let (event, document, number) = (event.event_ref, head.document_ref, &head.number);
+        format!(r#"{{"event_ref":"{event}","related_document_ref":"{document}","related_document_numbers":"{number}"}}"#)
+    };
+    let said = [place(&events[0]), place(&events[1]).replace(':', ": "), format!(r#"{{"x":"{}"}}"#, "ä"), place(&events[3])];
+    let keys = ["plain", "ключ 'quoted'", "k", "moved"].map(|text| IdempotencyKey::parse(text).expect(text));
+    let id = |id: uuid::Uuid| if test.is_sqlite() { format!("x'{}'", id.simple()) } else { format!("'{id}'") };
+    let mut beside = test.beside();
+    for ((event, answer), key) in events.iter().zip(&said).zip(&keys) {
+        let (customer, event, key) =
+            (id(event.customer_id.as_uuid()), id(event.event_ref.as_uuid()), key.as_str().replace('\'', "''"));
+        let row = format!("{customer}, '{key}', {event}, {}, '{answer}'", bytes(test, &[7; 32]));
+        let columns = "customer_id, idempotency_key, event_id, body_hash, answer";
+        beside.execute(&format!("INSERT INTO usage_event_keys ({columns}) VALUES ({row})")).expect("a key of before");
+    }
+    assert_eq!(test.database.migrate().expect("up"), gone);
+    assert_eq!(count(test, "usage_event_keys WHERE answer IS NULL"), 1, "only what is to be made again isn't kept");
+    let mut expected: Vec<KeptEvent> = keys
+        .iter()
+        .zip(&events)
+        .zip(said)
+        .map(|((key, event), answer)| KeptEvent {
+            key: key.clone(),
+            body: BodyDigest([7; 16]),
+            event_ref: event.event_ref,
+            answer,
+        })
+        .collect();
+    expected.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(read(test, |tx| tx.kept_events(w.organization, w.customer.id, &keys)).expect("a look"), expected);
+    // What is known of a key no more can't come back.
+    let refused = test.database.revert_migrations().expect_err("there are keys");
+    let why = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
+    assert!(why.contains("repeats of those events would count again"), "{why}");
+    beside.execute("DELETE FROM usage_event_keys").expect("on purpose");
+    assert_eq!(go_back_through(test, "00000000000017_event_keys"), gone);
+    assert_eq!(test.database.migrate().expect("up again"), gone);
 }
 
 fn numbers_given_twice_stay_and_are_named(test: &TestDatabase) {
