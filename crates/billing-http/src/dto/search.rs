@@ -15,7 +15,7 @@ pub(crate) struct FoundJson {
     /// Its reference.
     #[serde(rename = "ref")]
     reference: String,
-    /// Its number, the key it was sent with, or a payment's reference.
+    /// Its number, a payment's reference, or the key that an event was looked for by.
     #[schema(example = "UB-INV-1")]
     number: Option<String>,
     /// Its name.
