@@ -216,10 +216,8 @@ fn an_invoice_changed_behind_its_back_is_found(database: &Database) {
     drop(server);
     let guard = if database.is_sqlite() { "issued_documents_frozen_update" } else { "issued_documents_frozen" };
 
-    let changed = if database.is_sqlite() { "content" } else { "content::text" };
-    let cast = if database.is_sqlite() { "" } else { "::json" };
-    let change = format!("UPDATE issued_documents SET content = replace({changed}, '1500', '1499'){cast}");
-    let said = tampered(database, "issued_documents", &[guard], &change);
+    let change = "UPDATE issued_documents SET content = replace(content, '1500', '1499')";
+    let said = tampered(database, "issued_documents", &[guard], change);
 
     assert!(said.contains("UB-INV-1"), "{said}");
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::problem::refused;
 use acceptance::random::setting;
-use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases};
+use acceptance::{Answer, Client, Database, Request, Server, binary, books, catalog, on_both_databases};
 use keyed_posts::{Post, posts, respelled};
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ on_both_databases!(
     a_request_refused_by_the_database_does_not_use_its_key_up,
     a_twin_that_has_waited_5_seconds_is_told_to_come_back,
     the_password_of_a_generated_key_is_nowhere_in_the_database,
+    the_answer_to_an_event_is_made_again_to_the_byte_wherever_the_event_goes,
 );
 
 const KEY: &str = "8e03978e-40d5-43dd-bc93-6894a57f9324";
@@ -107,6 +108,39 @@ fn second_organization(database: &Database, server: &Server) -> Client {
     let arguments = ["admin", "create", "--email", email, "--organization", "second", "--password", PASSWORD];
     binary::succeed(database, &arguments);
     Client::log_in_admin(server, email, PASSWORD)
+}
+
+fn the_answer_to_an_event_is_made_again_to_the_byte_wherever_the_event_goes(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
+    let event = catalog::event("acme", 1).to_string();
+    let send = || client.send(&request("/api/usage/event", KEY, Some(event.clone())));
+    let first = send();
+    let taken = first.clone().ok();
+    let (event_ref, document_ref) = (&taken["event_ref"], &taken["related_document_ref"]);
+    // Nothing but the key and the event is kept of it.
+    let kept = "CREATE TABLE none_kept (answers INTEGER CHECK (answers = 0)); \
+                INSERT INTO none_kept SELECT count(*) FROM usage_event_keys WHERE answer IS NOT NULL; DROP TABLE none_kept";
+    database.execute(kept);
+    let is_repeated = |after: &str| {
+        let again = send();
+        assert!(is_replayed(&again), "after {after}");
+        assert_eq!(said(&again), said(&first), "after {after}");
+    };
+    is_repeated("it alone");
+    books::issue(&client, document_ref).ok();
+    books::void(&client, document_ref).ok();
+    // What comes next opens the document that bills again.
+    books::report(&client, &catalog::event("acme", 1));
+    assert_ne!(books::event(&client, event_ref)["related_document_ref"], *document_ref, "it went to another document");
+    is_repeated("its document was voided");
+    books::update(&client, event_ref, json!({"quantity": 2})).ok();
+    is_repeated("an update");
+    assert_eq!(books::delete(&client, event_ref).status, 204);
+    is_repeated("its end");
+    database.execute(kept);
 }
 
 fn every_post_is_carried_out_once_under_its_key(database: &Database) {

@@ -82,6 +82,17 @@ impl RequestKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHash(pub [u8; 32]);
 
+impl BodyHash {
+    /// As much of it as is kept for ever.
+    pub fn digest(&self) -> BodyDigest {
+        BodyDigest(std::array::from_fn(|i| self.0[i]))
+    }
+}
+
+/// The first half of a [`BodyHash`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyDigest(pub [u8; 16]);
+
 /// An answer, as its repeats are given it: to the byte. What the bytes say is for the interface that answers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeptAnswer(pub Vec<u8>);

@@ -7,7 +7,8 @@ use crate::access::Actor;
 use crate::calendar::{Period, Timestamp};
 use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
-use crate::idempotency::{BodyHash, IdempotencyKey};
+use crate::document::numbering::DocumentNumber;
+use crate::idempotency::{BodyDigest, BodyHash, IdempotencyKey};
 use crate::money::Currency;
 use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, ProductNo, UsageProductRef};
@@ -217,12 +218,25 @@ pub struct EventKey {
 /// An event that was taken under a key, and what was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptEvent {
-    /// What it was sent with.
-    pub sent: EventKey,
+    /// The caller's key.
+    pub key: IdempotencyKey,
+    /// Tells a repeat from another event under the same key.
+    pub body: BodyDigest,
     /// The event.
     pub event_ref: EventRef,
     /// What its repeats are answered, to the byte.
     pub answer: String,
+}
+
+/// An event whose key is to be kept, and where it was put: most answers say no more than that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenEvent {
+    /// What is kept.
+    pub kept: KeptEvent,
+    /// The document the event was put on when it was stored.
+    pub document_ref: DocumentRef,
+    /// That document's number.
+    pub document_number: DocumentNumber,
 }
 
 /// Names one running total: the usage of one usage product in one service period of a contract product.

@@ -247,6 +247,7 @@ tables! {
         service_period_end -> Day,
         quantity -> Nullable<Dec>,
         amount_minor -> BigInt,
+        frozen -> Bool,
     }
     family_sums (customer_id, family_document_id, product_no, discount_rate, tax_rate) {
         customer_id -> Id,
@@ -267,7 +268,7 @@ tables! {
         chain_position -> BigInt,
         previous_hash -> Binary,
         content_hash -> Binary,
-        content -> Json,
+        content -> Text,
         issued_at -> Ts,
     }
     payments (payment_id, customer_id) {
@@ -364,16 +365,17 @@ tables! {
         occurred_at -> Ts,
         service_date -> Day,
         quantity -> Dec,
-        report_data -> Nullable<Json>,
+        report_data -> Nullable<Text>,
         validations -> Nullable<Json>,
         format_ref -> Nullable<Text>,
         format_version -> Nullable<Integer>,
-        raw_event -> Nullable<Json>,
+        raw_event -> Nullable<Text>,
         recorded_at -> Ts,
         revision -> Integer,
         revised_at -> Ts,
         revised_by -> Text,
         deleted -> Bool,
+        answered_document_id -> Nullable<Id>,
     }
     usage_event_revisions (event_id, customer_id, revision) {
         event_id -> Id,
@@ -387,11 +389,11 @@ tables! {
         occurred_at -> Ts,
         service_date -> Day,
         quantity -> Dec,
-        report_data -> Nullable<Json>,
+        report_data -> Nullable<Text>,
         validations -> Nullable<Json>,
         format_ref -> Nullable<Text>,
         format_version -> Nullable<Integer>,
-        raw_event -> Nullable<Json>,
+        raw_event -> Nullable<Text>,
         recorded_at -> Ts,
         revision -> Integer,
         revised_at -> Ts,
@@ -443,12 +445,12 @@ tables! {
         revised_by -> Text,
         deleted -> Bool,
     }
-    usage_event_keys (customer_id, idempotency_key) {
+    usage_event_keys (customer_id, key_digest) {
         customer_id -> Id,
-        idempotency_key -> Text,
+        key_digest -> Id,
         event_id -> Id,
-        body_hash -> Binary,
-        answer -> Text,
+        body_digest -> Id,
+        answer -> Nullable<Text>,
     }
     replay_log (organization_id, path, idempotency_key) {
         organization_id -> Id,

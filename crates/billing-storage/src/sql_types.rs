@@ -6,7 +6,9 @@
 //! | [`Ts`] | `TIMESTAMPTZ` | `INTEGER`, microseconds since 1970 in UTC |
 //! | [`Day`] | `DATE` | `INTEGER`, days since 1970: text stops sorting after the year 9999 |
 //! | [`Dec`] | `NUMERIC` | `TEXT`: exact, but never to be compared or summed in SQL |
-//! | [`Json`] | `JSON`, which keeps the text it is given | `TEXT` |
+//! | [`Json`] | `JSON` | `TEXT` |
+//!
+//! What must keep its bytes is text on both: not every database that speaks as PostgreSQL does keeps what JSON is given.
 //!
 //! On both sides a decimal keeps its scale: 1.50 stays 1.50. A float never comes near.
 
@@ -76,9 +78,9 @@ macro_rules! bound {
 }
 bound!(Id, Ts, Day, Dec);
 
-/// The text of a JSON column.
+/// The text of a JSON column, or of one of text where it must keep its bytes on every database.
 #[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow, serde::Deserialize)]
-#[diesel(sql_type = Json)]
+#[diesel(sql_type = Json, sql_type = Text)]
 pub(crate) struct JsonText(pub(crate) String);
 
 impl ToSql<Id, Pg> for Uuid {
@@ -268,6 +270,26 @@ impl ToSql<Json, Sqlite> for JsonText {
 impl FromSql<Json, Sqlite> for JsonText {
     fn from_sql(bytes: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         <String as FromSql<Text, Sqlite>>::from_sql(bytes).map(Self)
+    }
+}
+
+impl<DB> ToSql<Text, DB> for JsonText
+where
+    String: ToSql<Text, DB>,
+    DB: Backend,
+{
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, DB>) -> serialize::Result {
+        ToSql::<Text, DB>::to_sql(&self.0, out)
+    }
+}
+
+impl<DB> FromSql<Text, DB> for JsonText
+where
+    String: FromSql<Text, DB>,
+    DB: Backend,
+{
+    fn from_sql(bytes: DB::RawValue<'_>) -> deserialize::Result<Self> {
+        <String as FromSql<Text, DB>>::from_sql(bytes).map(Self)
     }
 }
 

@@ -68,7 +68,7 @@ impl Slice<'_> {
         let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
         for (customer_id, keys) in keys {
             for event in tx.kept_events(self.organization, customer_id, &keys)? {
-                kept.insert((customer_id, event.sent.key.clone()), event);
+                kept.insert((customer_id, event.key.clone()), event);
             }
         }
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
@@ -80,7 +80,7 @@ impl Slice<'_> {
             };
             let customer_id = arrived.customer.id;
             if let Some(kept) = kept.get(&(customer_id, sent.key.clone())) {
-                if kept.sent.body == sent.body {
+                if kept.body == sent.body.digest() {
                     progress.repeat(arrived.index, kept.answer.clone());
                 } else {
                     progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?;

@@ -179,7 +179,8 @@ impl Around {
         Ok(())
     }
 
-    fn document(&self, document_ref: DocumentRef) -> UseCaseResult<&BookDocument> {
+    /// A document that events stand on.
+    pub(super) fn document(&self, document_ref: DocumentRef) -> UseCaseResult<&BookDocument> {
         self.documents.get(&document_ref).ok_or_else(|| not_there(document_ref))
     }
 

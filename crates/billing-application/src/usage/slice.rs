@@ -18,7 +18,7 @@ use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::reported::NewUsageEvent;
-use billing_domain::usage::{CountedEvent, KeptEvent, Placement, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, KeptEvent, Placement, TakenEvent, UsageEvent, UsageKey};
 
 use super::names::Names;
 use super::read::{Around, EventView};
@@ -334,15 +334,19 @@ impl Slice<'_> {
         placed.sort_by_key(|(landed, _)| landed.known.index);
         let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
-        let mut kept: BTreeMap<CustomerId, Vec<KeptEvent>> = BTreeMap::new();
+        let mut kept: BTreeMap<CustomerId, Vec<TakenEvent>> = BTreeMap::new();
         let around = Around::of_books(books.values()).with_products(placed.iter().map(|(landed, _)| landed.known.product));
-        for ((landed, _), event) in placed.into_iter().zip(events) {
+        for ((landed, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
             let view = around.view(event)?;
             let Reported { event, answer, .. } = self.events[index];
             if let Some(sent) = &event.sent {
                 let answer = answer(&view);
-                kept.entry(customer_id).or_default().push(KeptEvent { sent: sent.clone(), event_ref, answer });
+                kept.entry(customer_id).or_default().push(TakenEvent {
+                    kept: KeptEvent { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer },
+                    document_ref,
+                    document_number: around.document(document_ref)?.head.number.clone(),
+                });
             }
             outcomes[index] = Some(Ok(TakenUsage::Now(Box::new(view))));
         }

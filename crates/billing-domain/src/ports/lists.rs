@@ -245,7 +245,7 @@ pub struct Found {
     pub kind: FoundKind,
     /// Its reference.
     pub reference: String,
-    /// Its number as people read it, or the key it was sent with.
+    /// Its number as people read it, or the key that it was looked for by.
     pub number: Option<String>,
     /// Its name.
     pub name: Option<String>,

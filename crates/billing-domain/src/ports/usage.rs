@@ -9,7 +9,7 @@ use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
-use crate::usage::{KeptEvent, UsageEvent};
+use crate::usage::{KeptEvent, TakenEvent, UsageEvent};
 
 /// Usage events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -67,5 +67,5 @@ pub trait EventKeys {
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
     /// the next attempt sees it.
-    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()>;
+    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()>;
 }

@@ -30,7 +30,7 @@ answer! {
         /// Its reference.
         #[serde(rename = "ref")]
         reference: String = reference.clone(),
-        /// Its number, the key it was sent with, or a payment's reference.
+        /// Its number, a payment's reference, or the key that an event was looked for by.
         #[schema(example = "UB-INV-1")]
         number: Option<String> = found.number.clone(),
         /// Its name.

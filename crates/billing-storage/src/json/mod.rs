@@ -2,6 +2,7 @@
 //! other. Exact numbers are texts. Mirrors are serde's remote definitions: a domain field without a mirror
 //! doesn't compile.
 
+mod answer;
 mod format;
 mod issued;
 mod paper;
@@ -10,6 +11,7 @@ mod pricing;
 mod terms;
 mod usage;
 
+pub(crate) use answer::answer_of_place;
 pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
 pub(crate) use paper::{StoredLegal, StoredLegalRef, StoredPaperProfile, StoredPaperProfileRef};

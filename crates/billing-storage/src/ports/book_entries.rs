@@ -108,7 +108,7 @@ impl BookEntries for Transaction<'_> {
             return self.refuse(format!("document_lines of {}: it is no draft", key.document));
         };
         let contract_id = Row::new("documents", key.document).cell("contract_id", contract_id)?;
-        self.write_lines(key, ContractRef::from_uuid(contract_id), lines)
+        self.write_lines(key, ContractRef::from_uuid(contract_id), lines, false)
     }
 
     fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
@@ -142,7 +142,7 @@ impl BookEntries for Transaction<'_> {
                 ))
                 .execute(conn)
         })?;
-        self.write_lines(key, head.contract_ref, &issued.content.ledger_lines())?;
+        self.write_lines(key, head.contract_ref, &issued.content.ledger_lines(), true)?;
         self.freeze(key.organization, &head, issued)?;
         Ok(true)
     }

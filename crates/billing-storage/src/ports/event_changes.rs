@@ -8,6 +8,7 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 
 use super::document_rows::{ISSUED, UNCOLLECTIBLE};
+use super::event_keys::answered_document;
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::stored;
 use crate::failure::Failure;
@@ -35,7 +36,7 @@ impl EventChanges for Transaction<'_> {
             diesel::update(usage_events::table.find(key))
                 .filter(usage_events::revision.eq(revision))
                 .filter(usage_events::customer_id.eq_any(own))
-                .set(row)
+                .set((row, usage_events::answered_document_id.eq(answered_document().nullable())))
                 .execute(conn)
         })?;
         if changed == 0 {
@@ -100,7 +101,10 @@ impl EventChanges for Transaction<'_> {
             .filter(usage_events::product_no.eq(i32::from(product_no.0)))
             .filter(usage_events::service_start.eq(Bound(period_start)))
             .filter(usage_events::document_id.eq(Bound(from.document.as_uuid())))
-            .set(usage_events::document_id.eq(Bound(to.as_uuid())))
+            .set((
+                usage_events::document_id.eq(Bound(to.as_uuid())),
+                usage_events::answered_document_id.eq(answered_document().nullable())
+            ))
             .execute(conn))?;
         Ok(())
     }

@@ -37,11 +37,12 @@ struct NewLine<'a> {
     service_period_end: Bound<NaiveDate>,
     quantity: Option<Bound<Decimal>>,
     amount_minor: i64,
+    frozen: bool,
 }
-const LINE_COLUMNS: usize = 15;
+const LINE_COLUMNS: usize = 16;
 
 impl<'a> NewLine<'a> {
-    fn of(key: DocumentKey, contract_ref: ContractRef, ordinal: usize, line: &'a LedgerLine) -> StoreResult<Self> {
+    fn of(key: DocumentKey, contract_ref: ContractRef, ordinal: usize, line: &'a LedgerLine, frozen: bool) -> StoreResult<Self> {
         let usage = line.usage.as_ref();
         Ok(Self {
             document_id: Bound(key.document.as_uuid()),
@@ -59,6 +60,7 @@ impl<'a> NewLine<'a> {
             service_period_end: Bound(line.service_period.end()),
             quantity: usage.map(|usage| Bound(usage.quantity)),
             amount_minor: line.amount.minor(),
+            frozen,
         })
     }
 }
@@ -79,11 +81,17 @@ pub(super) struct LineRow {
     service_period_end: Cell<NaiveDate>,
     quantity: Option<Cell<Decimal>>,
     amount_minor: i64,
+    frozen: bool,
 }
 
 impl LineRow {
     pub(super) fn document_id(&self) -> StoreResult<Uuid> {
         Row::new("document_lines", self.ordinal).cell("document_id", self.document_id.clone())
+    }
+
+    /// Whether it can't be changed any more.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.frozen
     }
 
     /// The line, of a document in a currency.
@@ -129,8 +137,14 @@ pub(super) fn currency_of(text: &str) -> StoreResult<Currency> {
 }
 
 impl Transaction<'_> {
-    /// Replaces the lines of a draft, or of a document that is being issued.
-    pub(super) fn write_lines(&mut self, key: DocumentKey, contract_ref: ContractRef, lines: &[LedgerLine]) -> StoreResult<()> {
+    /// Replaces the lines of a draft; for the last time, frozen, where it is being issued.
+    pub(super) fn write_lines(
+        &mut self,
+        key: DocumentKey,
+        contract_ref: ContractRef,
+        lines: &[LedgerLine],
+        frozen: bool,
+    ) -> StoreResult<()> {
         with_conn!(self, "document_lines", |conn| diesel::delete(document_lines::table)
             .filter(document_lines::document_id.eq(Bound(key.document.as_uuid())))
             .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
@@ -138,7 +152,7 @@ impl Transaction<'_> {
         let rows: Vec<NewLine<'_>> = lines
             .iter()
             .enumerate()
-            .map(|(ordinal, line)| NewLine::of(key, contract_ref, ordinal, line))
+            .map(|(ordinal, line)| NewLine::of(key, contract_ref, ordinal, line, frozen))
             .collect::<StoreResult<_>>()?;
         for rows in rows.chunks(MAX_BINDS / LINE_COLUMNS) {
             with_conn!(self, "document_lines", |conn| diesel::insert_into(document_lines::table).values(rows).execute(conn))?;

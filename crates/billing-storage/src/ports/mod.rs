@@ -13,7 +13,7 @@ mod document_rows;
 mod documents;
 mod due_contracts;
 mod event_changes;
-mod event_keys;
+pub(crate) mod event_keys;
 mod event_rows;
 mod formats;
 mod inspection;

@@ -25,7 +25,7 @@ use crate::json::StoredReport;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::usage_events;
-use crate::sql_types::{Dec, Id, Json, JsonText, Ts};
+use crate::sql_types::{Dec, Id, JsonText, Ts};
 use crate::tx::{Connection, Transaction, with_conn};
 
 #[derive(Queryable)]
@@ -77,7 +77,7 @@ type ReportedColumns = (
     Id,
     Ts,
     Dec,
-    Nullable<Json>,
+    Nullable<Text>,
     Text,
     Text,
     Text,
@@ -232,7 +232,7 @@ impl UsageReading for Transaction<'_> {
         visit: &mut Visit<'v, ReportData>,
     ) -> StoreResult<()> {
         self.allow_long_reads()?;
-        let query = EventsQuery::<(Id, Json)>::report_data(organization, scope);
+        let query = EventsQuery::<(Id, Text)>::report_data(organization, scope);
         visit_rows!(self, query, (Cell<Uuid>, JsonText), |row| show(read_report_data(row), visit))
     }
 

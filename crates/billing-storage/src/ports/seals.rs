@@ -216,6 +216,9 @@ impl Kept<'_> {
             Ok(head) => different.extend(differing(&head, &said.document).map(str::to_owned)),
             Err(error) => different.push(why(error)?),
         }
+        if !self.lines.iter().all(LineRow::is_frozen) {
+            different.push("frozen lines".to_owned());
+        }
         let currency = said.document.currency;
         let lines = self.lines.into_iter().map(|line| Ok(line.read(currency)?.1)).collect::<StoreResult<Vec<LedgerLine>>>();
         match lines {

@@ -8,6 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
 use uuid::Uuid;
 
+use super::event_keys::key_digest;
 use super::lists::push_begins;
 use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
@@ -203,9 +204,8 @@ impl Transaction<'_> {
         let mut statements: Vec<Statement<KeyedColumns>> = Vec::new();
         if let Some(id) = sought.id {
             let mut s = Statement::new(
-                "SELECT t.event_id, (SELECT k.idempotency_key FROM usage_event_keys k WHERE k.customer_id = t.customer_id \
-                 AND k.event_id = t.event_id LIMIT 1), c.customer_ref FROM usage_events t JOIN customers c \
-                 ON c.customer_id = t.customer_id WHERE t.event_id = ",
+                "SELECT t.event_id, NULL, c.customer_ref FROM usage_events t JOIN customers c ON c.customer_id = t.customer_id \
+                 WHERE t.event_id = ",
             );
             s.id(id).sql(" AND c.organization_id = ").id(organization.as_uuid());
             statements.push(s);
@@ -213,10 +213,10 @@ impl Transaction<'_> {
         // A value for each customer, not a join: PostgreSQL would go through all keys for it.
         let mut s = Statement::new(
             "SELECT f.event_id, f.idempotency_key, f.customer_ref FROM (SELECT (SELECT k.event_id FROM usage_event_keys k \
-             WHERE k.customer_id = c.customer_id AND k.idempotency_key = ",
+             WHERE k.customer_id = c.customer_id AND k.key_digest = ",
         );
         let text = sought.text.as_str();
-        s.text(text).sql(") AS event_id, ").on_postgres("CAST(").text(text).on_postgres(" AS TEXT)");
+        s.id(key_digest(text)).sql(") AS event_id, ").on_postgres("CAST(").text(text).on_postgres(" AS TEXT)");
         s.sql(" AS idempotency_key, c.customer_ref FROM customers c WHERE c.organization_id = ").id(organization.as_uuid());
         s.sql(") f WHERE f.event_id IS NOT NULL");
         statements.push(s);

@@ -403,6 +403,10 @@ fn what_was_there_is_brought_up_to_date(test: &TestDatabase) {
     // The lines of issued documents are frozen again.
     let error = test.beside().execute("UPDATE document_lines SET amount_minor = 1").expect_err("frozen").to_string();
     assert!(error.contains("never change"), "{error}");
+    let of_issued =
+        DOCUMENTS.iter().filter(|document| document.said.is_some()).map(|document| document.lines.len()).sum::<usize>();
+    let frozen = test.beside().text("SELECT CAST(count(*) AS TEXT) AS text FROM document_lines WHERE frozen");
+    assert_eq!(frozen, of_issued.to_string());
     assert!(!test.database.revert_migrations().expect("down, with data").is_empty());
 }
 

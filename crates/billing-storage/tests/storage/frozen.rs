@@ -11,6 +11,7 @@ use crate::support::{Beside, TestDatabase, on_both, read, write};
 
 on_both!(
     an_issued_document_and_its_lines_refuse_every_change,
+    a_line_put_beside_those_of_an_issued_document_is_found,
     each_hash_is_taken_over_the_one_before,
     an_issue_that_is_rolled_back_leaves_no_link,
     a_head_changed_behind_our_back_is_found_when_read,
@@ -53,18 +54,12 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
     let before = read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document");
-    let copy_of_a_line = "INSERT INTO document_lines (document_id, customer_id, ordinal, contract_id, product_no, line_item_id, \
-                          bill_with, billed_period_start, discount_rate, tax_rate, usage_product_ref, service_period_start, \
-                          service_period_end, quantity, amount_minor) \
-                          SELECT document_id, customer_id, ordinal + 1, contract_id, product_no, \
-                          line_item_id, bill_with, billed_period_start, discount_rate, tax_rate, usage_product_ref, \
-                          service_period_start, service_period_end, quantity, amount_minor FROM document_lines";
     let attempts = [
         "UPDATE issued_documents SET content = '{}'",
         "DELETE FROM issued_documents",
         "UPDATE document_lines SET amount_minor = 1",
+        "UPDATE document_lines SET frozen = FALSE",
         "DELETE FROM document_lines",
-        copy_of_a_line,
     ];
     for sql in attempts {
         let error = test.beside().execute(sql).expect_err(sql).to_string();
@@ -74,6 +69,19 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
         test.beside().execute("TRUNCATE issued_documents").expect_err("truncated");
     }
     assert_eq!(read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document"), before);
+}
+
+fn a_line_put_beside_those_of_an_issued_document_is_found(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    assert!(issue(test, &w, &head, 1000));
+    let copied = "document_id, customer_id, contract_id, product_no, line_item_id, bill_with, billed_period_start, discount_rate, \
+                  tax_rate, usage_product_ref, service_period_start, service_period_end, quantity, amount_minor, frozen";
+    let copy = format!("INSERT INTO document_lines (ordinal, {copied}) SELECT ordinal + 1, {copied} FROM document_lines");
+    test.beside().execute(&copy).expect("nothing stops it");
+    let found = read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read");
+    assert_eq!(found, ["MAIN-INV-1: lines differ from what was issued"]);
+    test.beside().execute("DELETE FROM document_lines WHERE ordinal = 1").expect_err("it is frozen, too");
 }
 
 fn each_hash_is_taken_over_the_one_before(test: &TestDatabase) {

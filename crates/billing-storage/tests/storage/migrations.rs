@@ -1,16 +1,22 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
-use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::idempotency::{BodyDigest, IdempotencyKey, RequestKey};
+use billing_domain::party::Organization;
 use billing_domain::ports::Insertion;
+use billing_domain::refs::OrganizationId;
+use billing_domain::usage::{KeptEvent, Placement, UsageEvent};
 use billing_testkit::fixtures;
 
 use crate::rows::world;
-use crate::support::{TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
+use crate::support::{Beside, TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
 
 on_both!(
     numbers_given_twice_stay_and_are_named,
     every_contract_is_looked_at_once_after_the_upgrade,
-    answers_are_given_again_after_the_upgrade_and_after_going_back
+    answers_are_given_again_after_the_upgrade_and_after_going_back,
+    lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back,
+    bytes_are_kept_by_the_upgrade_and_by_going_back,
+    keys_of_events_answer_the_same_after_the_upgrade
 );
 
 fn names(folder: &str) -> Vec<String> {
@@ -78,6 +84,121 @@ fn go_back_before(test: &TestDatabase, migration: &str) {
     let version = migration.split('_').next().expect("a version");
     let forgotten = format!("DELETE FROM __diesel_schema_migrations WHERE version = '{version}'");
     test.beside().execute(&format!("{down}{forgotten}")).expect("down");
+}
+
+/// Takes the newest migrations away again, down to one, with what the tables hold.
+fn go_back_through(test: &TestDatabase, oldest: &str) -> Vec<String> {
+    let mut gone: Vec<String> = names("sqlite").into_iter().filter(|name| name.as_str() >= oldest).collect();
+    gone.iter().rev().for_each(|name| go_back_before(test, name));
+    for name in &mut gone {
+        name.truncate(name.find('_').expect("a version"));
+    }
+    gone
+}
+
+/// How many rows of a table are such.
+fn count(test: &TestDatabase, rows: &str) -> u32 {
+    test.beside().text(&format!("SELECT CAST(count(*) AS TEXT) AS text FROM {rows}")).parse().expect(rows)
+}
+
+fn lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back(test: &TestDatabase) {
+    let w = world(test);
+    let (issued, draft) = (w.open(test, 1), w.open(test, 2));
+    let line = w.frozen(&issued, 100).content.ledger_lines();
+    write(test, |tx| {
+        assert!(tx.issue_document(issued.key(w.organization), &w.frozen(&issued, 100))?);
+        tx.put_ledger_lines(draft.key(w.organization), &line)
+    });
+    let change = |ordinal: u32| test.beside().execute(&format!("UPDATE document_lines SET ordinal = {ordinal}"));
+    for _ in 0..2 {
+        let gone = go_back_through(test, "00000000000015_frozen");
+        change(1).expect_err("the lines are frozen without the column");
+        assert_eq!(test.database.migrate().expect("up"), gone);
+        change(1).expect_err("the lines are frozen");
+        assert_eq!((count(test, "document_lines WHERE frozen"), count(test, "document_lines WHERE NOT frozen")), (1, 1));
+        assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
+        write(test, |tx| tx.put_ledger_lines(draft.key(w.organization), &line));
+    }
+}
+
+fn bytes_are_kept_by_the_upgrade_and_by_going_back(test: &TestDatabase) {
+    let w = world(test);
+    let head = w.open(test, 1);
+    let event = w.event(&head);
+    write(test, |tx| {
+        tx.insert_events(w.organization, std::slice::from_ref(&event))?;
+        assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, 100))?);
+        Ok(())
+    });
+    let mut beside = test.beside();
+    beside.execute(r#"UPDATE usage_events SET report_data = '{"b": 1,  "a":2.50,"b":1}'"#).expect("data");
+    let said = |beside: &mut Beside| {
+        let text = |column: &str, table: &str| format!("(SELECT CAST({column} AS TEXT) FROM {table})");
+        let both = format!("{} || {}", text("content", "issued_documents"), text("report_data", "usage_events"));
+        beside.text(&format!("SELECT {both} AS text"))
+    };
+    let before = said(&mut beside);
+    for _ in 0..2 {
+        let gone = go_back_through(test, "00000000000016_bytes");
+        assert_eq!(said(&mut beside), before);
+        assert_eq!(test.database.migrate().expect("up"), gone);
+        assert_eq!(said(&mut beside), before);
+        assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
+        let taken = Insertion::Taken("name");
+        let again = read(test, |tx| tx.organization(w.organization)).expect("read").expect("an organization");
+        let again = Organization { id: OrganizationId::from_uuid(uuid::Uuid::now_v7()), ..again };
+        assert_eq!(write(test, |tx| tx.insert_organization(&again)), taken);
+    }
+}
+
+fn keys_of_events_answer_the_same_after_the_upgrade(test: &TestDatabase) {
+    let w = world(test);
+    let (head, other) = (w.open(test, 1), w.open(test, 2));
+    let events = [(); 4].map(|()| w.event(&head));
+    write(test, |tx| {
+        tx.insert_events(w.organization, &events)?;
+        // The last one is revised, and not where it was put first.
+        let placement = Placement { document_ref: other.document_ref, ..events[3].placement };
+        tx.revise_event(w.organization, &events[3], &UsageEvent { revision: 2, placement, ..events[3].clone() })
+    });
+    let gone = go_back_through(test, "00000000000017_event_keys");
+    let place = |event: &UsageEvent| {
+        let (event, document, number) = (event.event_ref, head.document_ref, &head.number);
+        format!(r#"{{"event_ref":"{event}","related_document_ref":"{document}","related_document_numbers":"{number}"}}"#)
+    };
+    let said = [place(&events[0]), place(&events[1]).replace(':', ": "), format!(r#"{{"x":"{}"}}"#, "ä"), place(&events[3])];
+    let keys = ["plain", "ключ 'quoted'", "k", "moved"].map(|text| IdempotencyKey::parse(text).expect(text));
+    let id = |id: uuid::Uuid| if test.is_sqlite() { format!("x'{}'", id.simple()) } else { format!("'{id}'") };
+    let mut beside = test.beside();
+    for ((event, answer), key) in events.iter().zip(&said).zip(&keys) {
+        let (customer, event, key) =
+            (id(event.customer_id.as_uuid()), id(event.event_ref.as_uuid()), key.as_str().replace('\'', "''"));
+        let row = format!("{customer}, '{key}', {event}, {}, '{answer}'", bytes(test, &[7; 32]));
+        let columns = "customer_id, idempotency_key, event_id, body_hash, answer";
+        beside.execute(&format!("INSERT INTO usage_event_keys ({columns}) VALUES ({row})")).expect("a key of before");
+    }
+    assert_eq!(test.database.migrate().expect("up"), gone);
+    assert_eq!(count(test, "usage_event_keys WHERE answer IS NULL"), 1, "only what is to be made again isn't kept");
+    let mut expected: Vec<KeptEvent> = keys
+        .iter()
+        .zip(&events)
+        .zip(said)
+        .map(|((key, event), answer)| KeptEvent {
+            key: key.clone(),
+            body: BodyDigest([7; 16]),
+            event_ref: event.event_ref,
+            answer,
+        })
+        .collect();
+    expected.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(read(test, |tx| tx.kept_events(w.organization, w.customer.id, &keys)).expect("a look"), expected);
+    // What is known of a key no more can't come back.
+    let refused = test.database.revert_migrations().expect_err("there are keys");
+    let why = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
+    assert!(why.contains("repeats of those events would count again"), "{why}");
+    beside.execute("DELETE FROM usage_event_keys").expect("on purpose");
+    assert_eq!(go_back_through(test, "00000000000017_event_keys"), gone);
+    assert_eq!(test.database.migrate().expect("up again"), gone);
 }
 
 fn numbers_given_twice_stay_and_are_named(test: &TestDatabase) {

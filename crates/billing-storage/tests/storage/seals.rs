@@ -30,7 +30,6 @@ fn drop_triggers(test: &TestDatabase) {
             "issued_documents_frozen_update",
             "issued_documents_frozen_delete",
             "document_lines_frozen_update",
-            "document_lines_frozen_insert",
             "document_lines_frozen_delete",
         ]
     } else {
@@ -46,10 +45,8 @@ fn broken_seals(test: &TestDatabase, w: &World) -> Vec<String> {
 }
 
 /// Replaces a word in the content of the second document.
-fn rewrite(test: &TestDatabase, from: &str, to: &str) -> String {
-    let text = format!("replace(CAST(content AS TEXT), '{from}', '{to}')");
-    let json = if test.is_sqlite() { text } else { format!("CAST({text} AS JSON)") };
-    format!("issued_documents SET content = {json} WHERE chain_position = 2")
+fn rewrite(from: &str, to: &str) -> String {
+    format!("issued_documents SET content = replace(content, '{from}', '{to}') WHERE chain_position = 2")
 }
 
 fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
@@ -64,10 +61,10 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
     let flipped =
         if test.is_sqlite() { "unhex(replace(hex(@), '1', '2'))" } else { "decode(replace(encode(@, 'hex'), '1', '2'), 'hex')" };
     let flip = |column: &str| format!("{column} = {}", flipped.replace('@', column));
-    let rows: [(String, &str, &[&str]); 17] = [
-        (rewrite(test, "Base fee", "Base fei"), "MAIN-INV-2", &["its content doesn't have its hash"]),
-        (rewrite(test, "2.00", "2.01"), "MAIN-INV-2", &["its content doesn't have its hash", "total, lines differ"]),
-        (rewrite(test, "document_ref", "ref"), "MAIN-INV-2", &["its content doesn't have its hash", "content:"]),
+    let rows: [(String, &str, &[&str]); 18] = [
+        (rewrite("Base fee", "Base fei"), "MAIN-INV-2", &["its content doesn't have its hash"]),
+        (rewrite("2.00", "2.01"), "MAIN-INV-2", &["its content doesn't have its hash", "total, lines differ"]),
+        (rewrite("document_ref", "ref"), "MAIN-INV-2", &["its content doesn't have its hash", "content:"]),
         (of(&format!("issued_documents SET {}", flip("content_hash"))), "MAIN-INV-2", &["its content doesn't have its hash"]),
         (
             of(&format!("issued_documents SET {}", flip("content_hash"))),
@@ -82,6 +79,7 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
         (of("documents SET currency = 'nonsense'"), "MAIN-INV-2", &["currency:", "differ from what was issued"]),
         (of("document_parts SET product_no = 7"), "MAIN-INV-2", &["products differ"]),
         (of("document_lines SET amount_minor = 201"), "MAIN-INV-2", &["lines differ"]),
+        (of("document_lines SET frozen = FALSE"), "MAIN-INV-2", &["frozen lines differ"]),
         (of("document_lines SET tax_rate = '7'"), "MAIN-INV-2", &["lines differ"]),
         (of("document_lines SET bill_with = 'USAGE'"), "MAIN-INV-2", &["lines differ"]),
         (

@@ -126,7 +126,8 @@ impl MemoryTx {
         }
         for row in self.state.events.of(organization) {
             let keys = self.state.kept_events.of(organization).filter(|(_, kept)| kept.event_ref == row.event_ref);
-            let key = keys.map(|(_, kept)| kept.sent.key.as_str().to_owned()).next();
+            // A key shows no more than that it is the one looked for.
+            let key = keys.map(|(_, kept)| kept.key.as_str().to_owned()).find(|key| key == sought.text.as_str());
             let reference = row.event_ref.to_string();
             let words = [Some(reference.clone()), key.clone()].into_iter().flatten().collect();
             let customer_ref = self.customer_ref(organization, row.customer_id);

@@ -14,7 +14,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{
     ContractKey, CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
 };
-use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 
 use super::{MemoryTx, Superseded, corrupt, sorted};
@@ -157,16 +157,16 @@ impl EventKeys for MemoryTx {
         keys: &[IdempotencyKey],
     ) -> StoreResult<Vec<KeptEvent>> {
         let known = self.state.kept_events.of(organization);
-        let asked = known.filter(|(owner, kept)| *owner == customer_id && keys.contains(&kept.sent.key));
-        Ok(sorted(asked, |(_, kept)| kept.sent.key.clone()).into_iter().map(|(_, kept)| kept).collect())
+        let asked = known.filter(|(owner, kept)| *owner == customer_id && keys.contains(&kept.key));
+        Ok(sorted(asked, |(_, kept)| kept.key.clone()).into_iter().map(|(_, kept)| kept).collect())
     }
 
-    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, kept: &[KeptEvent]) -> StoreResult<()> {
-        let keys: Vec<IdempotencyKey> = kept.iter().map(|kept| kept.sent.key.clone()).collect();
+    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()> {
+        let keys: Vec<IdempotencyKey> = taken.iter().map(|taken| taken.kept.key.clone()).collect();
         if !self.kept_events(organization, customer_id, &keys)?.is_empty() {
             return Err(StoreError::Contended);
         }
-        for kept in kept {
+        for TakenEvent { kept, .. } in taken {
             if self.event(organization, kept.event_ref)?.is_none_or(|event| event.customer_id != customer_id) {
                 return Err(corrupt(format!("{:?} is no event of the customer", kept.event_ref)));
             }

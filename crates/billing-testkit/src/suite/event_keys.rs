@@ -4,10 +4,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use billing_domain::document::DocumentHead;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, Tx};
 use billing_domain::refs::CustomerId;
-use billing_domain::usage::{EventKey, KeptEvent, UsageEvent};
+use billing_domain::usage::{KeptEvent, Placement, TakenEvent, UsageEvent};
 
 use super::{World, done, later, read, world, write};
 use crate::{FreshIds, fixtures};
@@ -24,14 +24,18 @@ fn event(w: &World, head: &DocumentHead) -> UsageEvent {
 }
 
 fn kept(event: &UsageEvent, text: &str) -> KeptEvent {
-    let body = BodyHash(std::array::from_fn(|i| u8::try_from(i * 7).expect("a byte")));
+    let body = BodyDigest(std::array::from_fn(|i| u8::try_from(i * 7).expect("a byte")));
     let answer = format!("{{\"event_ref\":\"{}\"}}\n ✓", event.event_ref);
-    KeptEvent { sent: EventKey { key: key(text), body }, event_ref: event.event_ref, answer }
+    KeptEvent { key: key(text), body, event_ref: event.event_ref, answer }
 }
 
-fn keep(tx: &mut dyn Tx, w: &World, event: &UsageEvent, kept: &KeptEvent) -> Result<(), StoreError> {
+fn taken(kept: &KeptEvent, head: &DocumentHead) -> TakenEvent {
+    TakenEvent { kept: kept.clone(), document_ref: head.document_ref, document_number: head.number.clone() }
+}
+
+fn keep(tx: &mut dyn Tx, w: &World, event: &UsageEvent, taken: &TakenEvent) -> Result<(), StoreError> {
     tx.insert_events(w.org, std::slice::from_ref(event))?;
-    tx.keep_events(w.org, w.customer.id, std::slice::from_ref(kept))
+    tx.keep_events(w.org, w.customer.id, std::slice::from_ref(taken))
 }
 
 pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
@@ -40,11 +44,11 @@ pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
     let events = [event(&w, &head), event(&w, &head), event(&w, &head)];
     let (a, b, c) = (kept(&events[0], "a b'\"c"), kept(&events[1], "B-é"), kept(&events[2], "c"));
     write(store, |tx| {
-        assert_eq!(tx.kept_events(w.org, w.customer.id, std::slice::from_ref(&a.sent.key))?, []);
+        assert_eq!(tx.kept_events(w.org, w.customer.id, std::slice::from_ref(&a.key))?, []);
         tx.insert_events(w.org, &events)?;
-        tx.keep_events(w.org, w.customer.id, &[c.clone(), a.clone(), b.clone()])
+        tx.keep_events(w.org, w.customer.id, &[&c, &a, &b].map(|kept| taken(kept, &head)))
     });
-    let asked = [key("c"), key("unknown"), key("B-é"), a.sent.key.clone(), key("C")];
+    let asked = [key("c"), key("unknown"), key("B-é"), a.key.clone(), key("C")];
     assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &asked)), [b, a, c]);
     assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &[])), []);
 }
@@ -57,7 +61,7 @@ pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
     let other = fixtures::customer(&FreshIds, "other");
     write(store, |tx| {
         done(tx.insert_customer(w.org, &other))?;
-        keep(tx, &w, &event, &kept)
+        keep(tx, &w, &event, &taken(&kept, &head))
     });
     let seen = |organization, customer: CustomerId| read(store, |tx| tx.kept_events(organization, customer, &[key("k")]));
     assert_eq!(seen(w.org, w.customer.id), [kept]);
@@ -71,21 +75,62 @@ pub fn a_key_outlives_its_event(store: &dyn Store) {
     let head = w.open(store, w.head(1));
     let event = event(&w, &head);
     let kept = kept(&event, "k");
-    write(store, |tx| keep(tx, &w, &event, &kept));
+    write(store, |tx| keep(tx, &w, &event, &taken(&kept, &head)));
     write(store, |tx| tx.revise_event(w.org, &event, &UsageEvent { revision: 2, deleted: true, ..event.clone() }));
     assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &[key("k")])), [kept]);
+}
+
+/// The answer of nearly all events, which says no more than where the event was put.
+fn kept_of_place(event: &UsageEvent, head: &DocumentHead, text: &str) -> KeptEvent {
+    let (event_ref, document_ref, number) = (event.event_ref, head.document_ref, &head.number);
+    let answer = format!(
+        "{{\"event_ref\":\"{event_ref}\",\"related_document_ref\":\"{document_ref}\",\"related_document_numbers\":\"{number}\"}}"
+    );
+    KeptEvent { answer, ..kept(event, text) }
+}
+
+pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
+    let w = world(store);
+    let (first, second, third) = (w.open(store, w.head(1)), w.open(store, w.head(2)), w.open(store, w.head(3)));
+    let events = [event(&w, &first), event(&w, &first), event(&w, &first)];
+    let keys = ["moved", "revised", "as if elsewhere"];
+    let mut kept: Vec<KeptEvent> = events.iter().zip(keys).map(|(event, text)| kept_of_place(event, &first, text)).collect();
+    // What names another document than the one the event was put on isn't made of that one.
+    kept[2].answer = kept_of_place(&events[2], &third, keys[2]).answer;
+    write(store, |tx| {
+        tx.insert_events(w.org, &events)?;
+        tx.keep_events(w.org, w.customer.id, &Vec::from_iter(kept.iter().map(|kept| taken(kept, &first))))
+    });
+    kept.sort_by(|a, b| a.key.cmp(&b.key));
+    let again = || read(store, |tx| tx.kept_events(w.org, w.customer.id, &keys.map(key)));
+    assert_eq!(again(), kept);
+    let on = |event: &UsageEvent, head: &DocumentHead, revision| UsageEvent {
+        revision,
+        placement: Placement { document_ref: head.document_ref, ..event.placement },
+        ..event.clone()
+    };
+    write(store, |tx| tx.revise_event(w.org, &events[1], &on(&events[1], &second, 2)));
+    assert_eq!(again(), kept);
+    write(store, |tx| tx.revise_event(w.org, &on(&events[1], &second, 2), &on(&events[1], &third, 3)));
+    assert_eq!(again(), kept);
+    write(store, |tx| tx.move_events(first.key(w.org), second.document_ref));
+    assert_eq!(again(), kept);
+    write(store, |tx| tx.move_events(second.key(w.org), third.document_ref));
+    assert_eq!(again(), kept);
+    let moved = read(store, |tx| tx.event(w.org, events[0].event_ref)).expect("an event");
+    assert_eq!(moved.placement.document_ref, third.document_ref);
 }
 
 pub fn a_key_that_is_there_makes_the_transaction_contended(store: &dyn Store) {
     let w = world(store);
     let head = w.open(store, w.head(1));
     let (first, second) = (event(&w, &head), event(&w, &head));
-    write(store, |tx| keep(tx, &w, &first, &kept(&first, "k")));
+    write(store, |tx| keep(tx, &w, &first, &taken(&kept(&first, "k"), &head)));
     let mut told = Vec::new();
     // Some stores run the work again, which doesn't help here.
     let outcome = store.run(Access::Write, &mut |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&second)).expect("an event");
-        let both = [kept(&second, "fresh"), kept(&second, "k")];
+        let both = [kept(&second, "fresh"), kept(&second, "k")].map(|kept| taken(&kept, &head));
         told.push(tx.keep_events(w.org, w.customer.id, &both));
         Err(RollBack)
     });
@@ -109,7 +154,7 @@ pub fn of_two_twins_the_second_sees_the_first(store: &dyn Store) {
                 return Ok(known);
             }
             let kept = kept(event, "k");
-            keep(tx, &w, event, &kept)?;
+            keep(tx, &w, event, &taken(&kept, &head))?;
             Ok(kept)
         })
     };

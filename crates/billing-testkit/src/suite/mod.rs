@@ -171,6 +171,7 @@ macro_rules! store_contract {
                 kept_keys_come_back_to_the_byte_by_their_keys
                 a_key_belongs_to_one_customer_of_one_organization
                 a_key_outlives_its_event
+                an_answer_stays_the_same_wherever_its_event_goes
                 a_key_that_is_there_makes_the_transaction_contended
                 of_two_twins_the_second_sees_the_first
             }

@@ -1,0 +1,2 @@
+-- PostgreSQL's alone.
+SELECT 1;
