@@ -16,6 +16,7 @@
 //! [`StoreError::Corrupt`](billing_domain::ports::StoreError::Corrupt), never a default. There is no rule of
 //! billing here.
 
+mod arrays;
 mod checkpoint;
 mod connect;
 mod database;

@@ -1,7 +1,7 @@
 //! Events as they arrive in a slice: whom and what they name, which of them were taken before, and which come from a future
 //! that isn't here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
@@ -59,17 +59,17 @@ impl Slice<'_> {
         arrived: Vec<Arrived<'n>>,
         progress: &mut Progress<'_>,
     ) -> UseCaseResult<Vec<Arrived<'n>>> {
-        let mut keys: BTreeMap<CustomerId, Vec<IdempotencyKey>> = BTreeMap::new();
-        for arrived in &arrived {
-            if let Some(sent) = &self.events[arrived.index].event.sent {
-                keys.entry(arrived.customer.id).or_default().push(sent.key.clone());
-            }
+        let key_of = |arrived: &Arrived<'_>| {
+            let sent = self.events[arrived.index].event.sent.as_ref()?;
+            Some((arrived.customer.id, sent.key.clone()))
+        };
+        let keys: BTreeSet<(CustomerId, IdempotencyKey)> = arrived.iter().filter_map(key_of).collect();
+        if keys.is_empty() {
+            return Ok(arrived);
         }
         let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
-        for (customer_id, keys) in keys {
-            for event in tx.kept_events(self.organization, customer_id, &keys)? {
-                kept.insert((customer_id, event.key.clone()), event);
-            }
+        for (customer_id, event) in tx.kept_events(self.organization, &Vec::from_iter(keys))? {
+            kept.insert((customer_id, event.key.clone()), event);
         }
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
         let mut fresh = Vec::with_capacity(arrived.len());

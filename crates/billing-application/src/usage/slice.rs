@@ -334,7 +334,7 @@ impl Slice<'_> {
         placed.sort_by_key(|(landed, _)| landed.known.index);
         let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
-        let mut kept: BTreeMap<CustomerId, Vec<TakenEvent>> = BTreeMap::new();
+        let mut kept: Vec<(CustomerId, TakenEvent)> = Vec::new();
         let around = Around::of_books(books.values()).with_products(placed.iter().map(|(landed, _)| landed.known.product));
         for ((landed, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
@@ -342,16 +342,14 @@ impl Slice<'_> {
             let Reported { event, answer, .. } = self.events[index];
             if let Some(sent) = &event.sent {
                 let answer = answer(&view);
-                kept.entry(customer_id).or_default().push(TakenEvent {
-                    kept: KeptEvent { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer },
-                    document_ref,
-                    document_number: around.document(document_ref)?.head.number.clone(),
-                });
+                let document_number = around.document(document_ref)?.head.number.clone();
+                let event = KeptEvent { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer };
+                kept.push((customer_id, TakenEvent { kept: event, document_ref, document_number }));
             }
             outcomes[index] = Some(Ok(TakenUsage::Now(Box::new(view))));
         }
-        for (customer_id, kept) in kept {
-            tx.keep_events(organization, customer_id, &kept)?;
+        if !kept.is_empty() {
+            tx.keep_events(organization, &kept)?;
         }
         for (index, first) in twins {
             if left.contains(&first) {

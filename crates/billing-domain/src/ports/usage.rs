@@ -55,17 +55,16 @@ pub trait EventChanges {
 /// The keys that events were sent with, kept for ever: longer than the events count.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
-    /// The events that were taken under any of a customer's keys, deleted ones too, by their keys.
+    /// The events that were taken under any of customers' keys, deleted ones too, by customer and key.
     fn kept_events(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[IdempotencyKey],
-    ) -> StoreResult<Vec<KeptEvent>>;
-    /// Keeps the keys of events of a customer that are stored, all or none.
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<Vec<(CustomerId, KeptEvent)>>;
+    /// Keeps the keys of customers' events that are stored, all or none.
     ///
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
     /// the next attempt sees it.
-    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()>;
+    fn keep_events(&mut self, organization: OrganizationId, taken: &[(CustomerId, TakenEvent)]) -> StoreResult<()>;
 }

@@ -1,7 +1,7 @@
 //! The keys that events were sent with, as digests: an event has one for ever. An answer is kept only where it says more than
 //! where the event was put.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
@@ -14,16 +14,14 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::MAX_BINDS;
+use crate::arrays::{Column, InsertRows, column, optional_column};
 use crate::failure::Failure;
 use crate::json::answer_of_place;
-use crate::one_of::one_of_ids;
+use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_keys, usage_events};
 use crate::sql_types::{Bound, Id};
-use crate::tx::{Transaction, with_conn};
-
-/// Columns of a row.
-const COLUMNS: usize = 5;
+use crate::tx::{Connection, Transaction, with_conn};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -59,9 +57,22 @@ struct NewKey<'a> {
     answer: Option<&'a str>,
 }
 
+impl NewKey<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
+        vec![
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("key_digest", column(rows, |row| row.key_digest.0)),
+            ("event_id", column(rows, |row| row.event_id.0)),
+            ("body_digest", column(rows, |row| row.body_digest.0)),
+            ("answer", optional_column(rows, |row| row.answer.map(str::to_owned))),
+        ]
+    }
+}
+
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_event_keys)]
 struct KeyRow {
+    customer_id: Cell<Uuid>,
     key_digest: Cell<Uuid>,
     event_id: Cell<Uuid>,
     body_digest: Cell<Uuid>,
@@ -72,8 +83,8 @@ struct KeyRow {
 type PlaceRow = (Cell<Uuid>, Cell<Uuid>, String, String, i64);
 
 impl Transaction<'_> {
-    /// What was answered to events of a customer of which it isn't kept.
-    fn answers_of_places(&mut self, customer_id: CustomerId, events: &[Uuid]) -> StoreResult<HashMap<Uuid, String>> {
+    /// What was answered to events of customers of which it isn't kept.
+    fn answers_of_places(&mut self, events: &[(CustomerId, Uuid)]) -> StoreResult<HashMap<Uuid, String>> {
         if events.is_empty() {
             return Ok(HashMap::new());
         }
@@ -82,8 +93,10 @@ impl Transaction<'_> {
                 documents::table
                     .on(documents::document_id.eq(answered_document()).and(documents::customer_id.eq(usage_events::customer_id)))
             )
-            .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(one_of_ids(usage_events::event_id, events.iter().copied()))
+            .filter(one_of_rows(
+                "usage_events.event_id, usage_events.customer_id",
+                events.iter().map(|(customer_id, event)| vec![Value::Id(*event), Value::Id(customer_id.as_uuid())]),
+            ))
             .select((
                 usage_events::event_id,
                 documents::document_id,
@@ -107,46 +120,59 @@ impl Transaction<'_> {
     }
 }
 
+/// The most keys of one statement: each is two values.
+const MAX_KEYS: usize = MAX_BINDS / 4;
+
 impl EventKeys for Transaction<'_> {
     fn kept_events(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[IdempotencyKey],
-    ) -> StoreResult<Vec<KeptEvent>> {
-        let asked: HashMap<Uuid, &IdempotencyKey> = keys.iter().map(|key| (key_digest(key.as_str()), key)).collect();
-        let rows: Vec<KeyRow> = with_conn!(self, "usage_event_keys", |conn| usage_event_keys::table
-            .inner_join(customers::table.on(customers::customer_id.eq(usage_event_keys::customer_id)))
-            .filter(usage_event_keys::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(one_of_ids(usage_event_keys::key_digest, asked.keys().copied()))
-            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .select(KeyRow::as_select())
-            .load(conn))?;
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<Vec<(CustomerId, KeptEvent)>> {
+        let digested = keys.iter().map(|(customer_id, key)| ((customer_id.as_uuid(), key_digest(key.as_str())), key));
+        let asked: BTreeMap<(Uuid, Uuid), &IdempotencyKey> = digested.collect();
+        let mut rows: Vec<KeyRow> = Vec::new();
+        for asked in Vec::from_iter(asked.keys()).chunks(MAX_KEYS) {
+            let of_key = |(customer, digest): &&(Uuid, Uuid)| vec![Value::Id(*customer), Value::Id(*digest)];
+            let some: Vec<KeyRow> = with_conn!(self, "usage_event_keys", |conn| usage_event_keys::table
+                .inner_join(customers::table.on(customers::customer_id.eq(usage_event_keys::customer_id)))
+                .filter(one_of_rows("usage_event_keys.customer_id, usage_event_keys.key_digest", asked.iter().map(of_key)))
+                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .select(KeyRow::as_select())
+                .load(conn))?;
+            rows.extend(some);
+        }
         let mut found = Vec::with_capacity(rows.len());
-        for KeyRow { key_digest, event_id, body_digest, answer } in rows {
+        for KeyRow { customer_id, key_digest, event_id, body_digest, answer } in rows {
             let digest = Row::new("usage_event_keys", "").cell("key_digest", key_digest)?;
             let row = Row::new("usage_event_keys", digest);
-            let key = asked.get(&digest).ok_or_else(|| row.corrupt("key_digest", "nobody asked for it"))?;
+            let customer_id = row.cell("customer_id", customer_id)?;
+            let key = asked.get(&(customer_id, digest)).ok_or_else(|| row.corrupt("key_digest", "nobody asked for it"))?;
             let body = BodyDigest(row.cell("body_digest", body_digest)?.into_bytes());
-            found.push(((*key).clone(), body, row.cell("event_id", event_id)?, answer));
+            let event_id = row.cell("event_id", event_id)?;
+            found.push((CustomerId::from_uuid(customer_id), (*key).clone(), body, event_id, answer));
         }
-        let unsaid: Vec<Uuid> = found.iter().filter(|(.., answer)| answer.is_none()).map(|(_, _, event, _)| *event).collect();
-        let mut made = self.answers_of_places(customer_id, &unsaid)?;
-        let read = |(key, body, event, answer): (IdempotencyKey, BodyDigest, Uuid, Option<String>)| {
+        let unsaid = found.iter().filter(|(.., answer)| answer.is_none());
+        let unsaid: Vec<(CustomerId, Uuid)> = unsaid.map(|(customer_id, _, _, event, _)| (*customer_id, *event)).collect();
+        let mut made: HashMap<Uuid, String> = HashMap::new();
+        for unsaid in unsaid.chunks(MAX_KEYS) {
+            made.extend(self.answers_of_places(unsaid)?);
+        }
+        let mut kept = Vec::with_capacity(found.len());
+        for (customer_id, key, body, event, answer) in found {
             let row = Row::new("usage_event_keys", key_digest(key.as_str()));
             let answer = answer.or_else(|| made.remove(&event));
             let answer = answer.ok_or_else(|| row.corrupt("event_id", "the event or its document is not there"))?;
-            Ok(KeptEvent { key, body, event_ref: EventRef::from_uuid(event), answer })
-        };
-        let mut kept = found.into_iter().map(read).collect::<StoreResult<Vec<_>>>()?;
-        kept.sort_by(|a, b| a.key.cmp(&b.key));
+            kept.push((customer_id, KeptEvent { key, body, event_ref: EventRef::from_uuid(event), answer }));
+        }
+        kept.sort_by(|(a, kept), (b, other)| (a, &kept.key).cmp(&(b, &other.key)));
         Ok(kept)
     }
 
-    fn keep_events(&mut self, _organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()> {
+    fn keep_events(&mut self, _organization: OrganizationId, taken: &[(CustomerId, TakenEvent)]) -> StoreResult<()> {
         let mut rows: Vec<NewKey<'_>> = taken
             .iter()
-            .map(|TakenEvent { kept, document_ref, document_number }| {
+            .map(|(customer_id, TakenEvent { kept, document_ref, document_number })| {
                 let is_made_again = answer_of_place(kept.event_ref, *document_ref, document_number) == kept.answer;
                 NewKey {
                     customer_id: Bound(customer_id.as_uuid()),
@@ -158,15 +184,15 @@ impl EventKeys for Transaction<'_> {
             })
             .collect();
         // In one order, so that two that keep the same keys never wait for each other.
-        rows.sort_by_key(|row| row.key_digest.0);
-        for rows in rows.chunks(MAX_BINDS / COLUMNS) {
-            let stored = with_conn!(self, "usage_event_keys", |conn| diesel::insert_into(usage_event_keys::table)
-                .values(rows)
-                .on_conflict_do_nothing()
-                .execute(conn))?;
-            if stored < rows.len() {
-                return Err(self.remember(Failure::Contended));
-            }
+        rows.sort_by_key(|row| (row.customer_id.0, row.key_digest.0));
+        let insert = |row| diesel::insert_into(usage_event_keys::table).values(row).on_conflict_do_nothing();
+        let many = rows.len();
+        let stored: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => rows.into_iter().map(|row| insert(row).execute(*connection)).sum(),
+            Connection::Postgres(connection) => InsertRows::new("usage_event_keys", NewKey::columns(&rows)).execute(*connection),
+        };
+        if stored.map_err(|error| self.failed("usage_event_keys", &error))? < many {
+            return Err(self.remember(Failure::Contended));
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::stored;
+use crate::arrays::{Column, column, optional_column};
 use crate::json::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{usage_event_revisions, usage_events};
@@ -143,9 +144,6 @@ macro_rules! event_rows {
     };
 }
 
-/// Columns of either table.
-pub(super) const EVENT_COLUMNS: usize = 21;
-
 event_rows!(
     usage_events,
     #[derive(AsChangeset)]
@@ -154,3 +152,32 @@ event_rows!(
     EventRow
 );
 event_rows!(usage_event_revisions, NewRevision, RevisionRow);
+
+impl NewEvent<'_> {
+    /// The columns of events, one for each of their fields.
+    pub(super) fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
+        vec![
+            ("event_id", column(rows, |row| row.event_id.0)),
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("contract_id", column(rows, |row| row.contract_id.0)),
+            ("product_no", column(rows, |row| row.product_no)),
+            ("usage_product_ref", column(rows, |row| row.usage_product_ref.to_owned())),
+            ("service_start", column(rows, |row| row.service_start.0)),
+            ("service_end", column(rows, |row| row.service_end.0)),
+            ("document_id", column(rows, |row| row.document_id.0)),
+            ("occurred_at", column(rows, |row| row.occurred_at.0)),
+            ("service_date", column(rows, |row| row.service_date.0)),
+            ("quantity", column(rows, |row| row.quantity.0)),
+            ("report_data", optional_column(rows, |row| row.report_data.as_ref().map(|data| data.0.clone()))),
+            ("validations", optional_column(rows, |row| row.validations.clone())),
+            ("format_ref", optional_column(rows, |row| row.format_ref.map(str::to_owned))),
+            ("format_version", optional_column(rows, |row| row.format_version)),
+            ("raw_event", optional_column(rows, |row| row.raw_event.as_ref().map(|raw| raw.0.clone()))),
+            ("recorded_at", column(rows, |row| row.recorded_at.0)),
+            ("revision", column(rows, |row| row.revision)),
+            ("revised_at", column(rows, |row| row.revised_at.0)),
+            ("revised_by", column(rows, |row| row.revised_by.clone())),
+            ("deleted", column(rows, |row| row.deleted)),
+        ]
+    }
+}

@@ -11,15 +11,15 @@ use billing_domain::usage::UsageEvent;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::MAX_BINDS;
 use super::catalog::UsageProductRow;
-use super::event_rows::{EVENT_COLUMNS, EventRow, NewEvent};
+use super::event_rows::{EventRow, NewEvent};
 use super::parties::CustomerRow;
+use crate::arrays::InsertRows;
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{customers, usage_events, usage_products};
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Connection, Transaction, with_conn};
 
 impl UsageEvents for Transaction<'_> {
     fn named_by_events(
@@ -48,14 +48,15 @@ impl UsageEvents for Transaction<'_> {
     }
 
     fn insert_events(&mut self, _organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
-        for events in events.chunks(MAX_BINDS / EVENT_COLUMNS) {
-            let mut rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
-            // One row alone is a statement that stays prepared.
-            let one = if rows.len() == 1 { rows.pop() } else { None };
-            with_conn!(self, "usage_events", |conn| match one {
-                Some(row) => diesel::insert_into(usage_events::table).values(row).execute(conn),
-                None => diesel::insert_into(usage_events::table).values(rows).execute(conn),
-            })?;
+        let rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
+        let stored: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                rows.into_iter().map(|row| diesel::insert_into(usage_events::table).values(row).execute(*connection)).sum()
+            }
+            Connection::Postgres(connection) => InsertRows::new("usage_events", NewEvent::columns(&rows)).execute(*connection),
+        };
+        if stored.map_err(|error| self.failed("usage_events", &error))? < events.len() {
+            return self.refuse("usage_events: a reference is in use".to_owned());
         }
         Ok(())
     }

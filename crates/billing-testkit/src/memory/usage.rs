@@ -153,24 +153,24 @@ impl EventKeys for MemoryTx {
     fn kept_events(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        keys: &[IdempotencyKey],
-    ) -> StoreResult<Vec<KeptEvent>> {
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<Vec<(CustomerId, KeptEvent)>> {
         let known = self.state.kept_events.of(organization);
-        let asked = known.filter(|(owner, kept)| *owner == customer_id && keys.contains(&kept.key));
-        Ok(sorted(asked, |(_, kept)| kept.key.clone()).into_iter().map(|(_, kept)| kept).collect())
+        let asked = known.filter(|(owner, kept)| keys.iter().any(|(customer, key)| customer == owner && *key == kept.key));
+        Ok(sorted(asked, |(owner, kept)| (*owner, kept.key.clone())))
     }
 
-    fn keep_events(&mut self, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()> {
-        let keys: Vec<IdempotencyKey> = taken.iter().map(|taken| taken.kept.key.clone()).collect();
-        if !self.kept_events(organization, customer_id, &keys)?.is_empty() {
+    fn keep_events(&mut self, organization: OrganizationId, taken: &[(CustomerId, TakenEvent)]) -> StoreResult<()> {
+        let keys: Vec<(CustomerId, IdempotencyKey)> =
+            taken.iter().map(|(customer_id, taken)| (*customer_id, taken.kept.key.clone())).collect();
+        if !self.kept_events(organization, &keys)?.is_empty() {
             return Err(StoreError::Contended);
         }
-        for TakenEvent { kept, .. } in taken {
-            if self.event(organization, kept.event_ref)?.is_none_or(|event| event.customer_id != customer_id) {
+        for (customer_id, TakenEvent { kept, .. }) in taken {
+            if self.event(organization, kept.event_ref)?.is_none_or(|event| event.customer_id != *customer_id) {
                 return Err(corrupt(format!("{:?} is no event of the customer", kept.event_ref)));
             }
-            self.state.kept_events.push(organization, (customer_id, kept.clone()));
+            self.state.kept_events.push(organization, (*customer_id, kept.clone()));
         }
         Ok(())
     }

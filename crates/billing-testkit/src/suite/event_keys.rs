@@ -9,7 +9,7 @@ use billing_domain::ports::{Access, RollBack, Store, StoreError, Tx};
 use billing_domain::refs::CustomerId;
 use billing_domain::usage::{KeptEvent, Placement, TakenEvent, UsageEvent};
 
-use super::{World, done, later, read, world, write};
+use super::{World, done, keep_events, kept_events, later, read, world, write};
 use crate::{FreshIds, fixtures};
 
 /// How long a twin may take that waits for the first.
@@ -35,7 +35,7 @@ fn taken(kept: &KeptEvent, head: &DocumentHead) -> TakenEvent {
 
 fn keep(tx: &mut dyn Tx, w: &World, event: &UsageEvent, taken: &TakenEvent) -> Result<(), StoreError> {
     tx.insert_events(w.org, std::slice::from_ref(event))?;
-    tx.keep_events(w.org, w.customer.id, std::slice::from_ref(taken))
+    keep_events(tx, w.org, w.customer.id, std::slice::from_ref(taken))
 }
 
 pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
@@ -44,13 +44,13 @@ pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
     let events = [event(&w, &head), event(&w, &head), event(&w, &head)];
     let (a, b, c) = (kept(&events[0], "a b'\"c"), kept(&events[1], "B-é"), kept(&events[2], "c"));
     write(store, |tx| {
-        assert_eq!(tx.kept_events(w.org, w.customer.id, std::slice::from_ref(&a.key))?, []);
+        assert_eq!(kept_events(tx, w.org, w.customer.id, std::slice::from_ref(&a.key))?, []);
         tx.insert_events(w.org, &events)?;
-        tx.keep_events(w.org, w.customer.id, &[&c, &a, &b].map(|kept| taken(kept, &head)))
+        keep_events(tx, w.org, w.customer.id, &[&c, &a, &b].map(|kept| taken(kept, &head)))
     });
     let asked = [key("c"), key("unknown"), key("B-é"), a.key.clone(), key("C")];
-    assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &asked)), [b, a, c]);
-    assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &[])), []);
+    assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &asked)), [b, a, c]);
+    assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[])), []);
 }
 
 pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
@@ -63,7 +63,7 @@ pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
         done(tx.insert_customer(w.org, &other))?;
         keep(tx, &w, &event, &taken(&kept, &head))
     });
-    let seen = |organization, customer: CustomerId| read(store, |tx| tx.kept_events(organization, customer, &[key("k")]));
+    let seen = |organization, customer: CustomerId| read(store, |tx| kept_events(tx, organization, customer, &[key("k")]));
     assert_eq!(seen(w.org, w.customer.id), [kept]);
     assert_eq!(seen(w.org, other.id), []);
     assert_eq!(seen(stranger.org, w.customer.id), []);
@@ -77,7 +77,7 @@ pub fn a_key_outlives_its_event(store: &dyn Store) {
     let kept = kept(&event, "k");
     write(store, |tx| keep(tx, &w, &event, &taken(&kept, &head)));
     write(store, |tx| tx.revise_event(w.org, &event, &UsageEvent { revision: 2, deleted: true, ..event.clone() }));
-    assert_eq!(read(store, |tx| tx.kept_events(w.org, w.customer.id, &[key("k")])), [kept]);
+    assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[key("k")])), [kept]);
 }
 
 /// The answer of nearly all events, which says no more than where the event was put.
@@ -99,10 +99,10 @@ pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
     kept[2].answer = kept_of_place(&events[2], &third, keys[2]).answer;
     write(store, |tx| {
         tx.insert_events(w.org, &events)?;
-        tx.keep_events(w.org, w.customer.id, &Vec::from_iter(kept.iter().map(|kept| taken(kept, &first))))
+        keep_events(tx, w.org, w.customer.id, &Vec::from_iter(kept.iter().map(|kept| taken(kept, &first))))
     });
     kept.sort_by(|a, b| a.key.cmp(&b.key));
-    let again = || read(store, |tx| tx.kept_events(w.org, w.customer.id, &keys.map(key)));
+    let again = || read(store, |tx| kept_events(tx, w.org, w.customer.id, &keys.map(key)));
     assert_eq!(again(), kept);
     let on = |event: &UsageEvent, head: &DocumentHead, revision| UsageEvent {
         revision,
@@ -131,14 +131,14 @@ pub fn a_key_that_is_there_makes_the_transaction_contended(store: &dyn Store) {
     let outcome = store.run(Access::Write, &mut |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&second)).expect("an event");
         let both = [kept(&second, "fresh"), kept(&second, "k")].map(|kept| taken(&kept, &head));
-        told.push(tx.keep_events(w.org, w.customer.id, &both));
+        told.push(keep_events(tx, w.org, w.customer.id, &both));
         Err(RollBack)
     });
     assert!(matches!(outcome, Ok(()) | Err(StoreError::Contended)), "{outcome:?}");
     assert!(!told.is_empty() && told.iter().all(|told| matches!(told, Err(StoreError::Contended))), "{told:?}");
     read(store, |tx| {
         assert_eq!(tx.event(w.org, second.event_ref)?, None);
-        assert_eq!(tx.kept_events(w.org, w.customer.id, &[key("fresh"), key("k")])?, [kept(&first, "k")]);
+        assert_eq!(kept_events(tx, w.org, w.customer.id, &[key("fresh"), key("k")])?, [kept(&first, "k")]);
         Ok(())
     });
 }
@@ -149,7 +149,7 @@ pub fn of_two_twins_the_second_sees_the_first(store: &dyn Store) {
     let (first, second) = (event(&w, &head), event(&w, &head));
     let take = |event: &UsageEvent| {
         write(store, |tx| {
-            let known = tx.kept_events(w.org, w.customer.id, &[key("k")])?;
+            let known = kept_events(tx, w.org, w.customer.id, &[key("k")])?;
             if let Some(known) = known.into_iter().next() {
                 return Ok(known);
             }

@@ -18,7 +18,7 @@ use billing_domain::usage::{KeptEvent, TakenEvent};
 
 use super::corrections::void_issued;
 use super::documents::two_products;
-use super::{World, all, done, later, page, read, refs_of, settle, settle_at, updated, world, write};
+use super::{World, all, done, keep_events, later, page, read, refs_of, settle, settle_at, updated, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents, date};
 
@@ -479,7 +479,7 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         w.hold(tx)?;
         tx.insert_contract(w.org, &with_po, None)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        tx.keep_events(w.org, w.customer.id, std::slice::from_ref(&taken))?;
+        keep_events(tx, w.org, w.customer.id, std::slice::from_ref(&taken))?;
         let account = AccountKey { customer_id: w.customer.id, entity_ref: head.entity_ref.clone(), currency: head.currency };
         let unapplied = tx.hold_account(w.org, &account)?;
         tx.put_account(w.org, &account, &[AccountEntry::Recorded(Box::new(payment.clone()))], unapplied, later(1))?;

@@ -37,6 +37,7 @@ use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument, Settlement, Standing};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ledger::BookRows;
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
@@ -44,7 +45,7 @@ use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
 use billing_domain::refs::{ApiKeyRef, ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
-use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::{DateTime, SecondsFormat};
 use uuid::Uuid;
 
@@ -423,6 +424,23 @@ fn key_of_token(
     token_id: Uuid,
 ) -> StoreResult<Option<ApiKey>> {
     Ok(tx.keys_of_tokens(&[token_of(organization, api_key_ref, token_id)])?.pop().flatten())
+}
+
+/// The events that were taken under one customer's keys.
+fn kept_events(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer_id: CustomerId,
+    keys: &[IdempotencyKey],
+) -> StoreResult<Vec<KeptEvent>> {
+    let keys: Vec<(CustomerId, IdempotencyKey)> = keys.iter().map(|key| (customer_id, key.clone())).collect();
+    Ok(tx.kept_events(organization, &keys)?.into_iter().map(|(_, kept)| kept).collect())
+}
+
+/// Keeps the keys of one customer's events.
+fn keep_events(tx: &mut dyn Tx, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()> {
+    let taken: Vec<(CustomerId, TakenEvent)> = taken.iter().map(|taken| (customer_id, taken.clone())).collect();
+    tx.keep_events(organization, &taken)
 }
 
 fn done(insertion: StoreResult<Insertion>) -> StoreResult<()> {
