@@ -143,7 +143,7 @@ fn two_servers_keep_every_read_consistent_and_one_is_killed() {
 
 fn seeded() -> Random {
     let seed = setting("SEED", 1);
-    println!("SEED={seed}");
+    eprintln!("SEED={seed}");
     Random::new(seed)
 }
 
@@ -183,7 +183,7 @@ impl Senders {
                     event["idempotency_key"] = json!(format!("{name}-{index}"));
                     let answer = loop {
                         let answer = client.try_post("/api/usage/event", &event).ok();
-                        if !answer.as_ref().is_some_and(|answer| is_told_to_come_again(answer)) {
+                        if !answer.as_ref().is_some_and(is_told_to_come_again) {
                             break answer;
                         }
                         sent.turned_away += 1;
