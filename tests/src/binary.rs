@@ -28,7 +28,19 @@ pub fn path() -> PathBuf {
 
 /// A command of the binary that gets no setting from our own environment, in a directory of its own.
 pub fn command(directory: &Path) -> Command {
-    let mut command = Command::new(path());
+    command_under(&[], directory)
+}
+
+/// The same by another program, with its arguments.
+pub(crate) fn command_under(program: &[&str], directory: &Path) -> Command {
+    let mut command = match program {
+        [] => Command::new(path()),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(path());
+            command
+        }
+    };
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }

@@ -39,16 +39,21 @@ impl Database {
     /// # Panics
     /// Without a server.
     pub fn postgres() -> Self {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var(SERVER).unwrap_or_else(|_| {
             panic!("{SERVER} names no PostgreSQL server: run the tests with `make test`, or under scripts/with-postgres")
         });
+        Self::of(&server)
+    }
+
+    /// A new database of a server, by the URL of another one there.
+    pub(crate) fn of(server: &str) -> Self {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-        psql(&server, &format!("CREATE DATABASE {name}")).expect("a new database");
-        let (address, query) = server.split_once('?').map_or((server.as_str(), None), |(address, query)| (address, Some(query)));
+        psql(server, &format!("CREATE DATABASE {name}")).expect("a new database");
+        let (address, query) = server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
         let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
         let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
-        Self { url, _directory: None, on_server: Some(OnServer { server, name }) }
+        Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name }) }
     }
 
     /// A copy of its file alone, without the files beside it.

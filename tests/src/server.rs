@@ -76,9 +76,17 @@ impl Server {
     /// # Panics
     /// When it doesn't get ready.
     pub fn start_in(database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_under(&[], database, flags, environment)
+    }
+
+    /// Starts one by a program that runs another and stays beside it, such as `strace -D`.
+    ///
+    /// # Panics
+    /// When it doesn't get ready.
+    pub fn start_under(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut last = String::new();
         for _ in 0..MAX_PORTS {
-            let mut server = Self::spawn(database, flags, environment);
+            let mut server = Self::spawn(program, database, flags, environment);
             match server.wait_until_ready() {
                 Ok(()) => return server,
                 // Between finding a free port and listening on it, somebody else may have taken it.
@@ -89,10 +97,10 @@ impl Server {
         panic!("no port was free {MAX_PORTS} times; the last server said:\n{last}");
     }
 
-    fn spawn(database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    fn spawn(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let address = format!("127.0.0.1:{}", free_port());
-        let mut command = binary::command(directory.path());
+        let mut command = binary::command_under(program, directory.path());
         command
             .env("USAGE_BILLING_DATABASE_URL", database.url())
             .env("USAGE_BILLING_LISTEN", &address)

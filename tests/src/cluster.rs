@@ -1,0 +1,170 @@
+//! A PostgreSQL server of a test's own, which may be stopped, crashed and started again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Database;
+use crate::server::free_port;
+
+/// How long it may take to start or to end. Far more than it needs.
+const SECONDS: &str = "60";
+
+/// A durable server on the loopback.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: TempDir,
+    programs: String,
+    /// PostgreSQL refuses to run as root.
+    owner: Option<&'static str>,
+    port: u16,
+}
+
+impl Cluster {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn start() -> Self {
+        let mut cluster = Self::initialized();
+        cluster.up();
+        cluster
+    }
+
+    /// One that was never started.
+    ///
+    /// # Panics
+    /// When it can't be made.
+    pub fn initialized() -> Self {
+        let find = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/find-postgres");
+        let programs = succeed(&mut Command::new(find)).trim_end().to_owned();
+        let is_root = succeed(Command::new("id").arg("-u")).trim_end() == "0";
+        let owner = is_root.then_some("postgres");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let cluster = Self { directory, programs, owner, port: free_port() };
+        cluster.give(cluster.directory.path());
+        let data = cluster.data();
+        succeed(
+            cluster
+                .command("initdb")
+                .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+                .arg(data),
+        );
+        cluster
+    }
+
+    /// Starts it; what is left of a crash is recovered first.
+    ///
+    /// # Panics
+    /// When it doesn't start.
+    pub fn up(&mut self) {
+        let options = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200 \
+             -c fsync=on -c synchronous_commit=on -c full_page_writes=on",
+            self.port
+        );
+        let log = self.directory.path().join("server.log");
+        let output = self
+            .control("start")
+            .args(["-w", "-t", SECONDS, "-l"])
+            .arg(&log)
+            .args(["-o", &options])
+            // A pipe would stay open for as long as the server runs.
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert!(output.is_ok_and(|status| status.success()), "{}", fs::read_to_string(log).unwrap_or_default());
+    }
+
+    /// Stops it in order, but waits for nobody.
+    ///
+    /// # Panics
+    /// When it doesn't end.
+    pub fn stop(&self) {
+        succeed(self.control("stop").args(["-m", "fast", "-w", "-t", SECONDS]));
+    }
+
+    /// Ends all of its processes at once, as a crash does.
+    ///
+    /// # Panics
+    /// When it doesn't end.
+    pub fn crash(&self) {
+        succeed(self.control("stop").args(["-m", "immediate", "-w", "-t", SECONDS]));
+    }
+
+    /// Its address on a host, by the database that is always there.
+    pub fn url(&self, host: &str) -> String {
+        format!("postgres://postgres@{host}:{}/postgres", self.port)
+    }
+
+    /// A new database on it.
+    pub fn database(&self) -> Database {
+        Database::of(&self.url("127.0.0.1"))
+    }
+
+    /// Where it keeps everything, its configuration included.
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Makes it the owner of a file, which nobody else reads.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn give(&self, path: &Path) {
+        if let Some(owner) = self.owner {
+            succeed(Command::new("chown").arg(owner).arg(path));
+        }
+    }
+
+    fn control(&self, what: &str) -> Command {
+        let mut command = self.command("pg_ctl");
+        command.args([what, "-s", "-D"]).arg(self.data());
+        command
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let program = Path::new(&self.programs).join(program);
+        let mut command = match self.owner {
+            Some(owner) => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", owner, "--"]).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.current_dir(self.directory.path());
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.data().join("postmaster.pid").exists() {
+            let _ = self.control("stop").args(["-m", "immediate", "-w", "-t", SECONDS]).output();
+        }
+    }
+}
+
+/// Waits until something is so.
+///
+/// # Panics
+/// When it isn't so within a minute.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

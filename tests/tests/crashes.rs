@@ -1,0 +1,288 @@
+//! Crashes under load, of the service and of its database: every event that was acknowledged is there, and every event once,
+//! because what is in doubt is sent again under its key. `SEED` begins with other numbers, `KILLS` and `CRASHES` make more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use acceptance::cluster::{Cluster, wait_until};
+use acceptance::random::{Random, setting};
+use acceptance::{Answer, Client, Database, Server, catalog};
+use serde_json::{Value, json};
+
+const THREADS: usize = 4;
+
+#[test]
+fn sqlite_loses_and_doubles_nothing_through_200_kills() {
+    kill(&Database::sqlite(), setting("KILLS", 200));
+}
+
+#[test]
+fn postgres_loses_and_doubles_nothing_through_50_kills() {
+    kill(&Database::postgres(), setting("KILLS", 200) / 4);
+}
+
+/// `kill -9` of the server at any moment; then it is started again, and what is in doubt is sent again.
+fn kill(database: &Database, rounds: u64) {
+    let mut random = seeded();
+    let mut server = Server::start(database);
+    let mut client = Client::new_key(&server);
+    let mut books = Books::new(&client);
+    for round in 0..rounds {
+        let senders = Senders::start(&[&client; THREADS], &format!("round-{round}"), &books.customers);
+        senders.wait_for(usize::try_from(random.between(0, 12)).expect("few"));
+        sleep(Duration::from_micros(random.below(5_000)));
+        // Its books are verified before it starts again.
+        server.kill_9();
+        let sent = senders.join();
+        server = Server::start(database);
+        client = client.at(&server);
+        books.settle(&client, sent);
+    }
+    assert!(books.sent > rounds, "events were sent in every round");
+}
+
+#[test]
+fn postgres_that_crashes_10_times_loses_and_doubles_nothing() {
+    let mut random = seeded();
+    let mut cluster = Cluster::start();
+    let database = cluster.database();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    let mut books = Books::new(&client);
+    let mut turned_away = 0;
+    for round in 0..setting("CRASHES", 10) {
+        let senders = Senders::start(&[&client; THREADS], &format!("crash-{round}"), &books.customers);
+        senders.wait_for(usize::try_from(random.between(5, 40)).expect("few"));
+        cluster.crash();
+        sleep(Duration::from_millis(random.below(200)));
+        cluster.up();
+        let after = senders.taken() + 20;
+        senders.wait_for(after);
+        let sent = senders.end();
+        turned_away += sent.iter().map(|sent| sent.turned_away).sum::<usize>();
+        books.settle(&client, sent);
+    }
+    assert!(turned_away > 0, "no request met a crash");
+    drop(server);
+    drop(database);
+}
+
+#[test]
+fn a_restart_of_the_database_is_survived_without_one_of_the_service() {
+    let mut cluster = Cluster::start();
+    let database = cluster.database();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    let mut books = Books::new(&client);
+    // Each thread has had a connection of the pool.
+    let senders = Senders::start(&[&client; 8], "restart", &books.customers);
+    senders.wait_for(100);
+    cluster.stop();
+    wait_until("it says that it isn't ready", || client.get("/health/ready").status == 503);
+    wait_until("requests are turned away", || senders.turned_away.load(Ordering::SeqCst) > 0);
+    let read = client.get("/api/customers/filter");
+    assert_eq!((read.status, read.headers.contains_key("Retry-After")), (503, true), "{}", read.text);
+    cluster.up();
+    wait_until("it is ready", || client.get("/health/ready").status == 200);
+    let after = senders.taken() + 100;
+    senders.wait_for(after);
+    books.settle(&client, senders.end());
+    // No connection of before is left to be met.
+    let senders = Senders::start(&[&client; 8], "after", &books.customers);
+    senders.wait_for(200);
+    let sent = senders.end();
+    assert!(sent.iter().all(|sent| sent.turned_away == 0), "a request met a connection of before");
+    books.settle(&client, sent);
+    drop(server);
+    drop(database);
+}
+
+#[test]
+fn two_servers_keep_every_read_consistent_and_one_is_killed() {
+    let database = Database::postgres();
+    let (one, other) = (Server::start(&database), Server::start(&database));
+    let client = Client::new_key(&one);
+    let at_other = client.at(&other);
+    let mut books = Books::new(&client);
+    let clients = [&client, &at_other, &client, &at_other];
+    let senders = Senders::start(&clients, "bank", &books.customers);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let readers: Vec<_> = [&client, &client, &at_other]
+            .map(|client| {
+                let (client, books, is_over, senders) = (client.with_own_connections(), &books, &is_over, &senders);
+                threads.spawn(move || {
+                    let mut reads = 0;
+                    let mut last = 0;
+                    while !is_over.load(Ordering::SeqCst) {
+                        // What was acknowledged, by whichever server, is in what is read after.
+                        let least = senders.taken();
+                        let Some(read) = books.try_read(&client) else { break };
+                        assert!(read >= last.max(u64::try_from(least).expect("few")), "{least}, {last}, then {read}");
+                        (last, reads) = (read, reads + 1);
+                    }
+                    reads
+                })
+            })
+            .into();
+        senders.wait_for(usize::try_from(setting("EVENTS", 400)).expect("few"));
+        other.kill_9();
+        let after = senders.taken() + 50;
+        senders.wait_for(after);
+        is_over.store(true, Ordering::SeqCst);
+        for reader in readers {
+            assert!(reader.join().expect("a reader") > 10, "reads of every reader");
+        }
+    });
+    let sent = senders.end();
+    assert_eq!(sent.iter().map(|sent| sent.turned_away).sum::<usize>(), 0, "nobody meets a deadlock");
+    books.settle(&client, sent);
+}
+
+fn seeded() -> Random {
+    let seed = setting("SEED", 1);
+    eprintln!("SEED={seed}");
+    Random::new(seed)
+}
+
+/// What a thread has sent.
+#[derive(Default)]
+struct Sent {
+    /// Events and their answers.
+    taken: Vec<(Value, Value)>,
+    /// The one whose answer never came.
+    in_doubt: Option<Value>,
+    /// How often it was told to come again.
+    turned_away: usize,
+}
+
+/// Threads that send events of quantity 1 under keys, each until it is taken.
+struct Senders {
+    stop: Arc<AtomicBool>,
+    taken: Arc<AtomicUsize>,
+    turned_away: Arc<AtomicUsize>,
+    threads: Vec<JoinHandle<Sent>>,
+}
+
+impl Senders {
+    fn start(clients: &[&Client], name: &str, customers: &[String]) -> Self {
+        let (stop, taken, turned_away) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let threads = clients.iter().enumerate().map(|(thread, client)| {
+            let (stop, taken, turned_away) = (Arc::clone(&stop), Arc::clone(&taken), Arc::clone(&turned_away));
+            let (client, customers, name) = (client.with_own_connections(), customers.to_vec(), format!("{name}-{thread}"));
+            std::thread::spawn(move || {
+                let mut sent = Sent::default();
+                for index in 0.. {
+                    if stop.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let mut event = catalog::event(&customers[index % customers.len()], 1);
+                    event["idempotency_key"] = json!(format!("{name}-{index}"));
+                    let answer = loop {
+                        let answer = client.try_post("/api/usage/event", &event).ok();
+                        if !answer.as_ref().is_some_and(is_told_to_come_again) {
+                            break answer;
+                        }
+                        sent.turned_away += 1;
+                        turned_away.fetch_add(1, Ordering::SeqCst);
+                        sleep(Duration::from_millis(20));
+                    };
+                    let Some(answer) = answer else {
+                        sent.in_doubt = Some(event);
+                        break;
+                    };
+                    sent.taken.push((event, answer.ok()));
+                    taken.fetch_add(1, Ordering::SeqCst);
+                }
+                sent
+            })
+        });
+        Self { threads: threads.collect(), stop, taken, turned_away }
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.load(Ordering::SeqCst)
+    }
+
+    fn wait_for(&self, taken: usize) {
+        wait_until("events are taken", || self.taken() >= taken);
+    }
+
+    fn end(self) -> Vec<Sent> {
+        self.stop.store(true, Ordering::SeqCst);
+        self.join()
+    }
+
+    fn join(self) -> Vec<Sent> {
+        self.threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+    }
+}
+
+/// Whether it is a 503, which says when to come again.
+fn is_told_to_come_again(answer: &Answer) -> bool {
+    assert!(answer.status != 503 || answer.headers.contains_key("Retry-After"), "{}", answer.text);
+    answer.status == 503
+}
+
+/// What must be in the database.
+struct Books {
+    customers: Vec<String>,
+    contracts: Vec<String>,
+    sent: u64,
+}
+
+impl Books {
+    fn new(client: &Client) -> Self {
+        catalog::make_plan(client);
+        let customers: Vec<String> = (0..3).map(|n| format!("customer-{n}")).collect();
+        let contracts = customers.iter().map(|customer| {
+            catalog::make_customer(client, customer);
+            catalog::make_contract(client, &catalog::contract(customer))
+        });
+        Self { contracts: contracts.collect(), customers, sent: 0 }
+    }
+
+    /// Sends again what is in doubt, and one event of each thread that isn't; then every event is there once.
+    fn settle(&mut self, client: &Client, sent: Vec<Sent>) {
+        for Sent { taken, in_doubt, .. } in sent {
+            if let Some((event, answered)) = taken.last() {
+                assert_eq!(client.post("/api/usage/event", event).ok(), *answered, "its key has one answer");
+            }
+            if let Some(event) = &in_doubt {
+                client.post("/api/usage/event", event).ok();
+            }
+            self.sent += u64::try_from(taken.len() + usize::from(in_doubt.is_some())).expect("few");
+        }
+        assert_eq!(self.try_read(client), Some(self.sent), "what was sent is counted once");
+    }
+
+    /// How many events all invoices together bill, each of which adds up; `None` without a server.
+    fn try_read(&self, client: &Client) -> Option<u64> {
+        let quantities = self.contracts.iter().map(|contract| {
+            let answer = client.try_get(&format!("/api/contracts/invoices/current/{contract}")).ok()?;
+            let invoices = answer.ok();
+            // Without an event there is no document yet, perhaps.
+            Some(invoices.as_array().expect("a list").first().map_or(0, adds_up))
+        });
+        quantities.sum()
+    }
+}
+
+/// The quantity on an invoice of the API plan, whose lines are its total and the rated sum of its events.
+fn adds_up(invoice: &Value) -> u64 {
+    let lines = invoice["products"][0]["line_items"].as_array().expect("lines");
+    let quantity: u64 = lines[1]["quantity"].to_string().parse().expect("a whole quantity");
+    // The graduated tiers of the plan, in cents.
+    let usage = quantity.min(100) * 10 + quantity.clamp(100, 1000).saturating_sub(100) * 5 + quantity.saturating_sub(1000);
+    let amounts: Vec<u64> = lines.iter().map(|line| cents(&line["amount"])).collect();
+    assert_eq!(amounts, [4900, usage], "{invoice}");
+    assert_eq!(cents(&invoice["sub_total"]), 4900 + usage, "{invoice}");
+    quantity
+}
+
+fn cents(amount: &Value) -> u64 {
+    amount.to_string().replace(['.', '"'], "").parse().expect("an amount with cents")
+}
