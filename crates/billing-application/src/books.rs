@@ -329,10 +329,14 @@ fn give_numbers<'e>(
         .collect();
     // References rise in the order of opening, over all contracts.
     opened.sort_by_key(|head| head.document_ref);
-    let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
+    let mut contracts: BTreeMap<ContractKey, Vec<DocumentRef>> = BTreeMap::new();
     for head in &opened {
-        let number = tx.next_number_in_contract(head.contract_key(organization))?;
-        in_contract.insert(head.document_ref, number);
+        contracts.entry(head.contract_key(organization)).or_default().push(head.document_ref);
+    }
+    let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
+    for (contract, documents) in contracts {
+        let first = tx.take_numbers_in_contract(contract, many(documents.len())?)?;
+        in_contract.extend(documents.into_iter().zip(first..));
     }
     let mut series: BTreeMap<(&EntityRef, DocumentKind), Vec<&DocumentHead>> = BTreeMap::new();
     for head in opened {
@@ -340,12 +344,16 @@ fn give_numbers<'e>(
     }
     let mut numbers = BTreeMap::new();
     for ((entity_ref, kind), heads) in series {
-        for head in heads {
-            let sequence = tx.next_document_number(organization, entity_ref, kind)?;
+        let first = tx.take_document_numbers(organization, entity_ref, kind, many(heads.len())?)?;
+        for (head, sequence) in heads.into_iter().zip(first..) {
             numbers.insert(head.document_ref, (sequence, in_contract[&head.document_ref]));
         }
     }
     Ok(numbers)
+}
+
+fn many(documents: usize) -> UseCaseResult<u32> {
+    u32::try_from(documents).map_err(|_| UseCaseError::InvariantViolation("more documents than can be numbered at once"))
 }
 
 fn add_sums(

@@ -193,7 +193,7 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
 /// but names of fields.
 fn log(facts: &Facts, status: u16, matched: Option<String>, problem: Option<&Problem>) {
     let Admitted { route, actor } = &*facts.admitted;
-    let route = matched.as_deref().or(route.get().copied()).unwrap_or("-");
+    let route = route.get().copied().or(matched.as_deref()).unwrap_or("-");
     let actor = actor.get().map_or_else(|| "-".to_owned(), ToString::to_string);
     tracing::info!(
         method = %facts.method,

@@ -20,15 +20,20 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
         let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
         let methods: Vec<&str> = of_path.iter().map(|operation| operation.method.as_str()).collect();
         let allowed = methods.join(", ");
-        let mut resource = web::resource([trimmed.to_owned(), format!("{trimmed}/")]);
-        for operation in of_path {
-            let guarded = from_fn(move |request, next| admit(operation, request, next));
-            let preferred = from_fn(move |request, next| prefer(operation, request, next));
-            // The last wrapper is the outermost.
-            let route = (operation.handler)().method(operation.method.clone()).wrap(guarded).wrap(preferred);
-            resource = resource.route(route);
+        // A resource each: of two patterns in one actix makes a set of regular expressions, also of fixed texts.
+        for pattern in [trimmed.to_owned(), format!("{trimmed}/")] {
+            let mut resource = web::resource(pattern);
+            for operation in &of_path {
+                let operation: &'static Operation = operation;
+                let guarded = from_fn(move |request, next| admit(operation, request, next));
+                let preferred = from_fn(move |request, next| prefer(operation, request, next));
+                // The last wrapper is the outermost.
+                let route = (operation.handler)().method(operation.method.clone()).wrap(guarded).wrap(preferred);
+                resource = resource.route(route);
+            }
+            let allowed = allowed.clone();
+            let wrong_method = move || std::future::ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
+            config.service(resource.default_service(web::to(wrong_method)));
         }
-        let wrong_method = move || std::future::ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
-        config.service(resource.default_service(web::to(wrong_method)));
     }
 }

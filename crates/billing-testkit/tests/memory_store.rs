@@ -184,7 +184,7 @@ fn what_must_be_held_is_refused_without_being_held() {
             entry(tx)
         })));
     }
-    assert!(is_corrupt(write(&store, |tx| tx.next_number_in_contract(held.head.contract_key(held.org)))));
+    assert!(is_corrupt(write(&store, |tx| tx.take_numbers_in_contract(held.head.contract_key(held.org), 1))));
     let total = (held.customer, held.key.clone(), billing_domain::usage::UsageTotal::ZERO);
     assert!(is_corrupt(write(&store, |tx| tx.put_usage(held.org, std::slice::from_ref(&total)))));
     let forgiving = MemoryStore::without_lock_checks();
@@ -198,7 +198,7 @@ fn a_contract_is_held_before_anything_else() {
     let held = stored_contract(&store);
     let late = |tx: &mut dyn Tx| tx.lock_contract(held.head.contract_key(held.org), Lock::Exclusive);
     assert!(is_corrupt(write(&store, |tx| {
-        tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
+        tx.take_document_numbers(held.org, &held.head.entity_ref, DocumentKind::Invoice, 1)?;
         late(tx)
     })));
     assert!(is_corrupt(write(&store, |tx| {
@@ -208,7 +208,7 @@ fn a_contract_is_held_before_anything_else() {
     // Holding it once more is nothing new.
     let in_order = write(&store, |tx| {
         late(tx)?;
-        tx.next_document_number(held.org, &held.head.entity_ref, DocumentKind::Invoice)?;
+        tx.take_document_numbers(held.org, &held.head.entity_ref, DocumentKind::Invoice, 1)?;
         late(tx)?;
         tx.open_document(held.org, &held.head, held.head.document_ref)?;
         tx.void_draft(held.head.key(held.org), &held.said, held.at)

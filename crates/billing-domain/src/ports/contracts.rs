@@ -55,17 +55,19 @@ pub trait Contracts {
 /// Sequences without gaps or repeats, under any concurrency, crash or roll-back.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait NumberSeries {
-    /// The next number of an entity's documents of a kind, from 1. Rolled back with its transaction.
-    fn next_document_number(
+    /// So many next numbers of an entity's documents of a kind, from 1: the first of them. Rolled back with its transaction.
+    fn take_document_numbers(
         &mut self,
         organization: OrganizationId,
         entity_ref: &EntityRef,
         kind: DocumentKind,
+        many: u32,
     ) -> StoreResult<u64>;
     /// Whether an entity's documents ever had a number.
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool>;
     /// The next contract number of an organization, from 1. Rolled back with its transaction.
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64>;
-    /// The next document number within a contract, from 1. The contract must be held [`Lock::Exclusive`].
-    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32>;
+    /// So many next document numbers within a contract, from 1: the first of them. The contract must be held
+    /// [`Lock::Exclusive`].
+    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32>;
 }

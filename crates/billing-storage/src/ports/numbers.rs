@@ -17,32 +17,35 @@ pub(super) const CONTRACT_KIND: &str = "CONTRACT";
 pub(super) const CHAIN_START: [u8; 32] = [0; 32];
 
 impl Transaction<'_> {
-    fn next_in_series(&mut self, organization: OrganizationId, entity_ref: &str, kind: &str) -> StoreResult<u64> {
-        counted(with_conn!(self, "number_series", |conn| diesel::insert_into(number_series::table)
+    /// The first of so many next numbers.
+    fn take_of_series(&mut self, organization: OrganizationId, entity_ref: &str, kind: &str, many: u32) -> StoreResult<u64> {
+        let last: i64 = with_conn!(self, "number_series", |conn| diesel::insert_into(number_series::table)
             .values((
                 number_series::organization_id.eq(Bound(organization.as_uuid())),
                 number_series::entity_ref.eq(entity_ref),
                 number_series::kind.eq(kind),
-                number_series::last.eq(1),
+                number_series::last.eq(i64::from(many)),
                 number_series::chain_length.eq(0),
                 number_series::chain_head.eq(CHAIN_START.as_slice()),
             ))
             .on_conflict((number_series::organization_id, number_series::entity_ref, number_series::kind))
             .do_update()
-            .set(number_series::last.eq(number_series::last + 1))
+            .set(number_series::last.eq(number_series::last + i64::from(many)))
             .returning(number_series::last)
-            .get_result(conn))?)
+            .get_result(conn))?;
+        counted(last - i64::from(many) + 1)
     }
 }
 
 impl NumberSeries for Transaction<'_> {
-    fn next_document_number(
+    fn take_document_numbers(
         &mut self,
         organization: OrganizationId,
         entity_ref: &EntityRef,
         kind: DocumentKind,
+        many: u32,
     ) -> StoreResult<u64> {
-        self.next_in_series(organization, entity_ref.as_str(), &kind.show())
+        self.take_of_series(organization, entity_ref.as_str(), &kind.show(), many)
     }
 
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool> {
@@ -55,20 +58,21 @@ impl NumberSeries for Transaction<'_> {
     }
 
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64> {
-        self.next_in_series(organization, "", CONTRACT_KIND)
+        self.take_of_series(organization, "", CONTRACT_KIND, 1)
     }
 
-    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32> {
-        let number: Option<i32> = with_conn!(self, "contracts", |conn| {
+    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32> {
+        let many: i32 = stored(many)?;
+        let last: Option<i32> = with_conn!(self, "contracts", |conn| {
             diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
                 .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                .set(contracts::documents_opened.eq(contracts::documents_opened + 1))
+                .set(contracts::documents_opened.eq(contracts::documents_opened + many))
                 .returning(contracts::documents_opened)
                 .get_result(conn)
                 .optional()
         })?;
-        let number = number
-            .ok_or_else(|| StoreError::Corrupt(format!("contracts {}: not there to number its documents", key.contract)))?;
-        stored(number)
+        let last =
+            last.ok_or_else(|| StoreError::Corrupt(format!("contracts {}: not there to number its documents", key.contract)))?;
+        stored(last - many + 1)
     }
 }

@@ -57,8 +57,8 @@ impl World {
     pub(crate) fn open_in(&self, tx: &mut dyn Tx, month: u32) -> StoreResult<DocumentHead> {
         let mut head = self.head(month);
         tx.lock_contract(head.contract_key(self.organization), Lock::Exclusive)?;
-        head.number.sequence = tx.next_document_number(self.organization, &head.entity_ref, head.kind)?;
-        head.number_in_contract = tx.next_number_in_contract(head.contract_key(self.organization))?;
+        head.number.sequence = tx.take_document_numbers(self.organization, &head.entity_ref, head.kind, 1)?;
+        head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(self.organization), 1)?;
         tx.open_document(self.organization, &head, head.document_ref)?;
         Ok(head)
     }

@@ -181,8 +181,8 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
             let mut head = w.head(1);
             tx.lock_contract(head.contract_key(w.organization), Lock::Exclusive)?;
             head.purpose = billing_domain::document::Purpose::Usage;
-            head.number.sequence = tx.next_document_number(w.organization, &head.entity_ref, head.kind)?;
-            head.number_in_contract = tx.next_number_in_contract(head.contract_key(w.organization))?;
+            head.number.sequence = tx.take_document_numbers(w.organization, &head.entity_ref, head.kind, 1)?;
+            head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(w.organization), 1)?;
             tx.open_document(w.organization, &head, head.document_ref)?;
             assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, n))?);
         }

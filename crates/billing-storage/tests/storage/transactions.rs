@@ -34,7 +34,8 @@ fn numbers(stores: &[&dyn Store], test: &TestDatabase) {
                     let mut taken = Vec::new();
                     for round in 0..ROUNDS {
                         let number = transact::<u64, StoreError>(*store, Access::Write, |tx| {
-                            let number = tx.next_document_number(w.organization, &w.entity.entity_ref, DocumentKind::Invoice)?;
+                            let number =
+                                tx.take_document_numbers(w.organization, &w.entity.entity_ref, DocumentKind::Invoice, 1)?;
                             // Every fifth is given back.
                             if round % 5 == 0 { Err(StoreError::Corrupt("not this one".to_owned())) } else { Ok(number) }
                         });

@@ -131,16 +131,18 @@ impl DueContracts for MemoryTx {
 }
 
 impl NumberSeries for MemoryTx {
-    fn next_document_number(
+    fn take_document_numbers(
         &mut self,
         organization: OrganizationId,
         entity_ref: &EntityRef,
         kind: DocumentKind,
+        many: u32,
     ) -> StoreResult<u64> {
         self.held.number_series()?;
         let last = self.state.document_numbers.entry((organization, entity_ref.clone(), kind)).or_default();
-        *last += 1;
-        Ok(*last)
+        let first = *last + 1;
+        *last += u64::from(many);
+        Ok(first)
     }
 
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool> {
@@ -154,10 +156,11 @@ impl NumberSeries for MemoryTx {
         Ok(*last)
     }
 
-    fn next_number_in_contract(&mut self, key: ContractKey) -> StoreResult<u32> {
-        self.held.need_contract(key.organization, key.contract, "next_number_in_contract")?;
+    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32> {
+        self.held.need_contract(key.organization, key.contract, "take_numbers_in_contract")?;
         let last = self.state.numbers_in_contract.entry(key).or_default();
-        *last += 1;
-        Ok(*last)
+        let first = *last + 1;
+        *last += many;
+        Ok(first)
     }
 }

@@ -123,7 +123,7 @@ pub fn a_series_with_a_gap_is_named(store: &dyn Store) {
     whole.open(store, whole.head(1));
     w.open(store, w.head(1));
     // A number that is taken and not used.
-    write(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice));
+    write(store, |tx| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1));
     w.open(store, w.head(2));
     let broken = read(store, |tx| tx.broken_series(w.org));
     assert_eq!(broken.len(), 1, "{broken:?}");

@@ -255,7 +255,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         lock_usage(tx, w.org, customer, &[event.usage_key()])?;
         // A gap.
-        tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)
+        tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1)
     });
     w.open(store, w.head(2));
     read(store, |tx| {
@@ -310,7 +310,7 @@ pub fn another_organization_has_its_own_numbers(store: &dyn Store) {
     let (one, other) = (world(store), world(store));
     for (w, document, contract) in [(&one, 1, 2), (&one, 2, 3), (&other, 1, 2), (&one, 3, 4), (&other, 2, 3)] {
         let taken = write(store, |tx| {
-            let document = tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)?;
+            let document = tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1)?;
             Ok((document, tx.next_contract_number(w.org)?))
         });
         assert_eq!(taken, (document, contract));

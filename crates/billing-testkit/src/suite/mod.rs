@@ -606,8 +606,8 @@ impl World {
 
     fn open_in(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
         tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
-        head.number.sequence = tx.next_document_number(self.org, &head.entity_ref, head.kind)?;
-        head.number_in_contract = tx.next_number_in_contract(head.contract_key(self.org))?;
+        head.number.sequence = tx.take_document_numbers(self.org, &head.entity_ref, head.kind, 1)?;
+        head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(self.org), 1)?;
         // An adjustment of a child says its family itself.
         tx.open_document(self.org, &head, head.parent.unwrap_or(head.document_ref))?;
         Ok(head)

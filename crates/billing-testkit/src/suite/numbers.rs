@@ -25,14 +25,26 @@ pub fn document_numbers_count_from_one_by_entity_and_kind(store: &dyn Store) {
         (&second, DocumentKind::Invoice, 2),
     ];
     for (entity, kind, expected) in rows {
-        assert_eq!(write(store, |tx| tx.next_document_number(w.org, &entity.entity_ref, kind)), expected, "{kind:?}");
+        assert_eq!(write(store, |tx| tx.take_document_numbers(w.org, &entity.entity_ref, kind, 1)), expected, "{kind:?}");
     }
     // Several in one transaction.
     let taken = write(store, |tx| {
-        let mut next = || tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice);
+        let mut next = || tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1);
         Ok([next()?, next()?, next()?])
     });
     assert_eq!(taken, [4, 5, 6]);
+    // Several at once.
+    let taken = write(store, |tx| {
+        let mut next = |many| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, many);
+        Ok([next(3)?, next(1)?, next(2)?, next(1)?])
+    });
+    assert_eq!(taken, [7, 10, 11, 13]);
+    let taken = write(store, |tx| {
+        let contract = w.contract.key(w.org);
+        tx.lock_contract(contract, Lock::Exclusive)?;
+        Ok([tx.take_numbers_in_contract(contract, 2)?, tx.take_numbers_in_contract(contract, 1)?])
+    });
+    assert_eq!(taken, [1, 3]);
 }
 
 pub fn numbers_have_no_gaps_under_threads_and_roll_backs(store: &dyn Store) {
@@ -64,7 +76,7 @@ fn take_number(store: &dyn Store, w: &super::World, undo: bool) -> u64 {
     let mut number = 0;
     loop {
         let ran = store.run(Access::Write, &mut |tx| {
-            number = tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice).map_err(|_| RollBack)?;
+            number = tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1).map_err(|_| RollBack)?;
             if undo { Err(RollBack) } else { Ok(()) }
         });
         match ran {
@@ -86,9 +98,9 @@ pub fn an_entity_has_given_numbers_from_its_first_on(store: &dyn Store) {
         })
     };
     assert_eq!(given(), [false; 3]);
-    undo(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Credit));
+    undo(store, |tx| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Credit, 1));
     assert_eq!(given(), [false; 3]);
-    write(store, |tx| tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Credit));
+    write(store, |tx| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Credit, 1));
     assert_eq!(given(), [true, false, false]);
 }
 
@@ -150,7 +162,7 @@ pub fn numbers_in_a_contract_count_from_one(store: &dyn Store) {
     for (contract, expected) in [(&w.contract, 1), (&w.contract, 2), (&second, 1), (&w.contract, 3), (&second, 2)] {
         let number = write(store, |tx| {
             tx.lock_contract(contract.key(w.org), Lock::Exclusive)?;
-            tx.next_number_in_contract(contract.key(w.org))
+            tx.take_numbers_in_contract(contract.key(w.org), 1)
         });
         assert_eq!(number, expected);
     }

@@ -123,9 +123,9 @@ pub fn a_rolled_back_number_is_given_again(store: &dyn Store) {
     let numbers = |tx: &mut dyn Tx| {
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         Ok((
-            tx.next_document_number(w.org, &w.entity.entity_ref, DocumentKind::Invoice)?,
+            tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1)?,
             tx.next_contract_number(w.org)?,
-            tx.next_number_in_contract(w.contract.key(w.org))?,
+            tx.take_numbers_in_contract(w.contract.key(w.org), 1)?,
         ))
     };
     // The world's own contract has number 1.
