@@ -15,6 +15,8 @@ use crate::{Failure, Outcome, rows};
 const FREQUENCY: &str = "199";
 /// Bytes of stack that are kept of each look, to unwind it.
 const STACK: &str = "dwarf,16384";
+/// The server's program.
+const BINARY: &str = "usage-billing";
 /// Functions that are shown.
 const SHOWN: usize = 60;
 
@@ -67,8 +69,8 @@ impl Shares {
         for line in lines.split(b'\n') {
             let line = line?;
             let line = String::from_utf8_lossy(&line);
-            match function(line.trim()) {
-                Some(function) => stack.push(function),
+            match Frame::read(line.trim()) {
+                Some(frame) => stack.push(frame),
                 None => shares.count(&std::mem::take(&mut stack)),
             }
         }
@@ -76,20 +78,23 @@ impl Shares {
         Ok(shares)
     }
 
-    fn count(&mut self, stack: &[String]) {
+    fn count(&mut self, stack: &[Frame]) {
         let Some(top) = stack.first() else { return };
         self.samples += 1;
-        for (shares, name) in [(&mut self.crates, crate_of as fn(&str) -> String), (&mut self.functions, ToOwned::to_owned)] {
+        let names: [(_, fn(&Frame) -> &String); 2] =
+            [(&mut self.crates, |frame| &frame.of), (&mut self.functions, |frame| &frame.function)];
+        for (shares, name) in names {
             // What calls itself is there once.
-            for name in stack.iter().map(|function| name(function)).collect::<BTreeSet<_>>() {
-                shares.entry(name).or_default()[0] += 1;
+            for name in stack.iter().map(name).collect::<BTreeSet<_>>() {
+                shares.entry(name.clone()).or_default()[0] += 1;
             }
-            shares.entry(name(top)).or_default()[1] += 1;
+            shares.entry(name(top).clone()).or_default()[1] += 1;
         }
     }
 
     fn markdown(&self, database: &str) -> String {
-        let mut text = format!("Single events, {database}: {} samples of the server's processor time.\n", self.samples);
+        let mut text =
+            format!("Single events, {database}: {} samples of the server's processor time outside the kernel.\n", self.samples);
         for (title, shares, shown) in [("crate", &self.crates, usize::MAX), ("function", &self.functions, SHOWN)] {
             let _ = write!(text, "\n| {title} | % with what it calls | % itself |\n|---|---|---|\n");
             let mut rows: Vec<_> = shares.iter().collect();
@@ -105,30 +110,46 @@ impl Shares {
     }
 }
 
-/// The function of a frame `ADDRESS NAME (FILE)`, without the hash that ends Rust's names.
-fn function(line: &str) -> Option<String> {
-    let (_, named) = line.split_once(' ')?;
-    let (name, file) = named.rsplit_once(" (")?;
-    let name = name.split_once("+0x").map_or(name, |(name, _)| name);
-    let hash =
-        name.rsplit_once("::h").filter(|(_, hash)| hash.len() == 16 && hash.chars().all(|digit| digit.is_ascii_hexdigit()));
-    let name = hash.map_or(name, |(name, _)| name);
-    let file = file.trim_end_matches(')').rsplit('/').next().unwrap_or_default();
-    Some(if name == "[unknown]" { format!("[{file}]") } else { name.to_owned() })
+/// Where a stack was.
+#[derive(Debug)]
+struct Frame {
+    function: String,
+    /// Its crate or library.
+    of: String,
 }
 
-/// The crate of a function; of C, the library that its name begins with.
-fn crate_of(function: &str) -> String {
-    let path = function.trim_start_matches(['<', '&', '(', '*']).trim_start_matches("mut ").trim_start_matches("dyn ");
-    if let Some((name, _)) = path.split_once("::") {
+impl Frame {
+    /// From `ADDRESS NAME (FILE)`.
+    fn read(line: &str) -> Option<Self> {
+        let (_, named) = line.split_once(' ')?;
+        let (name, file) = named.rsplit_once(" (")?;
+        let file = file.trim_end_matches(')').rsplit('/').next().unwrap_or_default().trim_matches(['[', ']']);
+        let name = name.split_once("+0x").map_or(name, |(name, _)| name);
+        // A hash ends Rust's names.
+        let hash = name.rsplit_once("::h");
+        let hash = hash.filter(|(_, hash)| hash.len() == 16 && hash.chars().all(|digit| digit.is_ascii_hexdigit()));
+        let name = hash.map_or(name, |(name, _)| name);
+        let function = if name == "[unknown]" { format!("[{file}]") } else { name.to_owned() };
+        Some(Self { of: owner(name, file), function })
+    }
+}
+
+/// The crate of a function; of C, the library.
+fn owner(function: &str, file: &str) -> String {
+    // What implements a trait for a type of its own is the type's, for any other the trait's.
+    let parts = function.trim_start_matches('<').split(" as ");
+    let path = parts.map(|part| part.trim_start_matches(['<', '&', '(', '*', '['])).find(|part| part.contains("::"));
+    let name =
+        path.and_then(|path| path.split("::").next()).unwrap_or_default().trim_start_matches("mut ").trim_start_matches("dyn ");
+    if !name.is_empty() {
         return name.to_owned();
     }
-    for (start, library) in [("sqlite3", "SQLite"), ("PQ", "libpq"), ("pq", "libpq"), ("aws_lc", "aws-lc"), ("bcm_", "aws-lc")] {
-        if path.starts_with(start) {
-            return library.to_owned();
-        }
+    match function {
+        _ if file != BINARY => format!("[{file}]"),
+        c if c.starts_with("sqlite3") => "SQLite".to_owned(),
+        c if c.contains("aws_lc") => "aws-lc".to_owned(),
+        _ => "[C]".to_owned(),
     }
-    "[C]".to_owned()
 }
 
 #[cfg(test)]
@@ -144,6 +165,7 @@ mod tests {
             \n\
             \t58 sqlite3VdbeExec (/x/usage-billing)\n\
             \t59 [unknown] (/lib/libc.so.6)\n\
+            \t60 <T as diesel::Query>::run (/x/usage-billing)\n\
             \n";
         let shares = Shares::read(printed.as_bytes()).map_err(|failure| failure.to_string()).expect("text");
         assert_eq!(shares.samples, 2);
@@ -151,5 +173,7 @@ mod tests {
         assert_eq!(shares.functions["[libc.so.6]"], [1, 0]);
         assert_eq!(shares.crates["billing_http"], [1, 0]);
         assert_eq!(shares.crates["SQLite"], [1, 1]);
+        assert_eq!(shares.crates["[libc.so.6]"], [1, 0]);
+        assert_eq!(shares.crates["diesel"], [1, 0]);
     }
 }
