@@ -1,9 +1,11 @@
 //! `make bench`: measures the real binary over HTTP on loopback, on both databases, against what the same machine does
 //! otherwise in the same run, and prints one table. It fails when something doesn't work, and never because it is slow.
 //!
-//!     billing-bench             measures, and prints the table
-//!     billing-bench --write     puts it into docs/performance.md, too
-//!     billing-bench profile     prints where the server's time goes, by `perf`
+//! ```text
+//! billing-bench             measures, and prints the table
+//! billing-bench --write     puts it into docs/performance.md, too
+//! billing-bench profile     prints where the server's time goes, by perf
+//! ```
 //!
 //! [`settings`] has what may be set. [`rows`] has what is measured, [`table`] what is to be reached.
 #![allow(clippy::float_arithmetic, reason = "rates and times, no money")]
