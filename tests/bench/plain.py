@@ -48,7 +48,8 @@ async def record(event: Event):
         event_id = await connection.fetchval(INSERT, found["invoice_id"], event.timestamp, event.quantity)
         await connection.execute(LINE, found["invoice_id"], event.quantity, found["unit_price"])
         await connection.execute(INVOICE, found["invoice_id"])
-    return {"event_ref": event_id, "related_document_refs": [found["invoice_id"]], "related_document_numbers": [found["number"]]}
+    documents = {"related_document_refs": [found["invoice_id"]], "related_document_numbers": [found["number"]]}
+    return {"event_ref": event_id, **documents}
 
 
 @app.get("/health/ready")

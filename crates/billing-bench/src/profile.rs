@@ -81,9 +81,9 @@ impl Shares {
     fn count(&mut self, stack: &[Frame]) {
         let Some(top) = stack.first() else { return };
         self.samples += 1;
-        let names: [(_, fn(&Frame) -> &String); 2] =
-            [(&mut self.crates, |frame| &frame.of), (&mut self.functions, |frame| &frame.function)];
-        for (shares, name) in names {
+        let of: fn(&Frame) -> &String = |frame| &frame.of;
+        let function: fn(&Frame) -> &String = |frame| &frame.function;
+        for (shares, name) in [(&mut self.crates, of), (&mut self.functions, function)] {
             // What calls itself is there once.
             for name in stack.iter().map(name).collect::<BTreeSet<_>>() {
                 shares.entry(name.clone()).or_default()[0] += 1;

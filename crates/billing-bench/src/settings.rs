@@ -76,7 +76,8 @@ impl Settings {
         let Self { rounds, seconds, connections, contracts, events, growth, .. } = self;
         let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.name().to_lowercase().replace("postgresql", "postgres")).collect();
         let mut command = format!(
-            "ROUNDS={rounds} SECONDS_EACH={seconds} CONNECTIONS={connections} CONTRACTS={contracts} EVENTS={events} GROWTH={growth}"
+            "ROUNDS={rounds} SECONDS_EACH={seconds} CONNECTIONS={connections} \
+             CONTRACTS={contracts} EVENTS={events} GROWTH={growth}"
         );
         if kinds.len() == 1 {
             command += &format!(" DATABASES={}", kinds.join(" "));

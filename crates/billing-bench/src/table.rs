@@ -161,12 +161,11 @@ fn details(text: &mut String, settings: &Settings, figures: &Figures) {
     }
     let _ = write!(
         text,
-        "\nMedians of {} rounds of {} s, all in one run by turns. Processor time is in seconds for a million events. The last column is \
-         how many processors others kept busy meanwhile: the kernel's own work counts there, and of pgbench and issuing what isn't \
-         theirs.\n\n\
+        "\nRounds of {} s, {} of each, all in one run by turns: medians. Processor time is in seconds for a million events. The \
+         last column is how many processors others kept busy meanwhile, the kernel's own work among them.\n\n\
          | load | in a second, least–most | p50, ms | p99, ms | server | PostgreSQL | load generator | not wanted | others |\n\
          |---|---|---|---|---|---|---|---|---|\n",
-        settings.rounds, settings.seconds
+        settings.seconds, settings.rounds
     );
     for detail in details {
         let [median, least, most] = detail.rate.map(short);

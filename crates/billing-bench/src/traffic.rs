@@ -23,7 +23,8 @@ pub(crate) fn event(timestamp: &str, customer: u64) -> String {
 
 fn event_of(timestamp: &str, customer: u64, quantity: &str) -> String {
     format!(
-        "{{\"timestamp\":\"{timestamp}\",\"customer_ref\":\"c-{customer}\",\"usage_product_ref\":\"{API_CALLS}\",\"quantity\":{quantity}}}"
+        "{{\"timestamp\":\"{timestamp}\",\"customer_ref\":\"c-{customer}\",\
+         \"usage_product_ref\":\"{API_CALLS}\",\"quantity\":{quantity}}}"
     )
 }
 
