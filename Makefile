@@ -4,7 +4,7 @@
 MINUTES ?= 10
 SEED ?=
 
-.PHONY: run test ci bench soak list-check report-check
+.PHONY: run test ci bench profile soak list-check report-check
 
 run: ## the server on the embedded database, with all set-up
 	@scripts/run $(ARGS)
@@ -15,8 +15,11 @@ test: ## everything, on both databases, with all set-up
 ci: ## what continuous integration runs
 	@.ci/run
 
-bench: ## single events per second over HTTP, on both databases
+bench: ## rates, latencies and memory on both databases, against what else the machine does, as one table (ARGS=--write)
 	@scripts/bench $(ARGS)
+
+profile: ## where the server's processor time goes under single events
+	@scripts/profile $(ARGS)
 
 soak: ## the random tests on new seeds, for MINUTES
 	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)

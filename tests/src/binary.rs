@@ -14,16 +14,16 @@ use crate::Database;
 const COMMAND_SECONDS: u64 = 60;
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// The binary under test: the one that was built beside this test.
+/// The binary under test: the one that was built with this test, or with another program that tries it.
 ///
 /// # Panics
 /// When it isn't built.
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
-    let profile = test.parent().and_then(Path::parent).expect("tests are built in <profile>/deps");
-    let binary = profile.join("usage-billing");
-    assert!(binary.exists(), "{} is missing: run `cargo build -p billing-server` first", binary.display());
-    binary
+    // Tests are in <profile>/deps, programs in <profile>.
+    let mut near = test.ancestors().skip(1).take(2).map(|directory| directory.join("usage-billing"));
+    let missing = || panic!("there is no usage-billing near {}: run `cargo build -p billing-server` first", test.display());
+    near.find(|binary| binary.exists()).unwrap_or_else(missing)
 }
 
 /// A command of the binary that gets no setting from our own environment, in a directory of its own.

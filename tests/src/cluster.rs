@@ -103,7 +103,7 @@ impl Cluster {
 
     /// A new database on it.
     pub fn database(&self) -> Database {
-        Database::of(&self.url("127.0.0.1"))
+        Database::of(&self.url("127.0.0.1"), "")
     }
 
     /// Where it keeps everything, its configuration included.

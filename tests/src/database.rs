@@ -42,25 +42,28 @@ impl Database {
         let server = std::env::var(SERVER).unwrap_or_else(|_| {
             panic!("{SERVER} names no PostgreSQL server: run the tests with `make test`, or under scripts/with-postgres")
         });
-        Self::of(&server)
+        Self::of(&server, "")
     }
 
-    /// A new database of a server, by the URL of another one there.
-    pub(crate) fn of(server: &str) -> Self {
+    /// A new database of a server, by the URL of another one there, with what `CREATE DATABASE` is told besides.
+    pub(crate) fn of(server: &str, options: &str) -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-        psql(server, &format!("CREATE DATABASE {name}")).expect("a new database");
+        psql(server, &format!("CREATE DATABASE {name} {options}")).expect("a new database");
         let (address, query) = server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
         let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
         let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
         Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name }) }
     }
 
-    /// A copy of its file alone, without the files beside it.
+    /// A copy that nobody uses, of one that nobody uses; of a file alone, without the files beside it.
     ///
     /// # Panics
-    /// When it isn't a file, or can't be copied.
+    /// When it can't be copied.
     pub fn copied(&self) -> Self {
+        if let Some(OnServer { server, name }) = &self.on_server {
+            return Self::of(server, &format!("TEMPLATE {name}"));
+        }
         let copy = Self::sqlite();
         let file = |url: &str| url.strip_prefix("sqlite://").expect("a file").to_owned();
         std::fs::copy(file(&self.url), file(&copy.url)).expect("a copy");
@@ -91,11 +94,23 @@ impl Database {
         }
     }
 
-    /// How many statements the PostgreSQL server's log has of this database; none before they are asked to be logged.
+    /// The statements that the PostgreSQL server's log has of this database; none before they are asked to be logged.
     ///
     /// # Panics
     /// When it isn't a database of the server that `scripts/with-postgres` starts, whose log tells databases apart.
     pub fn logged_statements(&self) -> Vec<String> {
+        self.logged(&["LOG:  execute ", "LOG:  statement: "])
+    }
+
+    /// The same with the values of their parameters, each in a line of its own behind its statement.
+    ///
+    /// # Panics
+    /// Likewise.
+    pub fn logged_statements_and_parameters(&self) -> Vec<String> {
+        self.logged(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "])
+    }
+
+    fn logged(&self, kinds: &[&str]) -> Vec<String> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         let read = "SELECT pg_read_file('server.log')";
         let output = Command::new("psql")
@@ -103,10 +118,11 @@ impl Database {
             .output()
             .expect("psql starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let said = [format!("{} LOG:  execute ", on_server.name), format!("{} LOG:  statement: ", on_server.name)];
-        let log = String::from_utf8_lossy(&output.stdout);
-        let statement = |line: &str| said.iter().find_map(|said| line.strip_prefix(said.as_str())).map(ToOwned::to_owned);
-        log.lines().filter_map(statement).collect()
+        // Further lines of a statement begin with a tab.
+        let log = String::from_utf8_lossy(&output.stdout).replace("\n\t", " ");
+        let of_database = |line: &str| line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ').map(ToOwned::to_owned);
+        let statement = |line: String| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
+        log.lines().filter_map(of_database).filter_map(statement).collect()
     }
 
     /// Has PostgreSQL log every statement of connections made from now on.
@@ -116,6 +132,15 @@ impl Database {
     pub fn log_statements(&self) {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         self.execute(&format!("ALTER DATABASE {} SET log_statement = 'all'", on_server.name));
+    }
+
+    /// Takes [`Self::log_statements`] back, likewise for connections made from now on.
+    ///
+    /// # Panics
+    /// When it isn't a PostgreSQL database.
+    pub fn log_no_statements(&self) {
+        let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
+        self.execute(&format!("ALTER DATABASE {} RESET log_statement", on_server.name));
     }
 
     /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.

@@ -17,7 +17,7 @@ struct Room {
     never: &'static str,
 }
 
-const ROOMS: [Room; 12] = [
+const ROOMS: [Room; 13] = [
     Room {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
@@ -69,6 +69,12 @@ const ROOMS: [Room; 12] = [
         name: "billing-testkit",
         may_use: "billing-domain chrono chrono-tz proptest rust_decimal uuid",
         never: "actix-web billing-application billing-http billing-storage diesel tokio",
+    },
+    // Measures the binary from outside, with the harness of the tests.
+    Room {
+        name: "billing-bench",
+        may_use: "acceptance futures-util hdrhistogram http-body-util hyper hyper-util serde_json tempfile thiserror tokio",
+        never: "billing-application billing-http billing-server billing-storage diesel",
     },
     // The binary is tried from outside, so its crates aren't linked.
     Room {

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 /// How many contracts the events of a batch are spread over: the most events that one takes.
 const CONTRACTS: usize = 1000;
 
+/// How many events are a group.
+const GROUP: usize = 64;
+
 /// The least that a request sent of a few: the billing run of every minute may come between.
 fn statements(database: &Database, mut request: impl FnMut()) -> Vec<String> {
     let once = |request: &mut dyn FnMut()| {
@@ -51,6 +54,16 @@ fn requests_send_a_few_statements_however_much_is_there() {
     let batch = || drop(client.post("/api/usage/event/batch", &json!({"events": events})).ok());
     batch();
     let many = statements(&database, batch);
+    let mut key = 0;
+    let keyed = statements(&database, || {
+        let under_a_key = |mut event: Value| {
+            key += 1;
+            event["idempotency_key"] = json!(format!("key {key}"));
+            event
+        };
+        let events: Vec<Value> = events[..GROUP].iter().cloned().map(under_a_key).collect();
+        client.post("/api/usage/event/batch", &json!({"events": events})).ok();
+    });
 
     let sent = [
         ("an event on a draft", on_a_draft, 10),
@@ -58,6 +71,7 @@ fn requests_send_a_few_statements_however_much_is_there() {
         ("an edit", edit, 20),
         ("the current invoice", current, 8),
         ("a batch with an event on each of many contracts", many, 20),
+        ("a group of events with keys, each on its contract", keyed, 16),
     ];
     for (request, sent, most) in sent {
         let count = sent.len();

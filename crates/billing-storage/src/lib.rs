@@ -27,6 +27,8 @@ mod leaf;
 mod migrate;
 mod on_document;
 mod one_of;
+#[cfg(test)]
+mod plans;
 mod ports;
 mod recognize;
 mod row;

@@ -12,8 +12,9 @@ use uuid::Uuid;
 use super::books::by_creation;
 use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
+use super::owned;
 use crate::one_of::one_of_ids;
-use crate::row::{Cell, Row};
+use crate::row::Cell;
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
@@ -55,7 +56,7 @@ impl Documents for Transaction<'_> {
             .filter(one_of_ids(documents::parent_document_id, parents))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
-        by_creation(owned(organization, rows)?)
+        by_creation(owned("documents", organization, rows)?)
     }
 
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
@@ -82,69 +83,25 @@ impl Transaction<'_> {
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
-        owned(organization, found)
+        owned("documents", organization, found)
     }
-}
-
-/// Those of some documents that are an organization's, compared here: with the condition in the query SQLite walks through all
-/// documents of the organization.
-pub(super) fn owned(organization: OrganizationId, found: Vec<(WithParts, Cell<Uuid>)>) -> StoreResult<Vec<WithParts>> {
-    let mut own = Vec::new();
-    for (document, owner) in found {
-        let row = Row::new("documents", document.id()?);
-        if row.cell("organization_id", owner)? == organization.as_uuid() {
-            own.push(document);
-        }
-    }
-    Ok(own)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use billing_domain::ports::Documents as _;
     use billing_domain::refs::{DocumentRef, OrganizationId};
-    use diesel::connection::{Connection as _, InstrumentationEvent};
-    use diesel::prelude::*;
-    use diesel::sql_types::Text;
     use uuid::Uuid;
 
-    use crate::database::{Pools, take};
-    use crate::tx::{Connection, Transaction};
-    use crate::{Database, DatabaseOptions, DatabaseUrl};
-
-    #[derive(QueryableByName)]
-    struct Step {
-        #[diesel(sql_type = Text)]
-        detail: String,
-    }
+    use crate::plans::plans_of;
 
     #[test]
     fn documents_are_found_by_their_references_without_a_walk_through_the_organizations() {
-        let directory = tempfile::TempDir::new().expect("a directory");
-        let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
-        let url = DatabaseUrl::parse(&url).expect("an address");
-        let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
-        database.migrate().expect("the tables are made");
-        let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
-        let mut link = take(writer).expect("a connection");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
-            if let InstrumentationEvent::StartQuery { query, .. } = event {
-                log.lock().expect("no thread has panicked").push(query.to_string());
-            }
+        let plans = plans_of(|tx| {
+            let refs = [DocumentRef::from_uuid(Uuid::from_u128(1))];
+            let found = tx.documents_by_refs(OrganizationId::from_uuid(Uuid::from_u128(2)), &refs).expect("a look-up");
+            assert!(found.is_empty());
         });
-        let mut tx = Transaction::new(Connection::Sqlite(&mut link.connection));
-        let refs = [DocumentRef::from_uuid(Uuid::from_u128(1))];
-        let found = tx.documents_by_refs(OrganizationId::from_uuid(Uuid::from_u128(2)), &refs).expect("a look-up");
-        assert!(found.is_empty());
-        let query = asked.lock().expect("no thread has panicked").first().cloned().expect("a query");
-        let statement = query.split("-- binds").next().expect("the statement");
-        let plan: Vec<Step> =
-            diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
-        let plan: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
-        assert!(plan.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plan:?}");
+        assert!(plans[0].iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plans:?}");
     }
 }

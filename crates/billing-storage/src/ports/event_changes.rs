@@ -6,11 +6,12 @@ use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
+use uuid::Uuid;
 
 use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_keys::answered_document;
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
-use super::stored;
+use super::{owned, stored};
 use crate::failure::Failure;
 use crate::on_document::PeriodsOnDocument;
 use crate::one_of::one_of_ids;
@@ -61,14 +62,14 @@ impl EventChanges for Transaction<'_> {
     }
 
     fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
-        let rows: Vec<RevisionRow> = with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
-            .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
-            .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
-            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .order((usage_event_revisions::event_id, usage_event_revisions::revision))
-            .select(RevisionRow::as_select())
-            .load(conn))?;
-        rows.into_iter().map(RevisionRow::read).collect()
+        let found: Vec<(RevisionRow, Cell<Uuid>)> =
+            with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
+                .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
+                .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
+                .order((usage_event_revisions::event_id, usage_event_revisions::revision))
+                .select((RevisionRow::as_select(), customers::organization_id))
+                .load(conn))?;
+        owned("usage_event_revisions", organization, found)?.into_iter().map(RevisionRow::read).collect()
     }
 
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {

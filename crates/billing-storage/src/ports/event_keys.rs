@@ -13,7 +13,7 @@ use diesel::sql_types::Nullable;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::MAX_BINDS;
+use super::{MAX_BINDS, owned};
 use crate::arrays::{Column, InsertRows, column, optional_column};
 use crate::failure::Failure;
 use crate::json::answer_of_place;
@@ -134,13 +134,12 @@ impl EventKeys for Transaction<'_> {
         let mut rows: Vec<KeyRow> = Vec::new();
         for asked in Vec::from_iter(asked.keys()).chunks(MAX_KEYS) {
             let of_key = |(customer, digest): &&(Uuid, Uuid)| vec![Value::Id(*customer), Value::Id(*digest)];
-            let some: Vec<KeyRow> = with_conn!(self, "usage_event_keys", |conn| usage_event_keys::table
+            let some: Vec<(KeyRow, Cell<Uuid>)> = with_conn!(self, "usage_event_keys", |conn| usage_event_keys::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_event_keys::customer_id)))
                 .filter(one_of_rows("usage_event_keys.customer_id, usage_event_keys.key_digest", asked.iter().map(of_key)))
-                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-                .select(KeyRow::as_select())
+                .select((KeyRow::as_select(), customers::organization_id))
                 .load(conn))?;
-            rows.extend(some);
+            rows.extend(owned("usage_event_keys", organization, some)?);
         }
         let mut found = Vec::with_capacity(rows.len());
         for KeyRow { customer_id, key_digest, event_id, body_digest, answer } in rows {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::contracts::{Found as FoundContract, read_contracts};
 use super::document_lists::{Segment, narrowed, push_order, push_segment, push_today, segments};
 use super::document_rows::WithParts;
-use super::documents::owned;
+use super::owned;
 use super::{counted, limits};
 use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
@@ -92,7 +92,7 @@ impl Lists for Transaction<'_> {
             .filter(one_of_ids(documents::document_id, ids.iter().copied()))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
-        let found = self.with_content(owned(organization, rows)?)?;
+        let found = self.with_content(owned("documents", organization, rows)?)?;
         Ok(in_order(&ids, found, |document| document.head.document_ref.as_uuid()))
     }
 

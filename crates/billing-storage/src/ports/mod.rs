@@ -35,6 +35,10 @@ mod usage;
 
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{StoreError, StoreResult};
+use billing_domain::refs::OrganizationId;
+use uuid::Uuid;
+
+use crate::row::{Cell, Row};
 
 /// The most values of one statement: SQLite takes 32,766, PostgreSQL 65,535.
 const MAX_BINDS: usize = 32_000;
@@ -52,4 +56,16 @@ fn counted(count: i64) -> StoreResult<u64> {
 /// A counter as a column has it. It would take centuries to get there.
 fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> StoreResult<T> {
     T::try_from(count).map_err(|_| StoreError::Corrupt(format!("a counter of {count}")))
+}
+
+/// Those of some rows that are an organization's, each with its owner, compared here: with the condition in the query SQLite walks
+/// through everything that the organization has.
+fn owned<R>(table: &'static str, organization: OrganizationId, found: Vec<(R, Cell<Uuid>)>) -> StoreResult<Vec<R>> {
+    let mut own = Vec::new();
+    for (row, owner) in found {
+        if Row::new(table, "").cell("organization_id", owner)? == organization.as_uuid() {
+            own.push(row);
+        }
+    }
+    Ok(own)
 }

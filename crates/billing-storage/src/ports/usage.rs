@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::catalog::UsageProductRow;
 use super::event_rows::{EventRow, NewEvent};
+use super::owned;
 use super::parties::CustomerRow;
 use crate::arrays::InsertRows;
 use crate::one_of::one_of_ids;
@@ -62,24 +63,52 @@ impl UsageEvents for Transaction<'_> {
     }
 
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
-        let row: Option<EventRow> = with_conn!(self, "usage_events", |conn| usage_events::table
+        let found: Vec<(EventRow, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
             .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
-            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .select(EventRow::as_select())
-            .first(conn)
-            .optional())?;
-        row.map(EventRow::read).transpose()
+            .select((EventRow::as_select(), customers::organization_id))
+            .load(conn))?;
+        owned("usage_events", organization, found)?.pop().map(EventRow::read).transpose()
     }
 
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
-        let found: Vec<Cell<Uuid>> = with_conn!(self, "usage_events", |conn| usage_events::table
+        let found: Vec<(Cell<Uuid>, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
             .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
-            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .select(usage_events::event_id)
+            .select((usage_events::event_id, customers::organization_id))
             .load(conn))?;
+        let found = owned("usage_events", organization, found)?;
         let read = |id: Cell<Uuid>| Row::new("usage_events", id.clone()).cell("event_id", id).map(EventRef::from_uuid);
         found.into_iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::idempotency::IdempotencyKey;
+    use billing_domain::ports::{EventChanges as _, EventKeys as _, UsageEvents as _};
+    use billing_domain::refs::{CustomerId, EventRef, OrganizationId};
+    use uuid::Uuid;
+
+    use crate::plans::plans_of;
+
+    #[test]
+    fn events_are_found_by_their_references_and_keys_without_a_walk_through_the_customers() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let event = EventRef::from_uuid(Uuid::from_u128(2));
+        let key = |n| (CustomerId::from_uuid(Uuid::from_u128(n)), IdempotencyKey::parse("k").expect("a key"));
+        let plans = plans_of(|tx| {
+            assert_eq!(tx.event(organization, event).expect("a look-up"), None);
+            assert!(tx.known_events(organization, &[event]).expect("a look-up").is_empty());
+            assert!(tx.superseded_revisions(organization, &[event]).expect("a look-up").is_empty());
+            assert!(tx.kept_events(organization, &[key(3), key(4), key(5)]).expect("a look-up").is_empty());
+        });
+        assert_eq!(plans.len(), 4);
+        for plan in plans {
+            let walks =
+                |step: &String| step.starts_with("SCAN") && !step.contains("json_each") && !step.contains("VALUES CLAUSE");
+            assert!(!plan.iter().any(|step| walks(step) || step.contains("organization_id")), "{plan:?}");
+            assert!(plan.iter().any(|step| step.starts_with("SEARCH customers USING")), "{plan:?}");
+        }
     }
 }

@@ -1,0 +1,535 @@
+//! The rows that are measured, by turns: what disturbs a round disturbs all of them alike.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::time::{Duration, Instant};
+
+use acceptance::Database;
+use acceptance::when::Day;
+use tempfile::TempDir;
+
+use crate::figures::{Figure, Figures};
+use crate::load::{Outgoing, Plan, Sample, as_f64, closed};
+use crate::pgbench::{self, Pgbench};
+use crate::plain::{self, Plain};
+use crate::process::{self, Watched};
+use crate::settings::Settings;
+use crate::stage::{Kind, LARGEST_BATCH, Stage, Template, verify};
+use crate::traffic::{self, Customers, Spread, event};
+use crate::{Failure, Outcome, stop};
+
+pub(crate) const FSYNC: &str = "fdatasync of 4 KiB";
+pub(crate) const CEILING: &str = "refused for a field: the ceiling";
+pub(crate) const UNIFORM: &str = "single events";
+pub(crate) const ZIPF: &str = "single events, Zipf";
+pub(crate) const HOT: &str = "single events, one document";
+pub(crate) const KEYED: &str = "single events with keys";
+pub(crate) const BATCH_OF_ONE: &str = "batches of 1,000, one contract";
+pub(crate) const BATCH_OF_MANY: &str = "batches of 1,000, 500 contracts";
+pub(crate) const EDIT: &str = "edits of events";
+pub(crate) const DELETE: &str = "deletions of events";
+pub(crate) const LATE: &str = "events on an issued period";
+pub(crate) const TWO: &str = "single events, two servers";
+pub(crate) const SAME_UNIFORM: &str = "pgbench, our statements";
+pub(crate) const SAME_HOT: &str = "pgbench, our statements, one document";
+pub(crate) const LEAST_UNIFORM: &str = "pgbench, three statements";
+pub(crate) const LEAST_HOT: &str = "pgbench, three statements, one document";
+pub(crate) const PLAIN_UNIFORM: &str = "FastAPI";
+pub(crate) const PLAIN_HOT: &str = "FastAPI, one document";
+pub(crate) const HALF: &str = "single events, half the rate, on schedule";
+pub(crate) const HALF_P99: &str = "p99 at half the rate, ms";
+pub(crate) const OVERLOAD: &str = "single events, 3 × the rate, on schedule";
+pub(crate) const OVERLOAD_REFUSED: &str = "3 × the rate: refused in a second";
+pub(crate) const OVERLOAD_REFUSED_MS: &str = "3 × the rate: p99 of refusals, ms";
+pub(crate) const OVERLOAD_UNANSWERED: &str = "3 × the rate: unanswered in a second";
+pub(crate) const OVERLOAD_MB: &str = "3 × the rate: memory, MB";
+pub(crate) const OVERLOAD_RECOVERY: &str = "3 × the rate: recovery, ms";
+pub(crate) const IDLE_MB: &str = "memory idle, MB";
+pub(crate) const LOAD_MB: &str = "memory under load, MB";
+pub(crate) const BATCH_MB: &str = "memory with batches of 10,000, MB";
+pub(crate) const ISSUE: &str = "documents issued";
+pub(crate) const INVOICE_OF_MANY: &str = "current invoice, many events, ms";
+pub(crate) const INVOICE_OF_FEW: &str = "current invoice, 100 events, ms";
+pub(crate) const START: &str = "start to first answer, ms";
+pub(crate) const REPORT_MB: &str = "usage report: memory over idle, MB";
+pub(crate) const GROWN: &str = "single events, many stored";
+pub(crate) const NOT_GROWN: &str = "single events, few stored";
+
+/// Connections that send batches.
+const BATCH_CONNECTIONS: usize = 4;
+/// Contracts of a batch over many.
+const BATCH_CONTRACTS: u64 = 500;
+/// Contracts whose issued period gets events.
+const LATE_CONTRACTS: u64 = 1000;
+/// Connections of an overload: enough that requests wait at the server, not here.
+const OVERLOAD_CONNECTIONS: usize = 1000;
+/// Events of the contract that has few.
+const FEW_EVENTS: u64 = 100;
+/// Events on one contract where growth is measured, one after the other.
+const GROWTH_EVENTS_EACH: u64 = 1000;
+/// An answer as fast as this, and the server is itself again after an overload.
+const RECOVERED: Duration = Duration::from_millis(10);
+/// How long that is waited for.
+const MAX_RECOVERY: Duration = Duration::from_secs(30);
+/// How long a server is left alone before its idle memory is read.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What is measured on servers that go on from round to round.
+const TURNS: [&str; 6] = ["ceiling", "single", "keys", "batch", "change", "late"];
+const ON_STAGE: [&str; 12] =
+    ["ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory"];
+
+/// Measures everything that is asked for.
+///
+/// # Errors
+/// [`Failure::Stopped`], or what went wrong; never that something is slow.
+pub(crate) fn measure(settings: &Settings) -> Outcome<Figures> {
+    let mut run = Run { settings, figures: Figures::default(), sent: 0 };
+    if settings.rows.iter().all(|row| row == "fsync") {
+        run.fsync_rounds()?;
+        return Ok(run.figures);
+    }
+    let mut templates = Vec::new();
+    for kind in &settings.kinds {
+        eprintln!("bench: filling {}", kind.name());
+        templates.push(Template::make(*kind, settings.contracts)?);
+    }
+    let stages = run.issue(&templates)?;
+    if settings.wants_any(&ON_STAGE) || settings.wants("fsync") {
+        run.on_stages(&templates, stages)?;
+    }
+    if settings.wants_any(&["invoice", "start", "report"]) {
+        for template in &templates {
+            run.of_many_events(template)?;
+        }
+    }
+    if settings.wants("growth") {
+        run.growth(&templates)?;
+    }
+    Ok(run.figures)
+}
+
+struct Run<'s> {
+    settings: &'s Settings,
+    figures: Figures,
+    /// Loads put on so far: each draws other customers, and its keys are its own.
+    sent: u64,
+}
+
+impl Run<'_> {
+    fn customers(&mut self, spread: Spread, many: u64) -> Customers {
+        self.sent += 1;
+        Customers::new(spread, many, self.sent)
+    }
+
+    fn take(&mut self, row: &'static str, kind: Kind, sample: &Sample) {
+        if let Some(complaint) = sample.complaint() {
+            self.figures.note(format!("{row}, {}: {complaint}", kind.name()));
+        }
+        self.figures.add(row, Some(kind), Figure::from(sample));
+    }
+
+    fn fsync_rounds(&mut self) -> Outcome<()> {
+        (0..self.settings.rounds).try_for_each(|_| self.fsync())
+    }
+
+    /// How often in a second the disk of the databases takes 4 KiB for good.
+    fn fsync(&mut self) -> Outcome<()> {
+        let mut file = tempfile::tempfile()?;
+        let (began, mut done) = (Instant::now(), 0);
+        while began.elapsed().as_secs_f64() < self.settings.seconds.min(1.0) {
+            stop::check()?;
+            file.seek(SeekFrom::Start(done % 1000 * 4096))?;
+            file.write_all(&[u8::try_from(done % 251).unwrap_or_default(); 4096])?;
+            File::sync_data(&file)?;
+            done += 1;
+        }
+        self.figures.add(FSYNC, None, Figure::of(as_f64(done) / began.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Issues every contract's last period, on a copy each time; answers servers on the last copies.
+    fn issue(&mut self, templates: &[Template]) -> Outcome<Vec<Stage>> {
+        let (is_wanted, mut last) = (self.settings.wants("issue"), Vec::new());
+        if !is_wanted && !self.settings.wants_any(&ON_STAGE) {
+            return Ok(last);
+        }
+        for _ in 0..if is_wanted { self.settings.rounds } else { 1 } {
+            last.clear();
+            for template in templates {
+                stop::check()?;
+                let stage = template.serve();
+                let watched = stage.plan(1, None, false).watched;
+                let (before, began) = (watched.cpu(), Instant::now());
+                let issued = stage.issue()? as u64;
+                let seconds = began.elapsed().as_secs_f64();
+                if issued != template.customers {
+                    let said = format!("{issued} documents were issued, of {} that are due", template.customers);
+                    self.figures.note(format!("issuing, {}: {said}", template.kind.name()));
+                }
+                if is_wanted {
+                    let cpu = before.until(watched.cpu());
+                    let each = |seconds: f64| seconds / as_f64(issued.max(1)) * 1e6;
+                    let cpu_of = [cpu.servers, cpu.database, cpu.generator].map(each);
+                    let figure = Figure {
+                        cpu: Some(cpu_of),
+                        others: Some(cpu.others() / seconds),
+                        ..Figure::of(as_f64(issued) / seconds)
+                    };
+                    self.figures.add(ISSUE, Some(template.kind), figure);
+                }
+                last.push(stage);
+            }
+        }
+        Ok(last)
+    }
+
+    fn on_stages(&mut self, templates: &[Template], mut stages: Vec<Stage>) -> Outcome<()> {
+        for stage in &mut stages {
+            if self.settings.wants("late") {
+                let over = Day::today().plus_days(-20).noon();
+                let contracts = LATE_CONTRACTS.min(stage.customers);
+                stage.load(contracts, |n| event(&over, n))?;
+            }
+            if self.settings.wants("two") && stage.kind == Kind::Postgres {
+                stage.join();
+            }
+        }
+        let postgres = templates.iter().find(|template| template.kind == Kind::Postgres);
+        let beside = postgres.map(|template| Beside::prepare(self, template)).transpose()?;
+        for round in 1..=self.settings.rounds {
+            eprintln!("bench: round {round} of {}", self.settings.rounds);
+            if self.settings.wants("fsync") {
+                self.fsync()?;
+            }
+            for stage in &stages {
+                self.turns(stage)?;
+            }
+            if let Some(beside) = &beside {
+                beside.turns(self)?;
+            }
+        }
+        drop(beside);
+        for _ in 0..self.settings.rounds {
+            for stage in &stages {
+                self.paced(stage)?;
+            }
+        }
+        self.memory(&mut stages)?;
+        if self.settings.wants("two") {
+            self.verified(stages)?;
+        }
+        Ok(())
+    }
+
+    fn turns(&mut self, stage: &Stage) -> Outcome<()> {
+        let (many, kind) = (stage.customers, stage.kind);
+        let (connections, seconds) = (self.settings.connections, self.settings.seconds);
+        for turn in TURNS.into_iter().filter(|turn| self.settings.wants(turn)) {
+            match turn {
+                "ceiling" => {
+                    let plan = Plan { status: Some(422), ..stage.plan(connections, Some(seconds), false) };
+                    let sample = closed(&plan, &mut traffic::refused(self.customers(Spread::Uniform, many)))?;
+                    self.take(CEILING, kind, &sample);
+                }
+                "single" => {
+                    for (row, spread) in [(UNIFORM, Spread::Uniform), (ZIPF, Spread::Zipf), (HOT, Spread::Hot)] {
+                        let mut requests = traffic::singles(self.customers(spread, many));
+                        let sample = stage.busy(connections, seconds, &mut requests)?;
+                        self.take(row, kind, &sample);
+                    }
+                }
+                "keys" => {
+                    let customers = self.customers(Spread::Uniform, many);
+                    let sample = stage.busy(connections, seconds, &mut traffic::keyed(customers, self.sent))?;
+                    self.take(KEYED, kind, &sample);
+                }
+                "batch" => {
+                    for (row, contracts) in [(BATCH_OF_ONE, 1), (BATCH_OF_MANY, BATCH_CONTRACTS.min(many))] {
+                        let sample = stage.busy(BATCH_CONNECTIONS, seconds, &mut traffic::usual_batches(contracts, many))?;
+                        self.take(row, kind, &sample);
+                    }
+                }
+                "change" => self.changes(stage)?,
+                _ => {
+                    let customers = self.customers(Spread::Uniform, LATE_CONTRACTS.min(many));
+                    let sample = stage.busy(connections, seconds, &mut traffic::late(customers))?;
+                    self.take(LATE, kind, &sample);
+                }
+            }
+        }
+        if self.settings.wants("two") && kind == Kind::Postgres {
+            let plan = stage.plan(connections, Some(seconds), true);
+            let sample = closed(&plan, &mut traffic::singles(self.customers(Spread::Uniform, many)))?;
+            self.take(TWO, kind, &sample);
+        }
+        Ok(())
+    }
+
+    /// Edits and deletions of events that were reported just before, on any contract.
+    fn changes(&mut self, stage: &Stage) -> Outcome<()> {
+        let (connections, seconds) = (self.settings.connections, self.settings.seconds);
+        let fastest = self.figures.median(UNIFORM, Some(stage.kind)).unwrap_or_default();
+        let deleted = self.figures.median(DELETE, Some(stage.kind)).unwrap_or(fastest).max(1000.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
+        let enough = (deleted * (seconds + 1.0) * 1.5) as u64;
+        let (now, many) = (acceptance::when::now(), stage.customers);
+        let mut places: Vec<u64> = Vec::new();
+        let mut customers = self.customers(Spread::Uniform, many);
+        places.resize_with(usize::try_from(enough).unwrap_or(usize::MAX), || customers.next());
+        let events = stage.load(enough, |n| event(&now, places[usize::try_from(n).unwrap_or_default()]))?;
+        let sample = stage.busy(connections, seconds, &mut traffic::edits(events.clone()))?;
+        self.take(EDIT, stage.kind, &sample);
+        let sample = stage.busy(connections, seconds, &mut traffic::deletes(events))?;
+        self.take(DELETE, stage.kind, &sample);
+        Ok(())
+    }
+
+    /// By a schedule: half of the most that a server does, and three times as much.
+    fn paced(&mut self, stage: &Stage) -> Outcome<()> {
+        let (kind, many, seconds) = (stage.kind, stage.customers, self.settings.seconds);
+        if !self.settings.wants_any(&["latency", "overload"]) {
+            return Ok(());
+        }
+        let most = match self.figures.median(UNIFORM, Some(kind)) {
+            Some(most) => most,
+            None => {
+                let mut requests = traffic::singles(self.customers(Spread::Uniform, many));
+                let sample = stage.busy(self.settings.connections, seconds, &mut requests)?;
+                self.take(UNIFORM, kind, &sample);
+                sample.rate()
+            }
+        };
+        if self.settings.wants("latency") {
+            let mut requests = traffic::singles(self.customers(Spread::Uniform, many));
+            let sample = stage.paced(self.settings.connections, seconds, most / 2.0, true, &mut requests)?;
+            self.take(HALF, kind, &sample);
+            self.figures.add(HALF_P99, Some(kind), Figure::of(sample.millis(0.99)));
+            if sample.unanswered > 0 {
+                self.figures.note(format!("{HALF}, {}: {} requests had no answer at the end", kind.name(), sample.unanswered));
+            }
+        }
+        if self.settings.wants("overload") {
+            self.overload(stage, most * 3.0)?;
+        }
+        Ok(())
+    }
+
+    fn overload(&mut self, stage: &Stage, rate: f64) -> Outcome<()> {
+        let (kind, seconds) = (stage.kind, self.settings.seconds);
+        process::forget_peak(stage.process())?;
+        let mut requests = traffic::singles(self.customers(Spread::Uniform, stage.customers));
+        let sample = stage.paced(OVERLOAD_CONNECTIONS, seconds, rate, false, &mut requests)?;
+        let recovery = self.recovery(stage)?;
+        let refused = sample.latency_of_others.len();
+        self.figures.add(OVERLOAD, Some(kind), Figure::from(&sample));
+        self.figures.add(OVERLOAD_REFUSED, Some(kind), Figure::of(as_f64(refused) / seconds));
+        if refused > 0 {
+            let millis = as_f64(sample.latency_of_others.value_at_quantile(0.99)) / 1000.0;
+            self.figures.add(OVERLOAD_REFUSED_MS, Some(kind), Figure::of(millis));
+            let without = refused - sample.with_retry_after;
+            let other: u64 =
+                sample.statuses.iter().filter(|(status, _)| !matches!(status, 200 | 429 | 503)).map(|(_, n)| n).sum();
+            if without > 0 || other > 0 {
+                let said = format!("{without} refusals without Retry-After, {other} other than 429 and 503");
+                self.figures.note(format!("{OVERLOAD}, {}: {said}", kind.name()));
+            }
+        }
+        self.figures.add(OVERLOAD_UNANSWERED, Some(kind), Figure::of(as_f64(sample.unanswered) / seconds));
+        self.figures.add(OVERLOAD_MB, Some(kind), Figure::of(process::peak_mb(stage.process())?));
+        self.figures.add(OVERLOAD_RECOVERY, Some(kind), Figure::of(recovery.as_secs_f64() * 1000.0));
+        Ok(())
+    }
+
+    /// How long after an overload it takes until an event is answered as fast as ever.
+    fn recovery(&mut self, stage: &Stage) -> Outcome<Duration> {
+        let began = Instant::now();
+        while began.elapsed() < MAX_RECOVERY {
+            stop::check()?;
+            let mut requests = traffic::singles(self.customers(Spread::Uniform, stage.customers));
+            let mut left = 1;
+            let sample = closed(&stage.plan(1, None, false), &mut || {
+                left -= 1;
+                if left == 0 { requests() } else { None }
+            })?;
+            let limit = u64::try_from(RECOVERED.as_micros()).unwrap_or(u64::MAX);
+            if sample.worth == 1 && sample.latency.max() <= limit {
+                break;
+            }
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Memory of a new server, then under single events, then, new again, under the largest batches.
+    fn memory(&mut self, stages: &mut Vec<Stage>) -> Outcome<()> {
+        if !self.settings.wants("memory") {
+            return Ok(());
+        }
+        for _ in 0..self.settings.rounds {
+            for stage in std::mem::take(stages) {
+                let (kind, many) = (stage.kind, stage.customers);
+                let stage = stage.restart()?;
+                std::thread::sleep(SETTLE);
+                self.figures.add(IDLE_MB, Some(kind), Figure::of(process::resident_mb(stage.process())?));
+                let mut requests = traffic::singles(self.customers(Spread::Uniform, many));
+                stage.busy(self.settings.connections, self.settings.seconds, &mut requests)?;
+                self.figures.add(LOAD_MB, Some(kind), Figure::of(process::peak_mb(stage.process())?));
+                let stage = stage.restart()?;
+                let mut requests = traffic::batches(BATCH_CONTRACTS.min(many), many, LARGEST_BATCH);
+                stage.busy(BATCH_CONNECTIONS, self.settings.seconds, &mut requests)?;
+                self.figures.add(BATCH_MB, Some(kind), Figure::of(process::peak_mb(stage.process())?));
+                stages.push(stage);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that was sent, by two servers at once too, is on its documents.
+    fn verified(&mut self, stages: Vec<Stage>) -> Outcome<()> {
+        let directory = TempDir::new()?;
+        for stage in stages.into_iter().filter(|stage| stage.kind == Kind::Postgres) {
+            stop::check()?;
+            let database = stage.close()?;
+            match verify(&database, directory.path()) {
+                Ok(()) => self.figures.note("verify found nothing wrong after two servers on one PostgreSQL.".to_owned()),
+                Err(found) => self.figures.note(format!("VERIFY FOUND after two servers on one PostgreSQL: {found}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// What shouldn't grow with the events of a contract, or with all events.
+    fn of_many_events(&mut self, template: &Template) -> Outcome<()> {
+        let (kind, many, few) = (template.kind, 0, 1);
+        eprintln!("bench: {} events on a contract of {}", self.settings.events, kind.name());
+        let mut stage = template.serve();
+        let now = acceptance::when::now();
+        stage.load_in(self.settings.events, LARGEST_BATCH, |_| event(&now, many))?;
+        stage.load(FEW_EVENTS, |_| event(&now, few))?;
+        for _ in 0..self.settings.rounds {
+            if self.settings.wants("start") {
+                let database = stage.close()?;
+                let began = Instant::now();
+                // Up to the answer to its first log-in.
+                stage = template.serve_on(database);
+                self.figures.add(START, Some(kind), Figure::of(began.elapsed().as_secs_f64() * 1000.0));
+            }
+            if self.settings.wants("invoice") {
+                for (row, customer) in [(INVOICE_OF_MANY, many), (INVOICE_OF_FEW, few)] {
+                    let path = format!("/api/contracts/invoices/current/{}", template.contract(customer));
+                    let sample = stage.busy(1, self.settings.seconds.min(1.0), &mut || Some(Outgoing::get(&path)))?;
+                    if let Some(complaint) = sample.complaint() {
+                        return Err(Failure::new(format!("{row}: {complaint}")));
+                    }
+                    self.figures.add(row, Some(kind), Figure::of(sample.millis(0.5)));
+                }
+            }
+            if self.settings.wants("report") {
+                stage = stage.restart()?;
+                std::thread::sleep(SETTLE);
+                let idle = process::resident_mb(stage.process())?;
+                process::forget_peak(stage.process())?;
+                let mut once = Some(Outgoing::get("/api/usage/report"));
+                let sample = closed(&stage.plan(1, None, false), &mut || once.take())?;
+                if let Some(complaint) = sample.complaint() {
+                    return Err(Failure::new(format!("the usage report: {complaint}")));
+                }
+                self.figures.add(REPORT_MB, Some(kind), Figure::of(process::peak_mb(stage.process())? - idle));
+            }
+        }
+        Ok(())
+    }
+
+    /// Single events where many are stored already, by turns with a copy where few are.
+    fn growth(&mut self, templates: &[Template]) -> Outcome<()> {
+        let mut pairs = Vec::new();
+        for template in templates {
+            let (few, many) = (template.serve(), template.serve());
+            eprintln!("bench: {} events in {}", self.settings.growth, template.kind.name());
+            let now = acceptance::when::now();
+            many.load_in(self.settings.growth, LARGEST_BATCH, |n| event(&now, n / GROWTH_EVENTS_EACH % template.customers))?;
+            if template.kind == Kind::Postgres {
+                many.database().execute("VACUUM ANALYZE");
+            }
+            pairs.push((few, many));
+        }
+        for _ in 0..self.settings.rounds {
+            for (few, many) in &pairs {
+                for (row, stage) in [(NOT_GROWN, few), (GROWN, many)] {
+                    let mut requests = traffic::singles(self.customers(Spread::Uniform, stage.customers));
+                    let sample = stage.busy(self.settings.connections, self.settings.seconds, &mut requests)?;
+                    self.take(row, stage.kind, &sample);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What PostgreSQL does without us.
+struct Beside {
+    pgbench: Vec<(&'static str, Pgbench)>,
+    plain: Option<Plain>,
+    _databases: Vec<Database>,
+}
+
+impl Beside {
+    fn prepare(run: &mut Run<'_>, template: &Template) -> Outcome<Self> {
+        let (mut pgbench, mut databases, mut plain) = (Vec::new(), Vec::new(), None);
+        if run.settings.wants_any(&["pgbench", "plain"]) {
+            let database = plain::database(template.customers)?;
+            let watched = Watched { servers: Vec::new(), postmaster: process::postmaster(database.url()) };
+            if run.settings.wants("pgbench") {
+                eprintln!("bench: choosing pgbench's clients");
+                let (recorded, recorded_on) = pgbench::record(template)?;
+                for (row, contracts) in [(SAME_UNIFORM, recorded.len()), (SAME_HOT, 1)] {
+                    match Pgbench::recorded(&recorded, &recorded_on, contracts, watched.clone()) {
+                        Ok(made) => pgbench.push((row, made)),
+                        Err(Failure::Stopped) => return Err(Failure::Stopped),
+                        Err(failure) => run.figures.note(format!("NOT MEASURED: {row}: {failure}")),
+                    }
+                }
+                databases.push(recorded_on);
+                for (row, contracts) in [(LEAST_UNIFORM, template.customers), (LEAST_HOT, 1)] {
+                    pgbench.push((row, Pgbench::minimal(&database, contracts, watched.clone())?));
+                }
+            }
+            if run.settings.wants("plain") {
+                match Plain::start(&database) {
+                    Ok(started) => plain = Some(started),
+                    Err(failure) => run.figures.note(format!("NOT MEASURED: {PLAIN_UNIFORM}: {failure}")),
+                }
+            }
+            databases.push(database);
+        }
+        for (row, made) in &pgbench {
+            run.figures.note(format!("{row}: {} clients do most.", made.clients()));
+        }
+        Ok(Self { pgbench, plain, _databases: databases })
+    }
+
+    fn turns(&self, run: &mut Run<'_>) -> Outcome<()> {
+        for (row, pgbench) in &self.pgbench {
+            run.figures.add(row, Some(Kind::Postgres), pgbench.run(run.settings.seconds)?);
+        }
+        if let Some(plain) = &self.plain {
+            for (row, spread) in [(PLAIN_UNIFORM, Spread::Uniform), (PLAIN_HOT, Spread::Hot)] {
+                let mut requests = traffic::singles(run.customers(spread, run.settings.contracts));
+                let sample = plain.busy(run.settings.connections, run.settings.seconds, &mut requests)?;
+                run.take(row, Kind::Postgres, &sample);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A server under single events while `perf` looks at it.
+pub(crate) fn with_load(kind: Kind, settings: &Settings, look: impl FnOnce(u32) -> Outcome<std::process::Child>) -> Outcome<()> {
+    let stage = Template::make(kind, settings.contracts)?.serve();
+    let mut looking = look(stage.process())?;
+    let mut requests = traffic::singles(Customers::new(Spread::Uniform, stage.customers, 1));
+    let sample = stage.busy(settings.connections, settings.seconds, &mut requests);
+    let status = looking.wait()?;
+    eprintln!("profile: {:.0} events a second meanwhile", sample?.rate());
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("perf ended with {status}"))) }
+}

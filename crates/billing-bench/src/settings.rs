@@ -1,0 +1,104 @@
+//! What of a run may be set, all of it in the environment.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::stage::Kind;
+use crate::{Failure, Outcome};
+
+/// What can be asked for by `ROWS`.
+const ROWS: [&str; 18] = [
+    "fsync", "ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory",
+    "issue", "invoice", "start", "report", "growth",
+];
+
+/// How a run is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) rounds: u64,
+    pub(crate) seconds: f64,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) rows: Vec<String>,
+    /// Connections of single events.
+    pub(crate) connections: usize,
+    /// Contracts, each of a customer of its own.
+    pub(crate) contracts: u64,
+    /// Events of the contract that has many.
+    pub(crate) events: u64,
+    /// Events that are stored already where growth is measured.
+    pub(crate) growth: u64,
+}
+
+impl Settings {
+    /// From the environment.
+    ///
+    /// # Errors
+    /// Which variable can't be read, and what it may say.
+    pub(crate) fn read() -> Outcome<Self> {
+        let kind = |word: &str| match word {
+            "sqlite" => Ok(Kind::Sqlite),
+            "postgres" => Ok(Kind::Postgres),
+            other => Err(Failure::new(format!("DATABASES={other}: take sqlite, postgres, or both with a space between"))),
+        };
+        let row = |word: &str| {
+            if ROWS.contains(&word) {
+                Ok(word.to_owned())
+            } else {
+                Err(Failure::new(format!("ROWS={word}: take some of {}", ROWS.join(" "))))
+            }
+        };
+        let settings = Self {
+            rounds: setting("ROUNDS", 5)?,
+            seconds: setting("SECONDS_EACH", 3.0)?,
+            kinds: words("DATABASES", &["sqlite", "postgres"], kind)?,
+            rows: words("ROWS", &ROWS, row)?,
+            connections: setting("CONNECTIONS", 64)?,
+            contracts: setting("CONTRACTS", 10_000)?,
+            events: setting("EVENTS", 1_000_000)?,
+            growth: setting("GROWTH", 200_000)?,
+        };
+        let usable = settings.rounds > 0 && settings.seconds > 0.0 && settings.connections > 0 && settings.contracts > 0;
+        if usable { Ok(settings) } else { Err(Failure::new("ROUNDS, SECONDS_EACH, CONNECTIONS and CONTRACTS are above zero")) }
+    }
+
+    /// Whether a row is asked for.
+    pub(crate) fn wants(&self, row: &str) -> bool {
+        self.rows.iter().any(|wanted| wanted == row)
+    }
+
+    /// Whether any of these is.
+    pub(crate) fn wants_any(&self, rows: &[&str]) -> bool {
+        rows.iter().any(|row| self.wants(row))
+    }
+
+    /// The command that repeats the run.
+    pub(crate) fn command(&self) -> String {
+        let Self { rounds, seconds, connections, contracts, events, growth, .. } = self;
+        let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.name().to_lowercase().replace("postgresql", "postgres")).collect();
+        let mut command = format!(
+            "ROUNDS={rounds} SECONDS_EACH={seconds} CONNECTIONS={connections} \
+             CONTRACTS={contracts} EVENTS={events} GROWTH={growth}"
+        );
+        if kinds.len() == 1 {
+            command += &format!(" DATABASES={}", kinds.join(" "));
+        }
+        if self.rows.len() < ROWS.len() {
+            command += &format!(" ROWS=\"{}\"", self.rows.join(" "));
+        }
+        command + " make bench"
+    }
+}
+
+fn setting<T: FromStr<Err: Display>>(name: &str, default: T) -> Outcome<T> {
+    match std::env::var(name) {
+        Ok(text) => text.parse().map_err(|error| Failure::new(format!("{name}={text}: {error}"))),
+        Err(_) => Ok(default),
+    }
+}
+
+fn words<T>(name: &str, default: &[&str], read: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<T>> {
+    match std::env::var(name) {
+        Ok(text) => text.split_whitespace().map(read).collect(),
+        Err(_) => default.iter().map(|word| read(word)).collect(),
+    }
+}

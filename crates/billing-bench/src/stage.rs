@@ -1,0 +1,263 @@
+//! A database that is filled, a server on it, and who asks it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use acceptance::when::Day;
+use acceptance::{Client, Database, Key, Server, binary, catalog};
+use serde_json::{Value, json};
+
+use crate::load::{Outgoing, Plan, Requests, Sample, Target, closed, open};
+use crate::process::{self, Watched};
+use crate::traffic::{customer, event};
+use crate::{Failure, Outcome, stop};
+
+/// Events of a batch that loads, and of the batches that are measured.
+pub(crate) const BATCH: u64 = 1000;
+/// The most events of a batch.
+pub(crate) const LARGEST_BATCH: u64 = 10_000;
+/// Connections that load.
+const LOADING: usize = 16;
+/// How long a server may take to end when it is asked to.
+const STOP_SECONDS: u64 = 30;
+/// Longer than a run takes.
+const TOKEN_SECONDS: &str = "86400";
+
+/// Which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    /// As it is called in the table.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+        }
+    }
+
+    fn new_database(self) -> Database {
+        match self {
+            Self::Sqlite => Database::sqlite(),
+            Self::Postgres => Database::postgres(),
+        }
+    }
+}
+
+/// A filled database that no server has open.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub(crate) kind: Kind,
+    pub(crate) customers: u64,
+    database: Database,
+    key: Key,
+    contracts: Vec<String>,
+}
+
+impl Template {
+    /// Customers with a contract each: a period that is over and not issued with one event, and the current one with another.
+    pub(crate) fn make(kind: Kind, customers: u64) -> Outcome<Self> {
+        let database = kind.new_database();
+        let server = start(&database);
+        let key = Client::admin(&server).generate_key(&json!({}));
+        let stage = Stage::at(kind, database, vec![server], &key, customers);
+        catalog::make_plan(&stage.client);
+        let made = stage.all("/api/customers/", customers, |n| json!({"customer_ref": customer(n), "name": customer(n)}))?;
+        debug_assert_eq!(made.len() as u64, customers);
+        let products = json!([catalog::months(catalog::API_PLAN, 1, 1)]);
+        let contract = |n| json!({"customer_ref": customer(n), "products": products});
+        let made = stage.all("/api/contracts/", customers, contract)?;
+        let contracts = made.iter().filter_map(|answer| answer["contract_ref"].as_str().map(ToOwned::to_owned)).collect();
+        let over = Day::today().plus_days(-20).noon();
+        stage.load(customers, |n| event(&over, n % customers))?;
+        let now = acceptance::when::now();
+        stage.load(customers, |n| event(&now, n % customers))?;
+        let database = stage.close()?;
+        if kind == Kind::Postgres {
+            // What autovacuum does sooner or later, so that it doesn't come in the middle of a round.
+            database.execute("VACUUM ANALYZE");
+        }
+        Ok(Self { kind, customers, database, key, contracts })
+    }
+
+    /// The contract of a customer.
+    pub(crate) fn contract(&self, customer: u64) -> &str {
+        usize::try_from(customer).ok().and_then(|place| self.contracts.get(place)).map_or("", String::as_str)
+    }
+
+    /// A copy of it that nobody serves.
+    pub(crate) fn copy(&self) -> Database {
+        self.database.copied()
+    }
+
+    /// A server on a copy of it.
+    pub(crate) fn serve(&self) -> Stage {
+        self.serve_on(self.copy())
+    }
+
+    /// A server on a database that was copied from it.
+    pub(crate) fn serve_on(&self, database: Database) -> Stage {
+        let server = start(&database);
+        Stage::at(self.kind, database, vec![server], &self.key, self.customers)
+    }
+}
+
+fn start(database: &Database) -> Server {
+    Server::start_with(database, &["--token-lifetime-seconds", TOKEN_SECONDS]).without_verification()
+}
+
+/// Servers on one database.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) kind: Kind,
+    pub(crate) client: Client,
+    pub(crate) customers: u64,
+    // Before the database: servers end before it is removed.
+    servers: Vec<Server>,
+    database: Database,
+    key: Key,
+    postmaster: Option<u32>,
+}
+
+impl Stage {
+    fn at(kind: Kind, database: Database, servers: Vec<Server>, key: &Key, customers: u64) -> Self {
+        let client = Client::key(&servers[0], key);
+        let postmaster = (kind == Kind::Postgres).then(|| process::postmaster(database.url())).flatten();
+        Self { kind, client, customers, servers, database, key: key.clone(), postmaster }
+    }
+
+    /// Starts one more server.
+    pub(crate) fn join(&mut self) {
+        self.servers.push(start(&self.database));
+    }
+
+    /// The first server's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.servers[0].id()
+    }
+
+    /// The database.
+    pub(crate) const fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Ends the servers as an operating system does.
+    pub(crate) fn close(mut self) -> Outcome<Database> {
+        for server in &mut self.servers {
+            server.terminate();
+            if server.wait_for_exit(Duration::from_secs(STOP_SECONDS)).is_none() {
+                return Err(Failure::new(format!("a server goes on {STOP_SECONDS} s after it was asked to end")));
+            }
+        }
+        Ok(self.database)
+    }
+
+    /// The same database on a new server.
+    pub(crate) fn restart(self) -> Outcome<Self> {
+        let (kind, key, customers) = (self.kind, self.key.clone(), self.customers);
+        let database = self.close()?;
+        let server = start(&database);
+        Ok(Self::at(kind, database, vec![server], &key, customers))
+    }
+
+    /// How a load is put on the first server, or on all.
+    pub(crate) fn plan(&self, connections: usize, seconds: Option<f64>, everywhere: bool) -> Plan {
+        let servers = if everywhere { &self.servers[..] } else { &self.servers[..1] };
+        let target = |server: &Server| Target {
+            address: server.address().parse::<SocketAddr>().expect("the harness listens on an address"),
+            headers: ["Authorization", "Version"].map(|name| (name.to_owned(), self.client.header(name).to_owned())).into(),
+        };
+        let watched = Watched { servers: servers.iter().map(Server::id).collect(), postmaster: self.postmaster };
+        Plan { targets: servers.iter().map(target).collect(), connections, seconds, status: None, keep: false, watched }
+    }
+
+    /// Keeps the first server busy for some seconds.
+    pub(crate) fn busy(&self, connections: usize, seconds: f64, requests: &mut Requests<'_>) -> Outcome<Sample> {
+        closed(&self.plan(connections, Some(seconds), false), requests)
+    }
+
+    /// Sends by a schedule; see [`open`].
+    pub(crate) fn paced(
+        &self,
+        connections: usize,
+        seconds: f64,
+        rate: f64,
+        grace: bool,
+        requests: &mut Requests<'_>,
+    ) -> Outcome<Sample> {
+        open(&self.plan(connections, Some(seconds), false), rate, grace, requests)
+    }
+
+    /// Sends so many bodies and answers what was answered; every one has to be taken.
+    fn all(&self, path: &str, many: u64, body: impl Fn(u64) -> Value) -> Outcome<Vec<Value>> {
+        let mut bodies = (0..many).map(|n| Outgoing::post(path, body(n).to_string()));
+        self.all_of(&mut || bodies.next())
+    }
+
+    fn all_of(&self, requests: &mut Requests<'_>) -> Outcome<Vec<Value>> {
+        let plan = Plan { keep: true, ..self.plan(LOADING, None, false) };
+        let sample = closed(&plan, requests)?;
+        if let Some(complaint) = sample.complaint() {
+            return Err(Failure::new(format!("{}: loading failed: {complaint}", self.kind.name())));
+        }
+        let read = |body: &hyper::body::Bytes| serde_json::from_slice(body).map_err(|error| Failure::new(error.to_string()));
+        sample.kept.iter().map(read).collect()
+    }
+
+    /// Reports so many events in batches, and answers their references.
+    pub(crate) fn load(&self, many: u64, event: impl Fn(u64) -> String) -> Outcome<Vec<String>> {
+        self.load_in(many, BATCH, event)
+    }
+
+    /// The same with as many in a batch.
+    pub(crate) fn load_in(&self, many: u64, batch: u64, event: impl Fn(u64) -> String) -> Outcome<Vec<String>> {
+        let mut first = 0;
+        let answers = self.all_of(&mut || {
+            (first < many).then(|| {
+                let events: Vec<String> = (first..many.min(first + batch)).map(&event).collect();
+                first += batch;
+                Outgoing::post("/api/usage/event/batch", format!("{{\"events\":[{}]}}", events.join(",")))
+            })
+        })?;
+        let results = answers.iter().flat_map(|answer| answer["results"].as_array().into_iter().flatten());
+        let reference = |result: &Value| {
+            let reference = result["event_ref"].as_str().map(ToOwned::to_owned);
+            reference.ok_or_else(|| Failure::new(format!("an event was refused: {result}")))
+        };
+        results.map(reference).collect()
+    }
+
+    /// Issues everything that is due, and answers how many documents that were.
+    pub(crate) fn issue(&self) -> Outcome<usize> {
+        let (mut issued, mut after) = (0, Value::Null);
+        loop {
+            stop::check()?;
+            let body = if after.is_null() { json!({}) } else { json!({"after": after}) };
+            let report = self.client.post("/api/billing/run", &body).ok();
+            if report["failed"] != json!([]) {
+                return Err(Failure::new(format!("a billing run failed: {}", report["failed"])));
+            }
+            issued += report["issued"].as_array().map_or(0, Vec::len);
+            after = report["next"].clone();
+            if after.is_null() {
+                return Ok(issued);
+            }
+        }
+    }
+}
+
+/// Recomputes every invariant of a database.
+///
+/// # Errors
+/// What doesn't hold.
+pub(crate) fn verify(database: &Database, directory: &Path) -> Outcome<()> {
+    let mut command: Command = binary::command(directory);
+    command.env("USAGE_BILLING_DATABASE_URL", database.url()).arg("verify").stdin(Stdio::null());
+    let output = command.output()?;
+    if output.status.success() { Ok(()) } else { Err(Failure::new(String::from_utf8_lossy(&output.stdout).into_owned())) }
+}

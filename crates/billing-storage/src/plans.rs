@@ -1,0 +1,44 @@
+//! How SQLite finds what it is asked for, for tests.
+
+use std::sync::{Arc, Mutex};
+
+use diesel::connection::{Connection as _, InstrumentationEvent};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+use crate::database::{Pools, take};
+use crate::tx::{Connection, Transaction};
+use crate::{Database, DatabaseOptions, DatabaseUrl};
+
+#[derive(QueryableByName)]
+struct Step {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+/// The steps of the plan of each statement that is sent to an empty database, by SQLite's own words.
+pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Vec<String>> {
+    let directory = tempfile::TempDir::new().expect("a directory");
+    let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
+    let url = DatabaseUrl::parse(&url).expect("an address");
+    let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
+    database.migrate().expect("the tables are made");
+    let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
+    let mut link = take(writer).expect("a connection");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+        if let InstrumentationEvent::StartQuery { query, .. } = event {
+            log.lock().expect("no thread has panicked").push(query.to_string());
+        }
+    });
+    ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection)));
+    let asked = std::mem::take(&mut *asked.lock().expect("no thread has panicked"));
+    let plan_of = |query: String| {
+        let statement = query.split("-- binds").next().expect("the statement");
+        let plan: Vec<Step> =
+            diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
+        plan.into_iter().map(|step| step.detail).collect()
+    };
+    asked.into_iter().map(plan_of).collect()
+}
