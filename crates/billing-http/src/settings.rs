@@ -54,6 +54,8 @@ pub struct HttpSettings {
     pub batch_limit_bytes: usize,
     /// Usage reports that are made at a time; each keeps a connection of the store. Others are turned away.
     pub reports_at_once: usize,
+    /// Groups of events that are written at a time.
+    pub groups_at_once: usize,
 }
 
 impl HttpSettings {
@@ -68,6 +70,7 @@ impl HttpSettings {
             body_limit_bytes: DEFAULT_BODY_LIMIT_BYTES,
             batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
             reports_at_once: DEFAULT_REPORTS_AT_ONCE,
+            groups_at_once: 1,
         }
     }
 }

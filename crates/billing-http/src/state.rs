@@ -39,7 +39,8 @@ impl HttpState {
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
-        let writer = UsageWriter::start(services.clone(), WriterLimits::default());
+        let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
+        let writer = UsageWriter::start(services.clone(), limits);
         Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, stopping }))
     }
 

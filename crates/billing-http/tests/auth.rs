@@ -122,6 +122,41 @@ async fn tokens_end_with_time_with_log_out_and_with_their_key() {
 }
 
 #[actix_web::test]
+async fn whoever_may_not_report_learns_that_first_whatever_is_wrong_with_the_request() {
+    let server = Server::new();
+    let key = server.key(&all()).await;
+    let (good, ended, reads) = (server.bearer_of(&key).await, server.bearer_of(&key).await, server.bearer(&["read"]).await);
+    assert_eq!(server.send(Method::POST, "/auth/logout", &[(BEARER, &ended)], None).await.status, 204);
+    let event = r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"nobody","usage_product_ref":"none","quantity":1}"#;
+    let requests = [
+        ("/api/usage/event", "{", "k", 400),
+        ("/api/usage/event", "[]", "k", 422),
+        ("/api/usage/event", r#"{"quantity":-1}"#, "k", 422),
+        ("/api/usage/event?atomic=true", event, "k", 422),
+        ("/api/usage/event", event, "", 400),
+        ("/api/usage/event", event, "k", 422),
+    ];
+    for (path, body, idempotency_key, status) in requests {
+        for (token, expected) in [(&good, status), (&ended, 401), (&reads, 403)] {
+            let headers = [(BEARER, token.as_str()), ("idempotency-key", idempotency_key)];
+            let reply = server.send(Method::POST, path, &headers, Some(body)).await;
+            assert_eq!(reply.problem().0, expected, "{path} {body} {idempotency_key:?}: {}", reply.text);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn an_event_that_nobody_has_room_for_is_turned_away_at_once() {
+    let server = Server::new();
+    let bearer = server.bearer(&all()).await;
+    server.state.finish();
+    let event = r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"nobody","usage_product_ref":"none","quantity":1}"#;
+    let reply = server.post("/api/usage/event", (BEARER, &bearer), event).await;
+    assert_eq!(reply.problem(), (503, "overloaded".to_owned()));
+    assert!(reply.header("retry-after").is_some());
+}
+
+#[actix_web::test]
 async fn a_session_is_a_strict_cookie_and_a_row_that_ends() {
     let server = Server::new();
     let answered = server.log_in(&json!({"email": EMAIL.to_uppercase(), "password": PASSWORD})).await;

@@ -41,6 +41,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         HttpSettings {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),
+            groups_at_once: composition.database.groups_at_once(),
             log_in: LogInLimits {
                 failures: settings.login_failures,
                 attempts_per_address_per_minute: settings.logins_per_minute,

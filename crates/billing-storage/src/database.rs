@@ -150,6 +150,15 @@ impl Database {
         }
     }
 
+    /// How many groups of events are worth writing at a time: SQLite has one writer, and PostgreSQL works on one group while
+    /// another one is read and decided.
+    pub const fn groups_at_once(&self) -> usize {
+        match self.pools {
+            Pools::Sqlite { .. } => 1,
+            Pools::Postgres(_) => 2,
+        }
+    }
+
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
         match (&self.pools, access) {
             // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.

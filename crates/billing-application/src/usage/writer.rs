@@ -27,9 +27,11 @@ const MAX_GROUP: usize = 256;
 /// The most events of a group that open or correct documents: each costs many times what others do.
 const MAX_OFF_DRAFTS: usize = 32;
 
-/// How much may wait for the writer.
+/// How many write, and how much may wait for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterLimits {
+    /// Groups that are written at a time; at least one.
+    pub groups: usize,
     /// Events.
     pub events: usize,
     /// About the bytes that they take.
@@ -38,7 +40,7 @@ pub struct WriterLimits {
 
 impl Default for WriterLimits {
     fn default() -> Self {
-        Self { events: 2048, bytes: 64 * 1024 * 1024 }
+        Self { groups: 1, events: 512, bytes: 64 * 1024 * 1024 }
     }
 }
 
@@ -87,10 +89,10 @@ pub struct WriterFigures {
     pub waiting: u64,
 }
 
-/// The writer: one thread, to which events are handed.
+/// The writer: a thread for each group that is written at a time, to which events are handed.
 pub struct UsageWriter {
     queue: Arc<Queue>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct Queue {
@@ -127,13 +129,17 @@ impl UsageWriter {
     pub fn start(services: Services<'static>, limits: WriterLimits) -> Self {
         let (state, arrived, counted) = (Mutex::default(), Condvar::new(), Counted::default());
         let queue = Arc::new(Queue { limits, state, arrived, counted });
-        let work = Work { services, queue: Arc::clone(&queue) };
-        let thread = std::thread::Builder::new().name("usage-writer".to_owned()).spawn(move || work.run());
-        if let Err(error) = &thread {
-            tracing::error!(%error, "the writer of usage can't be started");
-            queue.locked().stopping = true;
+        let mut threads = Vec::new();
+        for _ in 0..limits.groups.max(1) {
+            let work = Work { services: services.clone(), queue: Arc::clone(&queue) };
+            match std::thread::Builder::new().name("usage-writer".to_owned()).spawn(move || work.run()) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => tracing::error!(%error, "a writer of usage can't be started"),
+            }
         }
-        Self { queue, thread: Mutex::new(thread.ok()) }
+        // Nobody would be told anything.
+        queue.locked().stopping = threads.is_empty();
+        Self { queue, threads: Mutex::new(threads) }
     }
 
     /// Hands an event to the writer.
@@ -174,9 +180,11 @@ impl UsageWriter {
     pub fn stop(&self) {
         self.queue.locked().stopping = true;
         self.queue.arrived.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the writer of usage panicked");
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a writer of usage panicked");
+            }
         }
     }
 }
@@ -211,7 +219,7 @@ impl Queue {
     }
 }
 
-/// What the thread does.
+/// What a thread does.
 struct Work {
     services: Services<'static>,
     queue: Arc<Queue>,
