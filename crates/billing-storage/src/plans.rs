@@ -16,8 +16,15 @@ struct Step {
     detail: String,
 }
 
-/// The steps of the plan of each statement that is sent to an empty database, by SQLite's own words.
-pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Vec<String>> {
+/// A statement, and the steps of its plan by SQLite's own words.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) statement: String,
+    pub(crate) steps: Vec<String>,
+}
+
+/// The plan of each statement that is sent to an empty database.
+pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Plan> {
     let directory = tempfile::TempDir::new().expect("a directory");
     let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
     let url = DatabaseUrl::parse(&url).expect("an address");
@@ -35,10 +42,10 @@ pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Vec<String
     ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection)));
     let asked = std::mem::take(&mut *asked.lock().expect("no thread has panicked"));
     let plan_of = |query: String| {
-        let statement = query.split("-- binds").next().expect("the statement");
+        let statement = query.split("-- binds").next().expect("the statement").to_owned();
         let plan: Vec<Step> =
             diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
-        plan.into_iter().map(|step| step.detail).collect()
+        Plan { statement, steps: plan.into_iter().map(|step| step.detail).collect() }
     };
     asked.into_iter().map(plan_of).collect()
 }

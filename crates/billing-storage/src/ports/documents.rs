@@ -102,6 +102,6 @@ mod tests {
             let found = tx.documents_by_refs(OrganizationId::from_uuid(Uuid::from_u128(2)), &refs).expect("a look-up");
             assert!(found.is_empty());
         });
-        assert!(plans[0].iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plans:?}");
+        assert!(plans[0].steps.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plans:?}");
     }
 }

@@ -274,8 +274,6 @@ fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &T
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use billing_domain::calendar::Timestamp;
     use billing_domain::document::numbering::DocumentNumber;
     use billing_domain::document::{DocumentKind, DocumentState};
@@ -286,12 +284,9 @@ mod tests {
     use billing_domain::refs::{DocumentRef, EntityRef};
     use billing_domain::text::OneLine;
     use chrono::NaiveDate;
-    use diesel::connection::{Connection as _, InstrumentationEvent};
 
     use super::*;
-    use crate::database::{Pools, take};
-    use crate::tx::Connection;
-    use crate::{Database, DatabaseOptions, DatabaseUrl};
+    use crate::plans::plans_of;
 
     #[test]
     fn what_begins_with_a_text_ends_before_the_next_text() {
@@ -306,44 +301,11 @@ mod tests {
         }
     }
 
-    #[derive(QueryableByName)]
-    struct Step {
-        #[diesel(sql_type = Text)]
-        detail: String,
-    }
-
     /// What SQLite plans for the statements that ask for something's identifiers.
     fn plans(ask: impl Fn(&mut Transaction<'_>)) -> Vec<String> {
-        let directory = tempfile::TempDir::new().expect("a directory");
-        let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
-        let url = DatabaseUrl::parse(&url).expect("an address");
-        let database = Database::open(&url, DatabaseOptions::default()).expect("a database");
-        database.migrate().expect("the tables are made");
-        let Pools::Sqlite { writer, .. } = &database.pools else { panic!("a file") };
-        let mut link = take(writer).expect("a connection");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        link.connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
-            if let InstrumentationEvent::StartQuery { query, .. } = event {
-                log.lock().expect("no thread has panicked").push(query.to_string());
-            }
-        });
-        ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection)));
-        let asked = asked.lock().expect("no thread has panicked").clone();
-        let mut plans = Vec::new();
-        for query in asked {
-            let statement = query.split("-- binds").next().expect("the statement").to_owned();
-            if !["SELECT document_id", "SELECT contract_id", "SELECT customer_id"]
-                .iter()
-                .any(|begin| statement.starts_with(begin))
-            {
-                continue;
-            }
-            let plan: Vec<Step> =
-                diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut link.connection).expect("a plan");
-            plans.push(plan.into_iter().map(|step| step.detail).collect::<Vec<_>>().join("; "));
-        }
-        plans
+        let begins = ["SELECT document_id", "SELECT contract_id", "SELECT customer_id"];
+        let asks = |statement: &str| begins.iter().any(|begin| statement.starts_with(begin));
+        plans_of(ask).into_iter().filter(|plan| asks(&plan.statement)).map(|plan| plan.steps.join("; ")).collect()
     }
 
     fn organization() -> OrganizationId {

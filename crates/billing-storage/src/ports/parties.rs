@@ -421,8 +421,8 @@ mod tests {
             assert_eq!(tx.customers_by_refs(organization, &refs).expect("a look-up"), []);
             assert_eq!(tx.customers_by_ids(organization, &[CustomerId::from_uuid(Uuid::from_u128(2))]).expect("a look-up"), []);
         });
-        let by_ref = plans[0].iter().any(|step| step.ends_with("(organization_id=? AND customer_ref=?)"));
-        let by_id = plans[1].iter().any(|step| step.ends_with("(customer_id=?)"));
+        let by_ref = plans[0].steps.iter().any(|step| step.ends_with("(organization_id=? AND customer_ref=?)"));
+        let by_id = plans[1].steps.iter().any(|step| step.ends_with("(customer_id=?)"));
         assert!(by_ref && by_id, "{plans:?}");
     }
 }
