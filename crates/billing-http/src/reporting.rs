@@ -51,11 +51,16 @@ impl Unchecked {
     }
 }
 
-/// Who brings an event.
+/// Who brings an event, as far as it is known.
+enum Who {
+    Known(Principal),
+    Unchecked(Unchecked),
+}
+
+/// A request that brings an event.
 pub(crate) struct Reporting {
     state: HttpState,
-    reporter: Reporter,
-    unchecked: Option<Unchecked>,
+    who: Who,
     use_case: UseCase,
     facts: Facts,
     /// The request's key.
@@ -66,16 +71,15 @@ impl Reporting {
     /// Somebody whose credential was checked.
     pub(crate) fn of(caller: Caller, facts: Facts) -> Self {
         let Caller { state, principal, use_case, key } = caller;
-        Self { state, reporter: Reporter::Known(principal), unchecked: None, use_case, facts, key }
+        Self { state, who: Who::Known(principal), use_case, facts, key }
     }
 
     /// The same as for all other requests: the credential is checked now.
     pub(crate) async fn caller(self) -> Result<Caller, Problem> {
-        let Self { state, reporter, unchecked, use_case, facts, key } = self;
-        let principal = match (reporter, unchecked) {
-            (Reporter::Known(principal), _) => principal,
-            (Reporter::Bearer(claims), None) => Unchecked::new(claims, use_case).check(&state).await?,
-            (Reporter::Bearer(_), Some(unchecked)) => unchecked.check(&state).await?,
+        let Self { state, who, use_case, facts, key } = self;
+        let principal = match who {
+            Who::Known(principal) => principal,
+            Who::Unchecked(unchecked) => unchecked.check(&state).await?,
         };
         facts.is_by(principal.actor());
         Ok(Caller { state, principal, use_case, key })
@@ -91,7 +95,11 @@ impl Reporting {
         answer: fn(&EventView) -> String,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<TakenUsage, Problem> {
-        let Self { state, reporter, unchecked, facts, .. } = self;
+        let Self { state, who, facts, .. } = self;
+        let (reporter, unchecked) = match who {
+            Who::Known(principal) => (Reporter::Known(principal), None),
+            Who::Unchecked(unchecked) => (Reporter::Bearer(unchecked.claims.clone()), Some(unchecked)),
+        };
         let (reply, replied) = oneshot::channel();
         // Nobody to tell means nobody is waiting for it.
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
@@ -125,11 +133,10 @@ impl FromRequest for Reporting {
         };
         ready(Ok(Self {
             state: state_of(request),
-            reporter: Reporter::Bearer(unchecked.claims.clone()),
             use_case: unchecked.use_case,
-            key: request.extensions().get().cloned(),
-            unchecked: Some(unchecked),
+            who: Who::Unchecked(unchecked),
             facts,
+            key: request.extensions().get().cloned(),
         }))
     }
 }
