@@ -61,7 +61,7 @@ pub const fn is_known_by_its_key(event: &NewUsageEvent) -> bool {
     matches!(event.customer, NamedCustomer::Ref(_))
 }
 
-/// Takes an event that is a request of its own, by itself.
+/// Takes an event whose request is to be known again, because the event [isn't by its key alone](is_known_by_its_key).
 ///
 /// # Errors
 /// As [`record_event`], and [`once`](crate::idempotency::once) under a key.
@@ -73,7 +73,6 @@ pub fn record_alone(
     answer: &dyn Fn(&EventView) -> String,
     render: impl Fn(TakenUsage) -> KeptAnswer,
 ) -> UseCaseResult<Reply> {
-    let request = request.filter(|_| !is_known_by_its_key(event));
     let take = |services: &Services<'_>, principal: &Principal, (): &()| record_event(services, principal, event.clone(), answer);
     carry_out(services, principal, request, |_, _| Ok(()), take, |taken| Ok(render(taken)))
 }
