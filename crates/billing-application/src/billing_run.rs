@@ -177,11 +177,7 @@ fn hold_due(
             }
         }
         due.truncate(MAX_CONTRACTS_TOGETHER);
-        due.sort_by_key(|contract| contract.key.contract);
-        for contract in due {
-            tx.lock_contract(contract.key, Lock::Exclusive)?;
-        }
-        Ok(())
+        Ok(tx.hold_contracts(&due.iter().map(|contract| (contract.key, Lock::Exclusive)).collect::<Vec<_>>())?)
     })
 }
 

@@ -11,12 +11,13 @@ use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::receive::Account;
-use billing_domain::ledger::{Agreement, BookRows, ContractBook, Entry, Extent};
+use billing_domain::ledger::{Agreement, BookRows, ContractBook, CurrencyPair, Entry, Extent};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
 use billing_domain::refs::{
     BankAccountRef, ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
 };
+use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::accounts::{self, Deciding};
@@ -54,8 +55,32 @@ pub(crate) fn empty(
 
 /// The book of a contract and its customer with who bills it, before anything else of it is read.
 pub(crate) fn with_parties(tx: &mut dyn Tx, organization: OrganizationId, agreement: Agreement) -> UseCaseResult<ContractBook> {
-    let entities = entities_of(tx, organization, [&agreement.contract])?;
-    Ok(ContractBook::of(agreement, entities))
+    only(with_parties_all(tx, organization, vec![agreement])?)
+}
+
+/// The same of any number of contracts.
+pub(crate) fn with_parties_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    agreements: Vec<Agreement>,
+) -> UseCaseResult<Vec<ContractBook>> {
+    let entities = entities_of(tx, organization, agreements.iter().map(|agreement| &agreement.contract))?;
+    let with_parties = |agreement: Agreement| {
+        let entities = billing(&agreement.contract, &entities);
+        ContractBook::of(agreement, entities)
+    };
+    Ok(agreements.into_iter().map(with_parties).collect())
+}
+
+/// Those of some entities that bill a contract, in any version.
+pub(crate) fn billing(contract: &Contract, entities: &[Entity]) -> Vec<Entity> {
+    let bills = |entity: &&Entity| contract.entity_refs().any(|named| *named == entity.entity_ref);
+    entities.iter().filter(bills).cloned().collect()
+}
+
+/// What was asked for one contract.
+fn only(mut books: Vec<ContractBook>) -> UseCaseResult<ContractBook> {
+    books.pop().ok_or(UseCaseError::InvariantViolation("a contract without a book"))
 }
 
 /// A contract held exclusively, with all of its book; `None` when there is no such contract.
@@ -69,6 +94,22 @@ pub(crate) fn held(
     book.map(|book| whole(tx, organization, book, now)).transpose()
 }
 
+/// An organization's contracts, held exclusively, each with all of its book, by reference; those that aren't there are left out.
+pub(crate) fn held_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: &[ContractKey],
+    now: Timestamp,
+) -> UseCaseResult<Vec<ContractBook>> {
+    let alone: Vec<(ContractKey, Lock)> = contracts.iter().map(|contract| (*contract, Lock::Exclusive)).collect();
+    tx.hold_contracts(&alone)?;
+    // Read now that nobody can change them.
+    let refs: Vec<ContractRef> = contracts.iter().map(|contract| contract.contract).collect();
+    let agreements = tx.agreements(organization, &refs)?;
+    let books = with_parties_all(tx, organization, agreements)?;
+    whole_all(tx, organization, books, now)
+}
+
 /// All of a contract's book: every decision can be made of it at an instant.
 pub(crate) fn whole(
     tx: &mut dyn Tx,
@@ -76,20 +117,65 @@ pub(crate) fn whole(
     book: ContractBook,
     now: Timestamp,
 ) -> UseCaseResult<ContractBook> {
-    let rows = tx.book_rows(book.contract.key(organization))?;
-    // An adjustment of an event's own document names that child, which isn't among them.
-    let known: BTreeSet<DocumentRef> = rows.documents.iter().map(|document| document.head.document_ref).collect();
-    let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
-    let parents: BTreeSet<DocumentRef> = open.filter_map(|document| document.head.parent).collect();
-    let missing: Vec<DocumentRef> = parents.difference(&known).copied().collect();
-    let mut book = book.with_rows(Extent::Whole, rows)?;
-    know(tx, organization, &mut book, &missing)?;
-    know_papers(tx, organization, &mut book, [], now)?;
-    Ok(book)
+    only(whole_all(tx, organization, vec![book], now)?)
 }
 
-/// Adds what a book's documents say as papers and it doesn't hold: the bank accounts that they name, and `also` these, and
-/// exchange rates. Nothing is read where nothing is named.
+/// All of contracts' books, in their order.
+pub(crate) fn whole_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: Vec<ContractBook>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<ContractBook>> {
+    if books.is_empty() {
+        return Ok(books);
+    }
+    let contracts: Vec<ContractKey> = books.iter().map(|book| book.contract.key(organization)).collect();
+    let mut rows = tx.rows_of_books(&contracts)?;
+    let (mut whole, mut wanted) = (Vec::with_capacity(books.len()), Vec::with_capacity(books.len()));
+    for (book, contract) in books.into_iter().zip(contracts) {
+        let rows = rows.remove(&contract).unwrap_or_default();
+        // An adjustment of an event's own document names that child, which isn't among them.
+        let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
+        wanted.push(open.filter_map(|document| document.head.parent).collect());
+        whole.push(book.with_rows(Extent::Whole, rows)?);
+    }
+    know_all(tx, organization, &mut whole, wanted)?;
+    know_papers_all(tx, organization, &mut whole, now)?;
+    Ok(whole)
+}
+
+/// Adds what books' documents say as papers and they don't hold: the bank accounts that they name, and exchange rates. Nothing
+/// is read where nothing is named.
+fn know_papers_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: &mut [ContractBook],
+    now: Timestamp,
+) -> UseCaseResult<()> {
+    let asked: Vec<Vec<BankAccountRef>> = books.iter().map(|book| book.unknown_bank_accounts([])).collect();
+    let all = distinct(asked.iter().flatten().cloned());
+    let found = if all.is_empty() { Vec::new() } else { tx.bank_accounts_by_refs(organization, &all)? };
+    let mut rates: Vec<(CurrencyPair, Option<ExchangeRate>)> = Vec::new();
+    for (book, asked) in books.iter_mut().zip(asked) {
+        let found = found.iter().filter(|account| asked.contains(&account.account_ref)).cloned().collect();
+        book.learn_bank_accounts(asked, found);
+        for pair in book.unknown_exchange_rates(now) {
+            let known = rates.iter().find(|(known, _)| *known == pair).map(|(_, rate)| *rate);
+            let rate = match known {
+                Some(rate) => rate,
+                None => tx.exchange_rate(organization, pair.from, pair.to, pair.on)?,
+            };
+            if known.is_none() {
+                rates.push((pair, rate));
+            }
+            book.learn_exchange_rate(pair, rate);
+        }
+    }
+    Ok(())
+}
+
+/// Adds what a book's documents say as papers and it doesn't hold, and `also` these bank accounts.
 pub(crate) fn know_papers(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -102,11 +188,7 @@ pub(crate) fn know_papers(
         let found = tx.bank_accounts_by_refs(organization, &accounts)?;
         book.learn_bank_accounts(accounts, found);
     }
-    for pair in book.unknown_exchange_rates(now) {
-        let rate = tx.exchange_rate(organization, pair.from, pair.to, pair.on)?;
-        book.learn_exchange_rate(pair, rate);
-    }
-    Ok(())
+    know_papers_all(tx, organization, std::slice::from_mut(book), now)
 }
 
 /// The books of contracts, with what adding usage to drafts needs of them: the documents that carry the usage of periods,
@@ -148,17 +230,34 @@ pub(crate) fn know(
     book: &mut ContractBook,
     refs: &[DocumentRef],
 ) -> UseCaseResult<()> {
-    let mut wanted: BTreeSet<DocumentRef> = refs.iter().copied().collect();
-    while !wanted.is_empty() {
-        let unknown: Vec<DocumentRef> = wanted.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect();
-        if !unknown.is_empty() {
-            let found = tx.book_documents_by_refs(organization, &unknown)?;
-            if found.len() < unknown.len() {
+    know_all(tx, organization, std::slice::from_mut(book), vec![refs.iter().copied().collect()])
+}
+
+/// The same of any number of books, of each what is wanted of it.
+pub(crate) fn know_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: &mut [ContractBook],
+    mut wanted: Vec<BTreeSet<DocumentRef>>,
+) -> UseCaseResult<()> {
+    while wanted.iter().any(|wanted| !wanted.is_empty()) {
+        let unknown = |(book, wanted): (&ContractBook, &BTreeSet<DocumentRef>)| -> Vec<DocumentRef> {
+            wanted.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect()
+        };
+        let unknown: Vec<Vec<DocumentRef>> = books.iter().zip(&wanted).map(unknown).collect();
+        let all = distinct(unknown.iter().flatten().copied());
+        let found = if all.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &all)? };
+        for ((book, unknown), wanted) in books.iter_mut().zip(unknown).zip(&mut wanted) {
+            let of_book = found.iter().filter(|document| unknown.contains(&document.head.document_ref)).cloned();
+            let of_book: Vec<BookDocument> = of_book.collect();
+            if of_book.len() < unknown.len() {
                 return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that is not there"));
             }
-            book.add_documents(found);
+            if !of_book.is_empty() {
+                book.add_documents(of_book);
+            }
+            *wanted = wanted.iter().filter_map(|document| book.document(*document)?.head.parent).collect();
         }
-        wanted = wanted.iter().filter_map(|document| book.document(*document)?.head.parent).collect();
     }
     Ok(())
 }

@@ -275,8 +275,10 @@ where
     let mut link = begin_on(pool, begin)?;
     let mut tx = Transaction::new(connection(&mut link.connection));
     let decision = work(&mut tx);
+    let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
-    link.lost |= failure.as_ref().is_some_and(Failure::is_lost);
+    // Turnstiles are left open with the connection that closed them.
+    link.lost |= leaves_turnstiles || failure.as_ref().is_some_and(Failure::is_lost);
     if decision.is_ok() && failure.is_none() {
         return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
             let failure = match Failure::of("commit", &error) {

@@ -23,13 +23,15 @@ pub(crate) struct Transaction<'a> {
     /// Whether a contract was held. Who holds one waits for another without a [turnstile](crate::turnstile): whoever closed it
     /// may wait for the one that is held.
     pub(crate) holds_contracts: bool,
+    /// Whether its connection may have left turnstiles closed: it failed while it waited behind them.
+    pub(crate) leaves_turnstiles: bool,
     /// Whether its statements may take as long as a reader takes their rows.
     pub(crate) reads_long: bool,
 }
 
 impl<'a> Transaction<'a> {
     pub(crate) const fn new(connection: Connection<'a>) -> Self {
-        Self { connection, failure: None, holds_contracts: false, reads_long: false }
+        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, reads_long: false }
     }
 
     /// Whether it runs in this process, on a file.

@@ -1,8 +1,6 @@
 //! Changing and deleting events: the draft is re-rated, or an adjustment is drawn up, in the same transaction
 //! (billing rules 5).
 
-use std::collections::BTreeSet;
-
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::contract::{Contract, ProductPeriod};
@@ -10,7 +8,7 @@ use billing_domain::document::totals::usage_key;
 use billing_domain::ledger::{ContractBook, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_event};
 use billing_domain::party::Customer;
-use billing_domain::ports::{Access, Lock, StoreError, Tx, transact};
+use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::refs::{ContractKey, EventRef, OrganizationId};
 use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
 use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey, UsageTotal};
@@ -163,21 +161,20 @@ fn hold_moving(
         refuse_future(revised.occurred_at, now)?;
         let target = target_of(tx, organization, &customer, &revised)?;
         let present = event.placement.contract_ref;
-        for contract_ref in BTreeSet::from([present, target.0.contract_ref]) {
-            tx.lock_contract(ContractKey { organization, customer: event.customer_id, contract: contract_ref }, Lock::Exclusive)?;
-        }
+        let both = [present, target.0.contract_ref];
+        let keys = both.map(|contract| ContractKey { organization, customer: event.customer_id, contract });
+        let held = books::held_all(tx, organization, &keys, now)?;
         // Again, as things are now that nobody can change them.
         let is_same =
             live_event(tx, principal, event_ref)? == event && target_of(tx, organization, &customer, &revised)? == target;
         if !is_same {
             continue;
         }
-        let (contract, mut moved) = target;
-        if contract.contract_ref != present {
-            moved.book = books::held(tx, organization, contract.contract_ref, now)?;
-        }
-        let present = books::held(tx, organization, present, now)?;
-        let mut present = present.ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
+        let (_, mut moved) = target;
+        let (mut of_event, mut others): (Vec<_>, Vec<_>) =
+            held.into_iter().partition(|book| book.contract.contract_ref == present);
+        moved.book = others.pop();
+        let mut present = of_event.pop().ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
         books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
         return Ok(Held { event, present, moved: Some(moved) });
     }

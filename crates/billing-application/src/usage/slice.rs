@@ -12,7 +12,7 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
 use billing_domain::document::totals::usage_key;
-use billing_domain::ledger::{ContractBook, Extent, post};
+use billing_domain::ledger::{Agreement, ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
@@ -181,23 +181,33 @@ impl Slice<'_> {
             let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
             let (_, off_drafts) = self.on_drafts(tx, unknown.map(|(_, book)| book.clone()), &landed)?;
             exclusive.extend(off_drafts);
-            let mut unchanged = true;
-            for (contract_ref, book) in &contracts {
-                let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
-                let version = tx.lock_contract(book.contract.key(organization), lock)?;
-                unchanged &= version == Some(book.contract.version);
+            if contracts.is_empty() {
+                return Ok((contracts, landed, refused));
             }
-            if !unchanged {
+            let lock_of = |(contract_ref, book): (&ContractRef, &ContractBook)| {
+                let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
+                (book.contract.key(organization), lock)
+            };
+            tx.hold_contracts(&contracts.iter().map(lock_of).collect::<Vec<_>>())?;
+            // Read now that nobody can change it: a contract may have been edited, a document issued.
+            let agreements = tx.agreements(organization, &contracts.keys().copied().collect::<Vec<_>>())?;
+            let is_same = |agreement: &Agreement| {
+                let found = contracts.get(&agreement.contract.contract_ref);
+                found.is_some_and(|found| found.contract.version == agreement.contract.version)
+            };
+            if agreements.len() < contracts.len() || !agreements.iter().all(is_same) {
                 continue;
             }
-            // Read now that nobody can change it: a contract may have been edited, a document issued.
-            let (held, shared): (Vec<_>, Vec<_>) =
-                contracts.into_iter().partition(|(contract_ref, _)| exclusive.contains(contract_ref));
-            let (mut books, off_drafts) = self.on_drafts(tx, shared.into_iter().map(|(_, book)| book), &landed)?;
+            let with_entities = |agreement: Agreement| {
+                let entities = contracts.get(&agreement.contract.contract_ref).map(|book| book.entities.clone());
+                ContractBook::of(agreement, entities.unwrap_or_default())
+            };
+            let books = agreements.into_iter().map(with_entities);
+            let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
+            let (mut books, off_drafts) = self.on_drafts(tx, shared, &landed)?;
             if off_drafts.is_empty() {
-                for (contract_ref, book) in held {
-                    books.insert(contract_ref, books::whole(tx, organization, book, self.now)?);
-                }
+                let whole = books::whole_all(tx, organization, alone, self.now)?;
+                books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
                 return Ok((books, landed, refused));
             }
         }
@@ -237,8 +247,7 @@ impl Slice<'_> {
                     let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
                     landed.push(Landed { known: *known, counted, key, service_period: found.period.days() });
                     contracts.entry(contract_ref).or_insert_with(|| {
-                        let bills = |entity_ref| found.contract.entity_refs().any(|named| named == entity_ref);
-                        let entities = entities.iter().filter(|entity| bills(&entity.entity_ref)).cloned().collect();
+                        let entities = books::billing(found.contract, &entities);
                         ContractBook::new(found.contract.clone(), customer.clone(), entities)
                     });
                 }

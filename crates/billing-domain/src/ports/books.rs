@@ -1,6 +1,8 @@
 //! The rows a contract's book is made of, and what decisions write to them. The duties of all of the store's ports hold
 //! here, too.
 
+use std::collections::BTreeMap;
+
 use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
 use crate::document::lines::{LedgerLine, Sum, SumKey};
@@ -38,8 +40,14 @@ pub trait Books {
     /// # Errors
     /// As [`agreement`](Self::agreement).
     fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>>;
+    /// Those of these contracts that are there, with their customers, by reference.
+    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>>;
+    /// Everything the books of contracts are made of, by contract.
+    fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>>;
     /// Everything a contract's book is made of.
-    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows>;
+    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
+        Ok(self.rows_of_books(&[key])?.remove(&key).unwrap_or_default())
+    }
     /// The documents in force that stand in any of these places of contracts, by creation.
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
     /// Those of these documents that exist, children too, by creation.

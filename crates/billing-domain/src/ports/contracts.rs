@@ -41,6 +41,9 @@ pub trait Contracts {
     /// Holds a contract until the transaction ends, and answers its newest version's number.
     /// Contracts are held before documents, documents before totals and number series.
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>>;
+    /// Holds contracts until the transaction ends, each as strongly as is asked, in the order of their references; one that isn't
+    /// there is passed over. What is read of them from then on is as they are held.
+    fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()>;
     /// Stores a contract's next version: what it adds to the one before. The contract must be held
     /// [`Lock::Exclusive`].
     fn append_contract_version(

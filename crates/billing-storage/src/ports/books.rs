@@ -14,12 +14,12 @@ use diesel::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{USAGE, WithParts};
 use super::running_totals::{TotalRow, read_totals};
-use crate::one_of::{Value, one_of_days, one_of_numbers, one_of_rows};
+use super::{MAX_BINDS, owned};
+use crate::one_of::{Value, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
@@ -58,50 +58,103 @@ impl SumRow {
     }
 }
 
+/// Loads the rows of an organization's contracts: with one statement on PostgreSQL, with one for each contract on SQLite, which
+/// is asked in the same process and finds a list of rows by no index.
+macro_rules! load_of_contracts {
+    ($tx:expr, $table:literal, $contracts:expr, ($customer:expr, $contract:expr, $columns:literal), $query:expr) => {{
+        let mut found = Vec::new();
+        if $tx.is_sqlite() || $contracts.len() == 1 {
+            for key in $contracts {
+                let rows: Vec<_> = with_conn!($tx, $table, |conn| $query
+                    .filter($customer.eq(Bound(key.customer.as_uuid())))
+                    .filter($contract.eq(Bound(key.contract.as_uuid())))
+                    .load(conn))?;
+                found.extend(rows);
+            }
+        } else {
+            let of_contract = |key: &ContractKey| vec![Value::Id(key.customer.as_uuid()), Value::Id(key.contract.as_uuid())];
+            let rows: Vec<_> = with_conn!($tx, $table, |conn| $query
+                .filter(one_of_rows($columns, $contracts.iter().map(of_contract)))
+                .load(conn))?;
+            found.extend(rows);
+        }
+        found
+    }};
+}
+pub(super) use load_of_contracts;
+
 impl Transaction<'_> {
-    /// A contract's documents with their products and the sums of their families, and its charges.
-    fn documents_of_book(&mut self, key: ContractKey) -> StoreResult<BookRows> {
-        let rows: Vec<(WithParts, Option<JsonText>, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(key.customer.as_uuid())))
-            .filter(documents::contract_id.eq(Bound(key.contract.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .filter(documents::purpose.ne(USAGE))
-            .order((documents::created_at, documents::document_id))
-            .select((WithParts::as_select(), SumsOfFamily, ChargesOfContract))
-            .load(conn))?;
-        let (mut found, mut sums, mut charges) = (Vec::with_capacity(rows.len()), BTreeMap::new(), Vec::new());
+    /// Contracts' documents with their products and the sums of their families, and their charges.
+    fn documents_of_books(
+        &mut self,
+        organization: OrganizationId,
+        contracts: &[ContractKey],
+        books: &mut BTreeMap<ContractKey, BookRows>,
+    ) -> StoreResult<()> {
+        type Found = (WithParts, Option<JsonText>, Option<JsonText>);
+        let rows: Vec<Found> = load_of_contracts!(
+            self,
+            "documents",
+            contracts,
+            (documents::customer_id, documents::contract_id, "documents.customer_id, documents.contract_id"),
+            documents::table
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(documents::purpose.ne(USAGE))
+                .order((documents::created_at, documents::document_id))
+                .select((WithParts::as_select(), SumsOfFamily, ChargesOfContract))
+        );
         for (document, of_family, of_contract) in rows {
             let document = document.read_for_book()?;
             let document_ref = document.head.document_ref;
+            let book = books.entry(document.head.contract_key(organization)).or_default();
             let of_family: Vec<SumRow> = Row::new("documents", document_ref).under("sums", of_family.as_ref())?;
             if !of_family.is_empty() {
                 let of_family = of_family.into_iter().map(|sum| sum.read(document_ref.as_uuid()));
-                sums.insert(document_ref, FamilySums::new(of_family.collect::<StoreResult<Vec<_>>>()?));
+                book.sums.insert(document_ref, FamilySums::new(of_family.collect::<StoreResult<Vec<_>>>()?));
             }
             let of_contract: Vec<ChargeRow> = Row::new("documents", document_ref).under("charges", of_contract.as_ref())?;
-            charges.extend(of_contract.into_iter().map(ChargeRow::read).collect::<StoreResult<Vec<_>>>()?);
-            found.push(document);
+            book.charges.extend(of_contract.into_iter().map(ChargeRow::read).collect::<StoreResult<Vec<_>>>()?);
+            book.documents.push(document);
         }
-        Ok(BookRows { documents: found, sums, charges, ..BookRows::default() })
+        Ok(())
     }
 
-    /// A contract's running totals, and which drafts and void documents their events stand on.
-    fn usage_of_book(&mut self, key: ContractKey) -> StoreResult<(UsageFacts, BTreeSet<DocumentRef>)> {
-        let rows: Vec<(TotalRow, Option<JsonText>)> = with_conn!(self, "usage_totals", |conn| usage_totals::table
-            .filter(usage_totals::customer_id.eq(Bound(key.customer.as_uuid())))
-            .filter(usage_totals::contract_id.eq(Bound(key.contract.as_uuid())))
-            .filter(usage_totals::organization_id.eq(Bound(key.organization.as_uuid())))
-            .select((TotalRow::as_select(), DocumentsOfTotal))
-            .load(conn))?;
-        let (mut totals, mut with_events) = (Vec::with_capacity(rows.len()), BTreeSet::new());
-        for (total, documents) in rows {
-            let row = Row::new("usage_totals", key.contract);
+    /// Contracts' running totals, and which drafts and void documents their events stand on.
+    fn usage_of_books(
+        &mut self,
+        organization: OrganizationId,
+        contracts: &[ContractKey],
+        books: &mut BTreeMap<ContractKey, BookRows>,
+    ) -> StoreResult<()> {
+        type Found = (TotalRow, Cell<Uuid>, Option<JsonText>);
+        let rows: Vec<Found> = load_of_contracts!(
+            self,
+            "usage_totals",
+            contracts,
+            (usage_totals::customer_id, usage_totals::contract_id, "usage_totals.customer_id, usage_totals.contract_id"),
+            usage_totals::table.filter(usage_totals::organization_id.eq(Bound(organization.as_uuid()))).select((
+                TotalRow::as_select(),
+                usage_totals::customer_id,
+                DocumentsOfTotal
+            ))
+        );
+        let mut totals: BTreeMap<ContractKey, Vec<TotalRow>> = BTreeMap::new();
+        for (total, customer_id, documents) in rows {
+            let row = Row::new("usage_totals", "");
+            let contract = total.contract_ref()?;
+            let customer = CustomerId::from_uuid(row.cell("customer_id", customer_id)?);
+            let key = ContractKey { organization, customer, contract };
+            let row = Row::new("usage_totals", contract);
             for (document_id,) in row.under::<(Cell<Uuid>,)>("documents", documents.as_ref())? {
-                with_events.insert(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
+                let document_ref = DocumentRef::from_uuid(row.cell("document_id", document_id)?);
+                books.entry(key).or_default().with_events.insert(document_ref);
             }
-            totals.push(total);
+            totals.entry(key).or_default().push(total);
         }
-        Ok((UsageFacts::new(read_totals(totals)?), with_events))
+        for (key, totals) in totals {
+            books.entry(key).or_default().usage = UsageFacts::new(read_totals(totals)?);
+        }
+        Ok(())
     }
 }
 
@@ -212,11 +265,31 @@ impl Books for Transaction<'_> {
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
-    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
-        let rows = self.documents_of_book(key)?;
-        let lines = self.lines_in_force(key)?;
-        let (usage, with_events) = self.usage_of_book(key)?;
-        Ok(BookRows { lines, usage, with_events, ..rows })
+    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>> {
+        let ids = contracts.iter().map(|contract| contract.as_uuid());
+        let found: Vec<(Found, Cell<Uuid>)> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(one_of_ids(contracts::contract_id, ids.clone()))
+            .select((Found::as_select(), contracts::organization_id))
+            .load(conn))?;
+        let own = owned("contracts", organization, found)?;
+        let mut agreements = own.into_iter().map(Found::read).collect::<StoreResult<Vec<_>>>()?;
+        agreements.sort_by_key(|agreement| agreement.contract.contract_ref);
+        Ok(agreements)
+    }
+
+    fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>> {
+        let mut organizations: BTreeMap<OrganizationId, BTreeSet<ContractKey>> = BTreeMap::new();
+        for key in contracts {
+            organizations.entry(key.organization).or_default().insert(*key);
+        }
+        let mut books = BTreeMap::new();
+        for (organization, contracts) in organizations {
+            let contracts = Vec::from_iter(contracts);
+            self.documents_of_books(organization, &contracts, &mut books)?;
+            self.lines_in_force(organization, &contracts, &mut books)?;
+            self.usage_of_books(organization, &contracts, &mut books)?;
+        }
+        Ok(books)
     }
 
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {

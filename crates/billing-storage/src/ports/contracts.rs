@@ -25,8 +25,8 @@ use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, documents};
 use crate::sql_types::{Bound, JsonText};
-use crate::turnstile::walked_through;
-use crate::tx::{Transaction, load_contract, load_held, with_conn};
+use crate::turnstile::{HoldContracts, walked_through};
+use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
 use crate::under::{CustomerOfContract, SegmentsOfContract, VersionBefore};
 
 #[derive(Queryable, Selectable)]
@@ -361,6 +361,20 @@ impl Contracts for Transaction<'_> {
             contracts::version
         )?;
         versions.pop().map(stored).transpose()
+    }
+
+    fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
+        let is_first = !self.holds_contracts;
+        self.holds_contracts |= !contracts.is_empty();
+        // SQLite's only writer holds every row already.
+        let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
+        let hold = HoldContracts::new(contracts, is_first);
+        if hold.is_empty() {
+            return Ok(());
+        }
+        let held = hold.execute(*connection);
+        self.leaves_turnstiles |= held.is_err();
+        held.map(drop).map_err(|error| self.failed("contracts", &error))
     }
 
     fn append_contract_version(

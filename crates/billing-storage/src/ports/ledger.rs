@@ -1,19 +1,25 @@
 //! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
 
+use std::collections::BTreeMap;
+
 use billing_domain::calendar::Period;
 use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
+use billing_domain::ledger::BookRows;
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::{ContractKey, ContractRef, DocumentKey, DocumentRef, LineItemId, ProductNo};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, LineItemId, OrganizationId, ProductNo,
+};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::books::load_of_contracts;
 use super::document_rows::VOID;
 use super::{MAX_BINDS, stored};
 use crate::leaf::Leaf as _;
-use crate::one_of::one_of_ids;
+use crate::one_of::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -160,28 +166,49 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lines of a contract's documents that aren't void.
-    pub(super) fn lines_in_force(&mut self, key: ContractKey) -> StoreResult<Vec<DocumentedLine>> {
-        type InForce = (LineRow, String, String, Cell<Uuid>);
-        let rows: Vec<InForce> = with_conn!(self, "document_lines", |conn| document_lines::table
-            .inner_join(
-                documents::table.on(documents::document_id
-                    .eq(document_lines::document_id)
-                    .and(documents::customer_id.eq(document_lines::customer_id)))
-            )
-            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
-            .filter(document_lines::contract_id.eq(Bound(key.contract.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .filter(documents::lifecycle.ne(VOID))
-            .select((LineRow::as_select(), documents::currency, documents::kind, documents::family_document_id))
-            .load(conn))?;
-        let read = |(line, currency, kind, family): InForce| {
+    /// The lines of contracts' documents that aren't void.
+    pub(super) fn lines_in_force(
+        &mut self,
+        organization: OrganizationId,
+        contracts: &[ContractKey],
+        books: &mut BTreeMap<ContractKey, BookRows>,
+    ) -> StoreResult<()> {
+        type InForce = (LineRow, Cell<Uuid>, Cell<Uuid>, String, String, Cell<Uuid>);
+        let rows: Vec<InForce> = load_of_contracts!(
+            self,
+            "document_lines",
+            contracts,
+            (document_lines::customer_id, document_lines::contract_id, "document_lines.customer_id, document_lines.contract_id"),
+            document_lines::table
+                .inner_join(
+                    documents::table.on(documents::document_id
+                        .eq(document_lines::document_id)
+                        .and(documents::customer_id.eq(document_lines::customer_id)))
+                )
+                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(documents::lifecycle.ne(VOID))
+                .select((
+                    LineRow::as_select(),
+                    document_lines::customer_id,
+                    document_lines::contract_id,
+                    documents::currency,
+                    documents::kind,
+                    documents::family_document_id,
+                ))
+        );
+        for (line, customer_id, contract_id, currency, kind, family) in rows {
             let (document_ref, line) = line.read(currency_of(&currency)?)?;
             let row = Row::new("documents", document_ref);
+            let key = ContractKey {
+                organization,
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
+            };
             let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
-            Ok(DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line })
-        };
-        rows.into_iter().map(read).collect()
+            let line = DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line };
+            books.entry(key).or_default().lines.push(line);
+        }
+        Ok(())
     }
 
     /// The lines of several documents, in their order, as they are kept.

@@ -64,6 +64,11 @@ pub(super) struct TotalRow {
 }
 
 impl TotalRow {
+    pub(super) fn contract_ref(&self) -> StoreResult<ContractRef> {
+        let row = Row::new("usage_totals", &self.usage_product_ref);
+        Ok(ContractRef::from_uuid(row.cell("contract_id", self.contract_id.clone())?))
+    }
+
     fn read(self) -> StoreResult<(UsageKey, UsageTotal)> {
         let row = Row::new("usage_totals", format!("{}/{}/{}", self.contract_id, self.product_no, self.usage_product_ref));
         let key = UsageKey {

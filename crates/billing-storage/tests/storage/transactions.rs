@@ -10,7 +10,7 @@ use billing_domain::refs::ContractRef;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::rows::{World, world};
-use crate::support::{Beside, TestDatabase, on_both, postgres, read, sqlite, write};
+use crate::support::{Beside, OPTIONS, TestDatabase, on_both, postgres, read, sqlite, write};
 
 on_both!(
     two_threads_counting_lose_no_number_and_leave_no_gap,
@@ -258,7 +258,8 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
         assert_eq!(found.len(), 1);
         Ok(())
     };
-    let alone: [Hold; 2] = [
+    let alone: [Hold; 3] = [
+        |tx, w| tx.hold_contracts(&[(w.contract.key(w.organization), Lock::Exclusive)]),
         |tx, w| tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive).map(drop),
         |tx, w| tx.agreement(w.organization, w.contract.contract_ref, Some(Lock::Exclusive)).map(drop),
     ];
@@ -288,6 +289,72 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
             });
         });
         assert_eq!(order.into_inner().expect("an order"), ["alone", "shared"]);
+    }
+}
+
+#[test]
+fn a_contract_held_with_others_is_held_as_strongly_as_is_asked() {
+    let test = postgres();
+    let w = world(&test);
+    let second = second_contract(&w, &test);
+    let [first, second] = [w.contract.key(w.organization), second.key(w.organization)];
+    let (order, never, is_shared) = (std::sync::Mutex::new(Vec::new()), AtomicU32::new(0), Barrier::new(2));
+    let noted = |what| order.lock().expect("an order").push(what);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            write(&test, |tx| {
+                tx.lock_contract(second, Lock::Shared)?;
+                is_shared.wait();
+                // Who shares it, too, has come this far; who wants the other one waits for that.
+                until_waiting(&mut test.beside(), 1, &never);
+                noted("shared");
+                Ok(())
+            });
+        });
+        is_shared.wait();
+        write(&test, |tx| {
+            tx.hold_contracts(&[(second, Lock::Shared), (first, Lock::Exclusive)])?;
+            threads.spawn(|| {
+                write(&test, |tx| tx.hold_contracts(&[(first, Lock::Shared)]));
+                noted("after");
+            });
+            until_waiting(&mut test.beside(), 1, &never);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            noted("alone");
+            Ok(())
+        });
+    });
+    let order = order.into_inner().expect("an order");
+    assert_eq!((order.len(), order.last()), (3, Some(&"after")), "{order:?}");
+}
+
+#[test]
+fn a_turnstile_is_open_again_after_who_waited_behind_it_failed() {
+    let test = postgres();
+    let w = world(&test);
+    let contract = w.contract.key(w.organization);
+    let never = AtomicU32::new(0);
+    std::thread::scope(|threads| {
+        write(&test, |tx| {
+            tx.lock_contract(contract, Lock::Shared)?;
+            threads.spawn(|| {
+                let mut runs = 0;
+                write(&test, |tx| {
+                    runs += 1;
+                    if runs == 1 { tx.hold_contracts(&[(contract, Lock::Exclusive)]) } else { Ok(()) }
+                });
+                assert_eq!(runs, 2);
+            });
+            until_waiting(&mut test.beside(), 1, &never);
+            let cancel = "DO $$ BEGIN PERFORM pg_cancel_backend(pid) FROM pg_stat_activity \
+                          WHERE datname = current_database() AND wait_event_type = 'Lock'; END $$";
+            test.beside().execute(cancel).expect("a server");
+            Ok(())
+        });
+    });
+    let pairs = [(w.customer.id, w.key.usage_product_ref.clone())];
+    for _ in 0..=OPTIONS.connections {
+        write(&test, |tx| tx.contracts_metering(w.organization, &pairs, Some(Lock::Shared)));
     }
 }
 

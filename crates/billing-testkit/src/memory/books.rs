@@ -46,36 +46,13 @@ impl Books for MemoryTx {
         }
     }
 
-    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
-        let of_contract = |row: &&Document| row.head.contract_key(key.organization) == key;
-        let is_own = |row: &Document| of_contract(&row) && row.head.purpose != Purpose::Usage;
-        let documents = self.known_to_book(key.organization, is_own);
-        let mut lines = Vec::new();
-        for row in self.state.documents.of(key.organization).filter(of_contract) {
-            let (document_ref, family, kind) = (row.head.document_ref, row.family, row.head.kind);
-            let of_document = self.state.ledger.get(&document_ref).filter(|_| !row.lifecycle.is_void());
-            let known = |line: &LedgerLine| DocumentedLine { document_ref, family, kind, line: line.clone() };
-            lines.extend(of_document.into_iter().flatten().map(known));
-        }
-        let mut sums: BTreeMap<DocumentRef, Vec<(SumKey, Sum)>> = BTreeMap::new();
-        for ((family, of), sum) in self.state.family_sums.iter() {
-            let of_customer = family.organization == key.organization && family.customer == key.customer;
-            if of_customer && documents.iter().any(|row| row.head.document_ref == family.document) {
-                sums.entry(family.document).or_default().push((*of, *sum));
-            }
-        }
-        let is_open = |row: &&BookDocument| row.standing == Standing::Draft || row.standing.is_void();
-        let open: BTreeSet<DocumentRef> = documents.iter().filter(is_open).map(|row| row.head.document_ref).collect();
-        let live = self.state.events.of(key.organization).filter(|row| row.customer_id == key.customer && !row.deleted);
-        let with_events = live.map(|row| row.placement.document_ref).filter(|row| open.contains(row)).collect();
-        Ok(BookRows {
-            documents,
-            lines,
-            sums: sums.into_iter().map(|(family, sums)| (family, FamilySums::new(sums))).collect(),
-            usage: UsageFacts::new(self.totals_of(key)),
-            charges: self.charges_of(key),
-            with_events,
-        })
+    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>> {
+        let wanted = BTreeSet::from_iter(contracts.iter().copied());
+        wanted.into_iter().filter_map(|contract_ref| self.agreement(organization, contract_ref, None).transpose()).collect()
+    }
+
+    fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>> {
+        Ok(contracts.iter().map(|key| (*key, self.rows_of_book(*key))).collect())
     }
 
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {
@@ -191,6 +168,38 @@ impl BookEntries for MemoryTx {
 }
 
 impl MemoryTx {
+    fn rows_of_book(&self, key: ContractKey) -> BookRows {
+        let of_contract = |row: &&Document| row.head.contract_key(key.organization) == key;
+        let is_own = |row: &Document| of_contract(&row) && row.head.purpose != Purpose::Usage;
+        let documents = self.known_to_book(key.organization, is_own);
+        let mut lines = Vec::new();
+        for row in self.state.documents.of(key.organization).filter(of_contract) {
+            let (document_ref, family, kind) = (row.head.document_ref, row.family, row.head.kind);
+            let of_document = self.state.ledger.get(&document_ref).filter(|_| !row.lifecycle.is_void());
+            let known = |line: &LedgerLine| DocumentedLine { document_ref, family, kind, line: line.clone() };
+            lines.extend(of_document.into_iter().flatten().map(known));
+        }
+        let mut sums: BTreeMap<DocumentRef, Vec<(SumKey, Sum)>> = BTreeMap::new();
+        for ((family, of), sum) in self.state.family_sums.iter() {
+            let of_customer = family.organization == key.organization && family.customer == key.customer;
+            if of_customer && documents.iter().any(|row| row.head.document_ref == family.document) {
+                sums.entry(family.document).or_default().push((*of, *sum));
+            }
+        }
+        let is_open = |row: &&BookDocument| row.standing == Standing::Draft || row.standing.is_void();
+        let open: BTreeSet<DocumentRef> = documents.iter().filter(is_open).map(|row| row.head.document_ref).collect();
+        let live = self.state.events.of(key.organization).filter(|row| row.customer_id == key.customer && !row.deleted);
+        let with_events = live.map(|row| row.placement.document_ref).filter(|row| open.contains(row)).collect();
+        BookRows {
+            documents,
+            lines,
+            sums: sums.into_iter().map(|(family, sums)| (family, FamilySums::new(sums))).collect(),
+            usage: UsageFacts::new(self.totals_of(key)),
+            charges: self.charges_of(key),
+            with_events,
+        }
+    }
+
     /// What a book knows of those documents that are asked for.
     pub(super) fn known_to_book(&self, organization: OrganizationId, is_asked: impl Fn(&Document) -> bool) -> Vec<BookDocument> {
         let rows = sorted(self.state.documents.of(organization).filter(|row| is_asked(row)), order);

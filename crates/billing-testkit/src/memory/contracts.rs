@@ -73,6 +73,15 @@ impl Contracts for MemoryTx {
         Ok(self.contract_of(key).map(|row| row.contract.version))
     }
 
+    fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
+        for (key, lock) in contracts {
+            if self.contract_of(*key).is_some() {
+                self.held.contract(key.organization, key.contract, *lock)?;
+            }
+        }
+        Ok(())
+    }
+
     fn append_contract_version(
         &mut self,
         organization: OrganizationId,

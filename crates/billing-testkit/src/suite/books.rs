@@ -7,9 +7,10 @@ use billing_domain::ports::{FamilySum, Store, StoreError};
 use billing_domain::refs::{DocumentKey, DocumentRef, ProductNo};
 use billing_domain::usage::UsageEvent;
 
+use super::charges::charge_of;
 use super::corrections::{adjustment, void_issued};
 use super::documents::{full_content, two_products};
-use super::{World, later, month, read, settle, transact_answer, undo, world, write};
+use super::{World, done, later, month, read, settle, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, cents, date, percent};
 
@@ -186,6 +187,51 @@ pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn 
     }));
     expected.retain(|document| *document != heads[0].document_ref);
     assert_eq!(found(), expected);
+}
+
+pub fn books_read_together_are_as_those_read_alone(store: &dyn Store) {
+    let w = world(store);
+    let (second, empty) = (two_products(store, &w), w.another_contract(3));
+    write(store, |tx| tx.insert_contract(w.org, &empty, None));
+    let other = world(store);
+    for (w, name) in [(&w, "a"), (&second, "b"), (&other, "a")] {
+        let issued = w.issue(store, w.head(1), cents(100));
+        let open = w.open(store, w.head(2));
+        let charge = charge_of(&w.contract, name);
+        let event = fixtures::event(&FreshIds, &open, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+        let event = UsageEvent { customer_id: w.customer.id, ..event };
+        write(store, |tx| {
+            w.hold(tx)?;
+            let sum = FamilySum { family: issued.document_ref, key: SumKey::Tax(percent("7")), sum: Sum { base: 1, amount: 1 } };
+            tx.add_family_sums(w.org, w.customer.id, &[sum])?;
+            done(tx.insert_charge(w.org, &charge))?;
+            w.insert_events(tx, std::slice::from_ref(&event))
+        });
+    }
+    let keys = [&w.contract, &second.contract, &empty].map(|contract| contract.key(w.org));
+    let stranger = w.contract.key(other.org);
+    let wanted = [keys[2], other.contract.key(other.org), keys[1], stranger, keys[0], keys[1]];
+    let together = read(store, |tx| tx.rows_of_books(&wanted));
+    for key in wanted {
+        let alone = read(store, |tx| tx.book_rows(key));
+        assert_eq!(together.get(&key).cloned().unwrap_or_default(), alone);
+        let is_empty = key == keys[2] || key == stranger;
+        let counts = [alone.documents.len(), alone.lines.len(), alone.sums.len(), alone.charges.len(), alone.with_events.len()];
+        assert_eq!(counts, if is_empty { [0; 5] } else { [2, 1, 1, 1, 1] });
+        assert_eq!(alone.usage.iter().count(), usize::from(!is_empty));
+    }
+    assert_eq!(read(store, |tx| tx.rows_of_books(&[])), std::collections::BTreeMap::new());
+}
+
+pub fn contracts_and_customers_come_by_reference(store: &dyn Store) {
+    let w = world(store);
+    let (second, other) = (two_products(store, &w), world(store));
+    let unknown = w.another_contract(9).contract_ref;
+    let asked = [second.contract.contract_ref, unknown, other.contract.contract_ref, w.contract.contract_ref, unknown];
+    let found = read(store, |tx| tx.agreements(w.org, &asked));
+    let alone = |contract_ref| read(store, |tx| tx.agreement(w.org, contract_ref, None)).expect("a contract");
+    assert_eq!(found, [alone(w.contract.contract_ref), alone(second.contract.contract_ref)]);
+    assert_eq!(read(store, |tx| tx.agreements(w.org, &[])), []);
 }
 
 /// The sums of some families.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
+use billing_domain::document::DocumentHead;
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::ports::{DocumentFilter, Lock, Store, Tx};
 use billing_domain::refs::{EventRef, ProductNo};
@@ -11,6 +12,7 @@ use billing_domain::usage::{CountedEvent, UsageKey};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::documents::two_products;
 use super::{all, later, lock_usage, month, put_usage, read, usage, world, write, write_contended};
 use crate::fixtures::{self, cents, quantity};
 
@@ -73,6 +75,47 @@ pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn 
         });
     });
     assert_eq!(read(store, drafts).len(), 1, "held no longer");
+}
+
+pub fn contracts_held_together_in_any_order_end_in_no_deadlock(store: &dyn Store) {
+    let w = world(store);
+    let second = two_products(store, &w);
+    let third = w.another_contract(3);
+    write(store, |tx| tx.insert_contract(w.org, &third, None));
+    let unknown = w.another_contract(9).key(w.org);
+    let [first, second, third] = [w.contract.key(w.org), second.contract.key(w.org), third.key(w.org)];
+    let (alone, shared) = (Lock::Exclusive, Lock::Shared);
+    let wanted = [
+        vec![(first, alone), (second, alone), (third, alone)],
+        vec![(third, shared), (unknown, alone), (second, alone), (first, alone)],
+        vec![(second, alone), (third, alone), (second, shared), (first, shared)],
+        vec![(third, alone), (first, shared), (second, alone)],
+    ];
+    let start = Barrier::new(wanted.len());
+    std::thread::scope(|threads| {
+        for mine in &wanted {
+            threads.spawn(|| {
+                start.wait();
+                for n in 1..=ROUNDS {
+                    write_contended(store, |tx| {
+                        tx.hold_contracts(mine)?;
+                        // Everybody holds the second one alone.
+                        let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
+                        if tx.documents_in_places(&[(second, place)])?.is_empty() {
+                            let head = DocumentHead { contract_ref: second.contract, customer_id: second.customer, ..w.head(n) };
+                            w.open_held(tx, head)?;
+                        }
+                        Ok(())
+                    });
+                }
+            });
+        }
+    });
+    let stored = read(store, |tx| tx.documents(w.org, &DocumentFilter::default(), all()));
+    let mut numbers: Vec<u64> = stored.items.iter().map(|document| document.head.number.sequence).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=u64::from(ROUNDS)).collect::<Vec<_>>());
+    write(store, |tx| tx.hold_contracts(&[]));
 }
 
 pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {

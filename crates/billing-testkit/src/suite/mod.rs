@@ -100,6 +100,8 @@ macro_rules! store_contract {
                 documents_in_force_are_found_by_their_places
                 documents_of_a_book_are_found_by_reference_children_too
                 documents_with_events_are_those_with_one_that_is_not_deleted
+                books_read_together_are_as_those_read_alone
+                contracts_and_customers_come_by_reference
                 sums_of_families_begin_at_zero_and_are_added_to
                 sums_of_a_family_that_is_not_there_are_corrupt
                 a_family_keeps_its_default_tax
@@ -255,6 +257,7 @@ macro_rules! store_contract {
             locks {
                 a_held_contract_makes_check_then_open_safe
                 a_contract_held_shared_can_be_read_but_not_changed_by_others
+                contracts_held_together_in_any_order_end_in_no_deadlock
                 a_held_draft_is_issued_by_one_alone
                 held_totals_lose_no_update
                 totals_held_in_any_order_end_in_no_deadlock
@@ -604,8 +607,13 @@ impl World {
         write(store, |tx| self.open_in(tx, head.clone()))
     }
 
-    fn open_in(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
+    fn open_in(&self, tx: &mut dyn Tx, head: DocumentHead) -> StoreResult<DocumentHead> {
         tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
+        self.open_held(tx, head)
+    }
+
+    /// As [`open_in`](Self::open_in), of a contract that is held.
+    fn open_held(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
         head.number.sequence = tx.take_document_numbers(self.org, &head.entity_ref, head.kind, 1)?;
         head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(self.org), 1)?;
         // An adjustment of a child says its family itself.
