@@ -19,6 +19,7 @@ use crate::connect::{
 };
 use crate::failure::{Failure, unavailable};
 use crate::recognize::{check_postgres, check_sqlite};
+use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
 
@@ -62,6 +63,7 @@ pub struct OpenError {
 /// A database that keeps everything the ports are given.
 pub struct Database {
     pub(crate) pools: Pools,
+    pub(crate) terms: TermsCache,
     /// After this long, a transaction that met others isn't tried again.
     patience: Duration,
 }
@@ -103,7 +105,8 @@ impl Database {
             // A pool would hide the reason behind a time-out.
             let mut first = manager.connect().map_err(|error| failed(error.0))?;
             check_postgres(&mut first.connection).map_err(|error| failed(error.0))?;
-            return Ok(Self { pools: Pools::Postgres(pool(manager, connections, options.wait)), patience: options.wait });
+            let pools = Pools::Postgres(pool(manager, connections, options.wait));
+            return Ok(Self { pools, terms: TermsCache::default(), patience: options.wait });
         };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         if let Some(directory) = directory {
@@ -119,7 +122,8 @@ impl Database {
         let mover = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
         let checkpoints = Checkpoints::start(mover, writer.clone()).map_err(|error| failed(error.to_string()))?;
-        Ok(Self { pools: Pools::Sqlite { writer, readers, checkpoints, _turn: turn }, patience: options.wait })
+        let pools = Pools::Sqlite { writer, readers, checkpoints, _turn: turn };
+        Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
     }
 
     /// Leaves everything that was written in the one file of a SQLite database, so that it can be copied alone, and takes no more
@@ -164,18 +168,20 @@ impl Database {
             // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
             (Pools::Sqlite { writer, checkpoints, .. }, Access::Write) => {
                 checkpoints.let_through();
-                let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), work);
+                let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.terms, work);
                 checkpoints.written();
                 done
             }
-            (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), work),
-            (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), work),
-            (Pools::Sqlite { readers, .. }, Access::Read) => run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), work),
+            (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.terms, work),
+            (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), &self.terms, work),
+            (Pools::Sqlite { readers, .. }, Access::Read) => {
+                run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), &self.terms, work)
+            }
             (Pools::Postgres(pool), Access::Write) => {
-                run_on(pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", |c| Connection::Postgres(c), work)
+                run_on(pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", |c| Connection::Postgres(c), &self.terms, work)
             }
             (Pools::Postgres(pool), Access::Read) => {
-                run_on(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", |c| Connection::Postgres(c), work)
+                run_on(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", |c| Connection::Postgres(c), &self.terms, work)
             }
         }
     }
@@ -266,6 +272,7 @@ fn run_on<M, C>(
     pool: &Pool<M>,
     begin: &str,
     connection: impl FnOnce(&mut C) -> Connection<'_>,
+    terms: &TermsCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
 ) -> Result<(), Failure>
 where
@@ -273,7 +280,7 @@ where
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
 {
     let mut link = begin_on(pool, begin)?;
-    let mut tx = Transaction::new(connection(&mut link.connection));
+    let mut tx = Transaction::new(connection(&mut link.connection), terms);
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
@@ -306,6 +313,7 @@ where
 fn glance_on<M, C>(
     pool: &Pool<M>,
     connection: impl Fn(&mut C) -> Connection<'_>,
+    terms: &TermsCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
 ) -> Result<(), Failure>
 where
@@ -314,7 +322,7 @@ where
     let mut tries = pool.max_size() + 1;
     loop {
         let mut link = take(pool)?;
-        let mut tx = Transaction::new(connection(&mut link.connection));
+        let mut tx = Transaction::new(connection(&mut link.connection), terms);
         // Whether it is to be kept makes no difference: nothing was written.
         let (Ok(()) | Err(RollBack)) = work(&mut tx);
         let Some(failure) = tx.into_failure() else { return Ok(()) };

@@ -35,6 +35,7 @@ mod row;
 mod schema;
 mod sql_types;
 mod statement;
+mod terms_cache;
 mod turnstile;
 mod tx;
 mod under;

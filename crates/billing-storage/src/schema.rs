@@ -159,6 +159,7 @@ tables! {
         first_day -> Nullable<Day>,
         last_day -> Nullable<Day>,
         entity_ref -> Nullable<Text>,
+        terms_id -> Id,
     }
     contract_versions (contract_id, customer_id, version) {
         contract_id -> Id,

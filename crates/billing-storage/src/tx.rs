@@ -7,6 +7,7 @@ use diesel::result::Error;
 use diesel::sqlite::SqliteConnection;
 
 use crate::failure::Failure;
+use crate::terms_cache::TermsCache;
 
 /// The connection of a transaction.
 pub(crate) enum Connection<'a> {
@@ -25,13 +26,15 @@ pub(crate) struct Transaction<'a> {
     pub(crate) holds_contracts: bool,
     /// Whether its connection may have left turnstiles closed: it failed while it waited behind them.
     pub(crate) leaves_turnstiles: bool,
+    /// What contracts agree on that was read before.
+    pub(crate) terms: &'a TermsCache,
     /// Whether its statements may take as long as a reader takes their rows.
     pub(crate) reads_long: bool,
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) const fn new(connection: Connection<'a>) -> Self {
-        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, reads_long: false }
+    pub(crate) const fn new(connection: Connection<'a>, terms: &'a TermsCache) -> Self {
+        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, terms, reads_long: false }
     }
 
     /// Whether it runs in this process, on a file.

@@ -1,6 +1,7 @@
 //! Contracts with all their versions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
@@ -8,7 +9,9 @@ use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
 use billing_domain::ledger::Agreement;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -23,11 +26,11 @@ use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, documents};
+use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers, documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::turnstile::{HoldContracts, walked_through};
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
-use crate::under::{CustomerOfContract, SegmentsOfContract, VersionBefore};
+use crate::under::{CustomerOfContract, SegmentsOfContract};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
@@ -60,8 +63,9 @@ impl<'a> BilledDays<'a> {
     }
 }
 
-/// As it stands [under](SegmentsOfContract) a contract.
-#[derive(Deserialize)]
+/// As it stands [under](SegmentsOfContract) a contract, or in its table.
+#[derive(Deserialize, Queryable, Selectable)]
+#[diesel(table_name = contract_products)]
 struct SegmentRow {
     product_no: i32,
     in_force_from: Cell<NaiveDate>,
@@ -105,6 +109,25 @@ pub(super) struct Found {
     customer: Option<JsonText>,
 }
 
+/// A contract without what is agreed in it, which is known by an identifier.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = contracts)]
+struct Outline {
+    #[diesel(embed)]
+    contract: ContractRow,
+    customer_id: Cell<Uuid>,
+    terms_id: Cell<Uuid>,
+}
+
+/// A contract that was found with the reference of its customer, and the identifiers it and its terms have.
+struct Outlined {
+    contract_id: Uuid,
+    terms_id: Uuid,
+    customer_id: CustomerId,
+    customer_ref: CustomerRef,
+    contract: ContractRow,
+}
+
 impl SegmentRow {
     fn read(self, row: &Row<Uuid>) -> StoreResult<(ProductNo, Segment)> {
         let agreed = match (self.terms, self.end_reason) {
@@ -133,37 +156,103 @@ impl Found {
         let Self { contract, segments, customer } = self;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
         let customer = customer.ok_or_else(|| row.corrupt("customer_id", "there is no such customer"))?.read()?;
-        let segments: Vec<SegmentRow> = row.under("products", segments.as_ref())?;
-        // Segments come by product, version and date.
-        let row = Row::new("contract_products", contract_id);
-        let mut products: Vec<ContractProduct> = Vec::new();
-        for segment in segments {
-            let (no, segment) = segment.read(&row)?;
-            match products.last_mut() {
-                Some(product) if product.no == no => product.segments.push(segment),
-                Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
-            }
-        }
-        let row = Row::new("contracts", contract_id);
-        let next_due_at = row.optional("next_due_at", contract.next_due_at)?;
-        let contract = Contract {
-            contract_ref: ContractRef::from_uuid(contract_id),
-            number: row.checked("number", u64::try_from(contract.number))?,
-            customer_id: customer.id,
-            customer_ref: customer.customer_ref.clone(),
-            po_number: row.optional_leaf("po_number", contract.po_number.as_deref())?,
-            version: row.checked("version", u32::try_from(contract.version))?,
-            created_at: row.cell("created_at", contract.created_at)?,
-            cancelled_at: row.optional("cancelled_at", contract.cancelled_at)?,
-            products,
-        };
+        let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
+        let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
+        let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
         Ok(Agreement { contract, customer, next_due_at })
+    }
+}
+
+impl ContractRow {
+    fn read(
+        self,
+        contract_id: Uuid,
+        customer_id: CustomerId,
+        customer_ref: CustomerRef,
+        products: Vec<ContractProduct>,
+    ) -> StoreResult<Contract> {
+        let row = Row::new("contracts", contract_id);
+        Ok(Contract {
+            contract_ref: ContractRef::from_uuid(contract_id),
+            number: row.checked("number", u64::try_from(self.number))?,
+            customer_id,
+            customer_ref,
+            po_number: row.optional_leaf("po_number", self.po_number.as_deref())?,
+            version: row.checked("version", u32::try_from(self.version))?,
+            created_at: row.cell("created_at", self.created_at)?,
+            cancelled_at: row.optional("cancelled_at", self.cancelled_at)?,
+            products,
+        })
+    }
+}
+
+/// A contract's products of its segments by product, version and date, and how long they are written.
+fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<(Vec<ContractProduct>, usize)> {
+    let row = Row::new("contract_products", contract_id);
+    let (mut products, mut written): (Vec<ContractProduct>, usize) = (Vec::new(), 0);
+    for segment in segments {
+        written += segment.terms.as_ref().map_or(0, |terms| terms.0.len());
+        let (no, segment) = segment.read(&row)?;
+        match products.last_mut() {
+            Some(product) if product.no == no => product.segments.push(segment),
+            Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
+        }
+    }
+    Ok((products, written))
+}
+
+impl Outlined {
+    fn of((Outline { contract, customer_id, terms_id }, customer_ref): (Outline, Option<String>)) -> StoreResult<Self> {
+        let contract_id = Row::new("contracts", "").cell("contract_id", contract.contract_id.clone())?;
+        let row = Row::new("contracts", contract_id);
+        let customer_ref = customer_ref.ok_or_else(|| row.corrupt("customer_id", "there is no such customer"))?;
+        Ok(Self {
+            contract_id,
+            terms_id: row.cell("terms_id", terms_id)?,
+            customer_id: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+            customer_ref: row.leaf("customer_ref", &customer_ref)?,
+            contract,
+        })
+    }
+
+    fn read(self, products: Vec<ContractProduct>) -> StoreResult<Contract> {
+        self.contract.read(self.contract_id, self.customer_id, self.customer_ref, products)
     }
 }
 
 /// Contracts as they are found.
 pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
     found.into_iter().map(|found| Ok(found.read()?.contract)).collect()
+}
+
+/// An organization's contracts by reference, without what is agreed in them.
+macro_rules! outlines {
+    ($organization:expr) => {
+        contracts::table
+            .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
+            .order(contracts::contract_id)
+            .select((
+                Outline::as_select(),
+                customers::table
+                    .filter(customers::customer_id.eq(contracts::customer_id))
+                    .select(customers::customer_ref)
+                    .single_value(),
+            ))
+    };
+}
+
+/// What is agreed of products, in the order in which it is put together.
+macro_rules! segments {
+    () => {
+        contract_products::table
+            .order((
+                contract_products::contract_id,
+                contract_products::product_no,
+                contract_products::version,
+                contract_products::in_force_from,
+            ))
+            .select((contract_products::contract_id, SegmentRow::as_select()))
+    };
 }
 
 impl Transaction<'_> {
@@ -176,6 +265,49 @@ impl Transaction<'_> {
             return Err(self.remember(Failure::Contended));
         }
         Ok(agreement)
+    }
+
+    /// Contracts with what is agreed in them: as it was read before, or read now. Segments are only ever added, so those up to a
+    /// contract's version are its own whatever came since.
+    fn with_terms(&mut self, outlined: Vec<Outlined>) -> StoreResult<Vec<Contract>> {
+        let known: Vec<Option<Arc<[ContractProduct]>>> =
+            outlined.iter().map(|contract| self.terms.get(contract.terms_id)).collect();
+        let unknown = outlined.iter().zip(&known).filter(|(_, known)| known.is_none());
+        let unknown: Vec<(Uuid, Uuid)> =
+            unknown.map(|(contract, _)| (contract.contract_id, contract.customer_id.as_uuid())).collect();
+        let mut segments: BTreeMap<Uuid, Vec<SegmentRow>> = BTreeMap::new();
+        let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
+        for contracts in unknown.chunks(at_once) {
+            let rows: Vec<(Cell<Uuid>, SegmentRow)> = if let [(contract_id, customer_id)] = contracts {
+                with_conn!(self, "contract_products", |conn| segments!()
+                    .filter(contract_products::contract_id.eq(Bound(*contract_id)))
+                    .filter(contract_products::customer_id.eq(Bound(*customer_id)))
+                    .load(conn))?
+            } else {
+                let of_contract = |(contract, customer): &(Uuid, Uuid)| vec![Value::Id(*contract), Value::Id(*customer)];
+                with_conn!(self, "contract_products", |conn| segments!()
+                    .filter(one_of_rows("contract_id, customer_id", contracts.iter().map(of_contract)))
+                    .load(conn))?
+            };
+            for (contract_id, segment) in rows {
+                let contract_id = Row::new("contract_products", "").cell("contract_id", contract_id)?;
+                segments.entry(contract_id).or_default().push(segment);
+            }
+        }
+        let mut contracts = Vec::with_capacity(outlined.len());
+        for (contract, known) in outlined.into_iter().zip(known) {
+            let products = if let Some(known) = known {
+                known.to_vec()
+            } else {
+                let segments = segments.remove(&contract.contract_id).unwrap_or_default();
+                let own = segments.into_iter().filter(|segment| segment.version <= contract.contract.version);
+                let (products, written) = products_of(contract.contract_id, own)?;
+                self.terms.keep(contract.terms_id, &products, written);
+                products
+            };
+            contracts.push(contract.read(products)?);
+        }
+        Ok(contracts)
     }
 
     /// Writes those segments of a contract that a version brought, or all.
@@ -227,16 +359,6 @@ impl Transaction<'_> {
     }
 }
 
-/// An organization's contracts by reference, with their version when the statement began.
-macro_rules! of_organization {
-    ($organization:expr) => {
-        contracts::table
-            .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
-            .order(contracts::contract_id)
-            .select((Found::as_select(), VersionBefore))
-    };
-}
-
 impl Contracts for Transaction<'_> {
     fn insert_contract(
         &mut self,
@@ -260,6 +382,7 @@ impl Contracts for Transaction<'_> {
                 contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
                 contracts::next_due_at.eq(next_due_at.map(Bound)),
                 contracts::documents_opened.eq(0),
+                contracts::terms_id.eq(Bound(Uuid::now_v7())),
                 billed,
             ))
             .execute(conn))?;
@@ -310,13 +433,13 @@ impl Contracts for Transaction<'_> {
         pairs: &[(CustomerId, UsageProductRef)],
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
-        let mut contracts: BTreeMap<ContractRef, Contract> = BTreeMap::new();
+        let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
         self.holds_contracts |= lock.is_some();
         // SQLite is asked in the same process, and finds a list of pairs by no index.
         let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
         for pairs in pairs.chunks(at_once) {
             let walked = || walked_through(pairs.iter().map(|(customer_id, _)| customer_id.as_uuid()), lock);
-            let found: Vec<(Found, Option<JsonText>)> = if let [(customer_id, product)] = pairs {
+            let rows: Vec<(Outline, Option<String>)> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
                     .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
                     .filter(contract_usage_products::usage_product_ref.eq(product.as_str()))
@@ -325,7 +448,7 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
+                    outlines!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
                 )?
             } else {
                 let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
@@ -338,15 +461,15 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    of_organization!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
+                    outlines!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
                 )?
             };
-            for found in found {
-                let contract = self.unchanged(found)?.contract;
-                contracts.insert(contract.contract_ref, contract);
+            for row in rows {
+                let outlined = Outlined::of(row)?;
+                found.insert(outlined.contract_id, outlined);
             }
         }
-        let mut contracts = Vec::from_iter(contracts.into_values());
+        let mut contracts = self.with_terms(found.into_values().collect())?;
         contracts.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
         Ok(contracts)
     }
@@ -394,6 +517,7 @@ impl Contracts for Transaction<'_> {
                 .filter(contracts::version.eq(version - 1))
                 .set((
                     contracts::version.eq(version),
+                    contracts::terms_id.eq(Bound(Uuid::now_v7())),
                     contracts::po_number.eq(po_number),
                     contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
                     BilledDays::of(contract),

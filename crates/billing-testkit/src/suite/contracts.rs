@@ -199,6 +199,32 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
     assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, unknown.clone())], None)), []);
 }
 
+pub fn contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others(store: &dyn Store) {
+    let w = world(store);
+    let metered = [(w.customer.id, w.product.usage_product_ref.clone())];
+    let key = w.contract.key(w.org);
+    let ending = |on: &str| {
+        let mut next = Contract { version: 2, ..w.contract.clone() };
+        let ended = Segment { version: 2, in_force_from: date(on), agreed: Agreed::Ended(EndReason::Cancelled) };
+        next.products[0].segments.push(ended);
+        next
+    };
+    let (undone, kept) = (ending("2026-03-01"), ending("2026-04-01"));
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &metered, None)), std::slice::from_ref(&w.contract));
+    undo(store, |tx| {
+        tx.lock_contract(key, Lock::Exclusive)?;
+        tx.append_contract_version(w.org, &undone, later(1), Actor::Service)?;
+        assert_eq!(tx.contracts_metering(w.org, &metered, Some(Lock::Exclusive))?, std::slice::from_ref(&undone));
+        Ok(())
+    });
+    assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &metered, None)), std::slice::from_ref(&w.contract));
+    write(store, |tx| {
+        tx.lock_contract(key, Lock::Exclusive)?;
+        tx.append_contract_version(w.org, &kept, later(2), Actor::Service)
+    });
+    assert_eq!(write(store, |tx| tx.contracts_metering(w.org, &metered, Some(Lock::Shared))), [kept]);
+}
+
 /// Stores contracts due at instants, in the order given; answers how they are due.
 fn store_due(store: &dyn Store, w: &World, first_number: u64, due: &[billing_domain::calendar::Timestamp]) -> Vec<DueContract> {
     let mut made = Vec::new();

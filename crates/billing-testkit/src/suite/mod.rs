@@ -140,6 +140,7 @@ macro_rules! store_contract {
                 a_contract_comes_back_without_optional_fields
                 a_customers_contracts_come_by_creation_in_pages
                 contracts_metering_looks_at_every_version_of_every_product
+                contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others
                 due_contracts_come_longest_due_first_then_by_reference
                 due_contracts_come_in_pages_after_the_last_one
                 the_next_due_instant_can_be_moved_and_cleared
