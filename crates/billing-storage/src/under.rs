@@ -136,15 +136,17 @@ under! {
         "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id"
         by "p.position";
     /// Under a document: the sums of its family, where it is the one without a parent.
-    SumsOfFamily: [PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.base_minor", PLAIN "s.amount_minor"]
+    SumsOfFamily: [
+        PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.base_minor", PLAIN "s.amount_minor"
+    ]
         "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
         by "s.product_no, s.discount_rate, s.tax_rate";
     /// Under a contract's first document: the contract's charges. One is never without a document.
     ChargesOfContract: [
         PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",
         TEXT "s.quantity", TEXT "s.unit_price", PLAIN "s.unit", PLAIN "s.currency", PLAIN "s.bill_with", PLAIN "s.discountable",
-        PLAIN "s.note", PLAIN "s.reason", MICROS "s.recorded_at", PLAIN "s.revision", MICROS "s.revised_at", PLAIN "s.revised_by",
-        PLAIN "s.deleted"
+        PLAIN "s.note", PLAIN "s.reason", MICROS "s.recorded_at", PLAIN "s.revision", MICROS "s.revised_at",
+        PLAIN "s.revised_by", PLAIN "s.deleted"
     ]
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
          AND s.customer_id = documents.customer_id"
@@ -154,7 +156,9 @@ under! {
         "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id"
         by "s.product_no, s.version, s.in_force_from";
     /// Above a contract: its customer.
-    CustomerOfContract: [ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at"]
+    CustomerOfContract: [
+        ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at"
+    ]
         "customers WHERE customers.customer_id = contracts.customer_id"
         by "customers.customer_id";
     /// Beside a contract that is held: its version when the statement began. Whoever held it before may have changed it since.
