@@ -55,7 +55,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(answer).ok()?;
     let answered = &DESCRIPTION["paths"][operation.path][operation.method.as_str().to_ascii_lowercase()]["responses"]["200"];
-    rewrite(&DESCRIPTION, &[&answered["content"][JSON]["schema"]], &mut value);
+    rewrite(&DESCRIPTION, &[&openapi::resolved(&DESCRIPTION, answered)["content"][JSON]["schema"]], &mut value);
     serde_json::to_vec(&value).ok()
 }
 

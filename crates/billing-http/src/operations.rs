@@ -42,8 +42,7 @@ use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    auth, bank_accounts, batches, billing, charges, contracts, customers, documents, entities, exchange_rates, imports, money,
-    pricings, reports, search, service, usage, usage_formats, usage_products,
+    auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
 };
 
 macro_rules! answered {
@@ -216,165 +215,165 @@ operations! {
 
     catalog {
         /// Makes a usage product.
-        POST "/api/usage/products/" Permission(CreateUsageProduct) => usage_products::create_usage_product,
+        POST "/api/usage/products/" Permission(CreateUsageProduct) => catalog::create_usage_product,
             takes UsageProductBody,
             answers UsageProductJson: "The usage product that was made",
             conflicts already_exists,
             refuses unknown_unit_code;
 
         /// Changes a usage product: fields left out are kept, null clears.
-        POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => usage_products::edit_usage_product,
+        POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => catalog::edit_usage_product,
             takes UsageProductEditBody,
             answers UsageProductJson: "The changed usage product",
             refuses unknown_unit_code;
 
         /// Lists usage products by creation.
-        GET "/api/usage/products/filter" Permission(ListUsageProducts) => usage_products::list_usage_products,
+        GET "/api/usage/products/filter" Permission(ListUsageProducts) => catalog::list_usage_products,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<UsageProductJson>: "A page of usage products";
 
         /// Reads a usage product.
-        GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => usage_products::get_usage_product,
+        GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => catalog::get_usage_product,
             answers UsageProductJson: "The usage product";
 
         /// Makes a customer.
-        POST "/api/customers/" Permission(CreateCustomer) => customers::create_customer,
+        POST "/api/customers/" Permission(CreateCustomer) => catalog::create_customer,
             takes CustomerBody,
             answers CustomerJson: "The customer that was made",
             conflicts already_exists,
             refuses forms;
 
         /// Changes a customer: fields left out are kept, null clears.
-        POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => customers::edit_customer,
+        POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => catalog::edit_customer,
             takes CustomerEditBody,
             answers CustomerJson: "The changed customer",
             refuses forms;
 
         /// Lists customers by creation.
-        GET "/api/customers/filter" Permission(ListCustomers) => customers::list_customers,
+        GET "/api/customers/filter" Permission(ListCustomers) => catalog::list_customers,
             asks CustomerParams,
             answers List<CustomerJson>: "A page of customers";
 
         /// Lists the names of customers by creation.
-        GET "/api/customers/names" Permission(ListCustomers) => customers::list_customer_names,
+        GET "/api/customers/names" Permission(ListCustomers) => catalog::list_customer_names,
             asks CustomerParams,
             answers List<CustomerNameJson>: "A page of names";
 
         /// Reads a customer.
-        GET "/api/customers/{customer_ref}" Permission(GetCustomer) => customers::get_customer,
+        GET "/api/customers/{customer_ref}" Permission(GetCustomer) => catalog::get_customer,
             answers CustomerJson: "The customer";
 
         /// Makes a supplier entity.
-        POST "/api/entities/" Permission(CreateEntity) => entities::create_entity,
+        POST "/api/entities/" Permission(CreateEntity) => catalog::create_entity,
             takes EntityBody,
             answers EntityJson: "The supplier entity that was made",
             conflicts already_exists,
             refuses forms;
 
         /// Changes a supplier entity: fields left out are kept, null clears.
-        POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => entities::edit_entity,
+        POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => catalog::edit_entity,
             takes EntityEditBody,
             answers EntityJson: "The changed supplier entity",
             conflicts already_exists numbers_given,
             refuses forms;
 
         /// Lists supplier entities by creation.
-        GET "/api/entities/filter" Permission(ListEntities) => entities::list_entities,
+        GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<EntityJson>: "A page of supplier entities";
 
         /// Lists the names of supplier entities by creation.
-        GET "/api/entities/names" Permission(ListEntities) => entities::list_entity_names,
+        GET "/api/entities/names" Permission(ListEntities) => catalog::list_entity_names,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<EntityNameJson>: "A page of names";
 
         /// Reads a supplier entity.
-        GET "/api/entities/{entity_ref}" Permission(GetEntity) => entities::get_entity,
+        GET "/api/entities/{entity_ref}" Permission(GetEntity) => catalog::get_entity,
             answers EntityJson: "The supplier entity";
 
         /// Makes a pricing.
-        POST "/api/pricings/" Permission(CreatePricing) => pricings::create_pricing,
+        POST "/api/pricings/" Permission(CreatePricing) => catalog::create_pricing,
             takes PricingBody,
             answers PricingJson: "The pricing that was made",
             conflicts already_exists,
             refuses unknown_usage_product;
 
         /// Changes a pricing: fields left out are kept, null clears.
-        POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => pricings::edit_pricing,
+        POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => catalog::edit_pricing,
             takes PricingEditBody,
             answers PricingJson: "The changed pricing",
             refuses unknown_usage_product;
 
         /// Lists pricings by creation.
-        GET "/api/pricings/filter" Permission(ListPricings) => pricings::list_pricings,
+        GET "/api/pricings/filter" Permission(ListPricings) => catalog::list_pricings,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<PricingJson>: "A page of pricings";
 
         /// Reads a pricing.
-        GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => pricings::get_pricing,
+        GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
             answers PricingJson: "The pricing";
 
         /// Makes a bank account.
-        POST "/api/bank_accounts/" Permission(CreateBankAccount) => bank_accounts::create_bank_account,
+        POST "/api/bank_accounts/" Permission(CreateBankAccount) => catalog::create_bank_account,
             takes BankAccountBody,
             answers BankAccountJson: "The bank account that was made",
             conflicts already_exists,
             refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
         /// Changes a bank account: fields left out are kept, null clears. Issued documents keep what they were issued with.
-        POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => bank_accounts::edit_bank_account,
+        POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => catalog::edit_bank_account,
             takes BankAccountEditBody,
             answers BankAccountJson: "The changed bank account",
             refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
         /// Lists bank accounts by creation.
-        GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => bank_accounts::list_bank_accounts,
+        GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => catalog::list_bank_accounts,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<BankAccountJson>: "A page of bank accounts";
 
         /// Reads a bank account.
-        GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => bank_accounts::get_bank_account,
+        GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => catalog::get_bank_account,
             answers BankAccountJson: "The bank account";
 
         /// Keeps an exchange rate, in the place of the one of the same currencies and day.
-        POST "/api/exchange_rates/" Permission(PutExchangeRate) => exchange_rates::put_exchange_rate,
+        POST "/api/exchange_rates/" Permission(PutExchangeRate) => catalog::put_exchange_rate,
             takes ExchangeRateBody,
             answers ExchangeRateJson: "The exchange rate that is kept";
 
         /// Lists exchange rates by creation.
-        GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => exchange_rates::list_exchange_rates,
+        GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => catalog::list_exchange_rates,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<ExchangeRateJson>: "A page of exchange rates";
     }
 
     formats {
         /// Makes a usage format.
-        POST "/api/usage/formats/" Permission(CreateFormat) => usage_formats::create_usage_format,
+        POST "/api/usage/formats/" Permission(CreateFormat) => catalog::create_usage_format,
             takes FormatBody,
             answers FormatJson: "The usage format that was made",
             conflicts already_exists,
             refuses format_error;
 
         /// Changes a usage format into its next version; events keep the version they were taken with.
-        POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => usage_formats::edit_usage_format,
+        POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => catalog::edit_usage_format,
             takes FormatEditBody,
             answers FormatJson: "The changed usage format",
             conflicts already_exists format_built_in,
             refuses format_error;
 
         /// Tries a usage format, or a mapping, on an event; stores nothing.
-        POST "/api/usage/formats/test" Permission(TestFormat) => usage_formats::test_usage_format,
+        POST "/api/usage/formats/test" Permission(TestFormat) => catalog::test_usage_format,
             takes FormatTestBody,
             answers FormatTestJson: "What the format makes of the event",
             refuses format_error unknown_format;
 
         /// Lists usage formats by creation, the built-in one first.
-        GET "/api/usage/formats/filter" Permission(ListFormats) => usage_formats::list_usage_formats,
+        GET "/api/usage/formats/filter" Permission(ListFormats) => catalog::list_usage_formats,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<FormatJson>: "A page of usage formats";
 
         /// Reads a usage format.
-        GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => usage_formats::get_usage_format,
+        GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => catalog::get_usage_format,
             asks FormatParams,
             answers FormatJson: "The usage format";
     }

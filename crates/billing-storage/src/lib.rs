@@ -18,6 +18,7 @@
 
 mod arrays;
 mod checkpoint;
+mod columns;
 mod connect;
 mod database;
 mod events_query;

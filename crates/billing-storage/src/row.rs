@@ -7,17 +7,41 @@ use billing_domain::ports::{StoreError, StoreResult};
 use chrono::NaiveDate;
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::serialize::{self, Output, ToSql};
 use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use crate::leaf::Leaf;
-use crate::sql_types::{JsonText, date_from_days};
+use crate::sql_types::{Dec, JsonText, date_from_days};
 
 /// A column's value, readable or not: the query succeeds, and the row's reader says which row it was.
-#[derive(Clone, Debug, PartialEq, Eq, FromSqlRow)]
+#[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow)]
+#[diesel(sql_type = Dec)]
 pub(crate) struct Cell<T>(Result<T, String>);
+
+impl Cell<Decimal> {
+    /// A decimal with the digits of a text.
+    pub(crate) fn exact(text: &str) -> Self {
+        Self(Decimal::from_str_exact(text).map_err(|error| error.to_string()))
+    }
+}
+
+/// On its way into a statement again.
+impl<T, DB> ToSql<Dec, DB> for Cell<T>
+where
+    DB: Backend,
+    T: ToSql<Dec, DB> + fmt::Debug,
+{
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, DB>) -> serialize::Result {
+        match &self.0 {
+            Ok(value) => value.to_sql(out),
+            Err(why) => Err(why.as_str().into()),
+        }
+    }
+}
 
 impl<T, ST, DB> FromSql<ST, DB> for Cell<T>
 where
@@ -41,7 +65,7 @@ impl<'de> Deserialize<'de> for Cell<Uuid> {
 impl<'de> Deserialize<'de> for Cell<Decimal> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(Self(Decimal::from_str_exact(&text).map_err(|error| error.to_string())))
+        Ok(Self::exact(&text))
     }
 }
 

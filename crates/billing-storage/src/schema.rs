@@ -1,5 +1,16 @@
 //! The tables that have code. Columns are as the migrations make them, on both databases.
 
+use billing_domain::catalog::{PricingContent, UsageProductProfile};
+use billing_domain::party::bank::BankAccountProfile;
+use billing_domain::party::{CustomerProfile, EntityProfile};
+use billing_domain::ports::StoreResult;
+use diesel::sql_types::{Bool, Integer, Nullable, Text};
+
+use crate::columns::{Columns, Keeps, Kind, edited};
+use crate::row::Row;
+use crate::sql_types::{Dec, Json};
+use crate::under::Told;
+
 macro_rules! tables {
     ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {
         $(diesel::table! {
@@ -11,6 +22,68 @@ macro_rules! tables {
             }
         })+
     };
+}
+
+edited! {
+    /// What can be edited of an entity.
+    entities (organization_id, entity_ref) { organization_id -> Id, entity_ref -> Text }
+        EntityColumns of EntityProfile {
+            name -> Text,
+            legal_name -> Nullable<Text>,
+            number_prefix -> Text,
+            time_zone -> Text,
+            currency -> Nullable<Text>,
+            address -> Nullable<Json>,
+            tax_id -> Nullable<Text>,
+            net_terms -> Nullable<Text>,
+            grace_hours -> Integer,
+            payment -> Json,
+            legal -> Nullable<Json>,
+            paper -> Nullable<Json>,
+        }
+    /// What can be edited of a customer.
+    customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text }
+        CustomerColumns of CustomerProfile {
+            name -> Text,
+            legal_name -> Nullable<Text>,
+            email -> Nullable<Text>,
+            tax_id -> Nullable<Text>,
+            billing_address -> Nullable<Json>,
+            currency -> Nullable<Text>,
+            tax -> Nullable<Dec>,
+            entity_ref -> Nullable<Text>,
+            net_terms -> Nullable<Text>,
+            payment -> Json,
+            apply_balance -> Bool,
+            legal -> Nullable<Json>,
+            buyer_reference -> Nullable<Text>,
+        }
+    /// What can be edited of a usage product.
+    usage_products (organization_id, usage_product_ref) { organization_id -> Id, usage_product_ref -> Text }
+        UsageProductColumns of UsageProductProfile {
+            name -> Text,
+            unit -> Nullable<Text>,
+            unit_code -> Text,
+            aggregation -> Text,
+        }
+    /// What can be edited of a pricing.
+    pricings (organization_id, pricing_ref) { organization_id -> Id, pricing_ref -> Text }
+        PricingColumns of PricingContent {
+            name -> Text,
+            currency -> Text,
+            minimum_fee -> Nullable<Dec>,
+            line_items -> Json,
+        }
+    /// What can be edited of a bank account.
+    bank_accounts (organization_id, account_ref) { organization_id -> Id, account_ref -> Text }
+        BankAccountColumns of BankAccountProfile {
+            account_name -> Nullable<Text>,
+            iban -> Nullable<Text>,
+            account_number -> Nullable<Text>,
+            routing_number -> Nullable<Text>,
+            bic -> Nullable<Text>,
+            bank_name -> Nullable<Text>,
+        }
 }
 
 tables! {
@@ -54,71 +127,6 @@ tables! {
         kid -> Text,
         purpose -> Text,
         secret -> Binary,
-        created_at -> Ts,
-    }
-    entities (organization_id, entity_ref) {
-        organization_id -> Id,
-        entity_ref -> Text,
-        name -> Text,
-        legal_name -> Nullable<Text>,
-        number_prefix -> Text,
-        time_zone -> Text,
-        currency -> Nullable<Text>,
-        address -> Nullable<Json>,
-        tax_id -> Nullable<Text>,
-        net_terms -> Nullable<Text>,
-        grace_hours -> Integer,
-        payment -> Json,
-        legal -> Nullable<Json>,
-        paper -> Nullable<Json>,
-        created_at -> Ts,
-    }
-    customers (customer_id) {
-        customer_id -> Id,
-        organization_id -> Id,
-        customer_ref -> Text,
-        name -> Text,
-        legal_name -> Nullable<Text>,
-        email -> Nullable<Text>,
-        tax_id -> Nullable<Text>,
-        billing_address -> Nullable<Json>,
-        currency -> Nullable<Text>,
-        tax -> Nullable<Dec>,
-        entity_ref -> Nullable<Text>,
-        net_terms -> Nullable<Text>,
-        payment -> Json,
-        apply_balance -> Bool,
-        legal -> Nullable<Json>,
-        buyer_reference -> Nullable<Text>,
-        created_at -> Ts,
-    }
-    usage_products (organization_id, usage_product_ref) {
-        organization_id -> Id,
-        usage_product_ref -> Text,
-        name -> Text,
-        unit -> Nullable<Text>,
-        unit_code -> Text,
-        aggregation -> Text,
-        created_at -> Ts,
-    }
-    pricings (organization_id, pricing_ref) {
-        organization_id -> Id,
-        pricing_ref -> Text,
-        name -> Text,
-        currency -> Text,
-        minimum_fee -> Nullable<Dec>,
-        line_items -> Json,
-        created_at -> Ts,
-    }
-    bank_accounts (organization_id, account_ref) {
-        organization_id -> Id,
-        account_ref -> Text,
-        account_name -> Nullable<Text>,
-        iban -> Nullable<Text>,
-        account_number -> Nullable<Text>,
-        routing_number -> Nullable<Text>,
-        bic -> Nullable<Text>,
-        bank_name -> Nullable<Text>,
         created_at -> Ts,
     }
     exchange_rates (organization_id, from_currency, to_currency, day) {

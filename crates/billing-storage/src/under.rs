@@ -1,6 +1,7 @@
 //! What stands under a row, as one more column of it: a JSON array with an array of columns for each row there. One statement
 //! reads a thing and its parts, however many there are of either.
 
+use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
@@ -8,42 +9,95 @@ use diesel::result::QueryResult;
 use diesel::sql_types::Nullable;
 use diesel::sqlite::Sqlite;
 
+use crate::columns::Columns;
+use crate::schema::CustomerColumns;
 use crate::sql_types::Json;
 
-/// A column in the array, as both databases can tell it exactly and alike: a number or a text as it is, an identifier in
-/// hexadecimal, a day or microsecond counted from 1970, a decimal or a JSON column as a text, a flag as 1 or 0.
-macro_rules! told {
-    (Pg, plain, $column:literal) => {
-        $column
-    };
-    (Pg, id, $column:literal) => {
-        concat!($column, "::text")
-    };
-    (Pg, dec, $column:literal) => {
-        concat!($column, "::text")
-    };
-    (Pg, ts, $column:literal) => {
-        concat!("(extract(epoch FROM ", $column, ") * 1000000)::bigint")
-    };
-    (Pg, day, $column:literal) => {
-        concat!("(", $column, " - DATE '1970-01-01')")
-    };
-    (Pg, json, $column:literal) => {
-        concat!($column, "::text")
-    };
-    (Pg, flag, $column:literal) => {
-        concat!($column, "::integer")
-    };
-    (Sqlite, id, $column:literal) => {
-        concat!("hex(", $column, ")")
-    };
-    (Sqlite, $kind:ident, $column:literal) => {
-        $column
-    };
+/// How a column is told, as both databases can tell it exactly and alike: what stands before and after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    postgres: [&'static str; 2],
+    sqlite: [&'static str; 2],
+}
+
+impl Form {
+    /// A number or a text as it is.
+    pub(crate) const PLAIN: Self = Self { postgres: ["", ""], sqlite: ["", ""] };
+    /// An identifier in hexadecimal.
+    pub(crate) const ID: Self = Self { postgres: ["", "::text"], sqlite: ["hex(", ")"] };
+    /// A decimal or a JSON column as a text.
+    pub(crate) const TEXT: Self = Self { postgres: ["", "::text"], sqlite: ["", ""] };
+    /// An instant in microseconds since 1970.
+    pub(crate) const MICROS: Self = Self { postgres: ["(extract(epoch FROM ", ") * 1000000)::bigint"], sqlite: ["", ""] };
+    /// A day counted from 1970.
+    pub(crate) const DAY: Self = Self { postgres: ["(", " - DATE '1970-01-01')"], sqlite: ["", ""] };
+    /// Yes or no.
+    pub(crate) const FLAG: Self = Self { postgres: ["", ""], sqlite: ["json(iif(", ", 'true', 'false'))"] };
+}
+
+/// An element of the array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told {
+    /// A column.
+    One(&'static str, Form),
+    /// An array of columns.
+    All(&'static [Told]),
+}
+
+/// A database that tells what stands under a row.
+trait Tells: Backend {
+    /// What makes an array of rows.
+    const ROWS: &'static str;
+    /// What makes an array of columns.
+    const COLUMNS: &'static str;
+
+    /// What stands before and after a column.
+    fn around(form: Form) -> [&'static str; 2];
+}
+
+impl Tells for Pg {
+    const ROWS: &'static str = "json_agg(";
+    const COLUMNS: &'static str = "json_build_array(";
+
+    fn around(form: Form) -> [&'static str; 2] {
+        form.postgres
+    }
+}
+
+impl Tells for Sqlite {
+    const ROWS: &'static str = "json_group_array(";
+    const COLUMNS: &'static str = "json_array(";
+
+    fn around(form: Form) -> [&'static str; 2] {
+        form.sqlite
+    }
+}
+
+fn tell<DB: Tells>(out: &mut AstPass<'_, '_, DB>, columns: &[Told]) {
+    out.push_sql(DB::COLUMNS);
+    for (place, told) in columns.iter().enumerate() {
+        out.push_sql(if place == 0 { "" } else { ", " });
+        match told {
+            Told::One(column, form) => {
+                let [before, after] = DB::around(*form);
+                for sql in [before, column, after] {
+                    out.push_sql(sql);
+                }
+            }
+            Told::All(columns) => tell(out, columns),
+        }
+    }
+    out.push_sql(")");
 }
 
 macro_rules! under {
-    ($($(#[$doc:meta])* $name:ident: [$first:ident $first_column:literal $(, $kind:ident $column:literal)* $(,)?] $from:literal by $order:literal;)+) => {$(
+    (@told all $columns:ident) => {
+        Told::All(<$columns as Columns>::TOLD)
+    };
+    (@told $form:ident $column:literal) => {
+        Told::One($column, Form::$form)
+    };
+    ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal by $order:literal;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct $name;
@@ -64,22 +118,12 @@ macro_rules! under {
         impl<QS> AppearsOnTable<QS> for $name {}
         impl<QS> SelectableExpression<QS> for $name {}
 
-        impl QueryFragment<Pg> for $name {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-                out.push_sql(concat!(
-                    "(SELECT json_agg(json_build_array(", told!(Pg, $first, $first_column) $(, ", ", told!(Pg, $kind, $column))*,
-                    ") ORDER BY ", $order, ") FROM ", $from, ")"
-                ));
-                Ok(())
-            }
-        }
-
-        impl QueryFragment<Sqlite> for $name {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-                out.push_sql(concat!(
-                    "(SELECT json_group_array(json_array(", told!(Sqlite, $first, $first_column) $(, ", ", told!(Sqlite, $kind, $column))*,
-                    ") ORDER BY ", $order, ") FROM ", $from, ")"
-                ));
+        impl<DB: Tells> QueryFragment<DB> for $name {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+                out.push_sql("(SELECT ");
+                out.push_sql(DB::ROWS);
+                tell(&mut out, &[$(under!(@told $form $column)),+]);
+                out.push_sql(concat!(" ORDER BY ", $order, ") FROM ", $from, ")"));
                 Ok(())
             }
         }
@@ -88,44 +132,44 @@ macro_rules! under {
 
 under! {
     /// Under a document: its products, in their order.
-    PartsOfDocument: [plain "p.product_no"]
+    PartsOfDocument: [PLAIN "p.product_no"]
         "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id"
         by "p.position";
     /// Under a document: the sums of its family, where it is the one without a parent.
-    SumsOfFamily: [plain "s.product_no", plain "s.discount_rate", plain "s.tax_rate", plain "s.base_minor", plain "s.amount_minor"]
+    SumsOfFamily: [
+        PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.base_minor", PLAIN "s.amount_minor"
+    ]
         "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
         by "s.product_no, s.discount_rate, s.tax_rate";
     /// Under a contract's first document: the contract's charges. One is never without a document.
     ChargesOfContract: [
-        plain "s.charge_ref", id "s.customer_id", id "s.contract_id", plain "s.product_no", day "s.charged_on", plain "s.name",
-        dec "s.quantity", dec "s.unit_price", plain "s.unit", plain "s.currency", plain "s.bill_with", plain "s.discountable",
-        plain "s.note", plain "s.reason", ts "s.recorded_at", plain "s.revision", ts "s.revised_at", plain "s.revised_by",
-        plain "s.deleted"
+        PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",
+        TEXT "s.quantity", TEXT "s.unit_price", PLAIN "s.unit", PLAIN "s.currency", PLAIN "s.bill_with", PLAIN "s.discountable",
+        PLAIN "s.note", PLAIN "s.reason", MICROS "s.recorded_at", PLAIN "s.revision", MICROS "s.revised_at",
+        PLAIN "s.revised_by", PLAIN "s.deleted"
     ]
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
          AND s.customer_id = documents.customer_id"
         by "s.charge_ref";
     /// Under a contract: what was agreed of its products, in the order in which it is put together.
-    SegmentsOfContract: [plain "s.product_no", day "s.in_force_from", plain "s.version", plain "s.end_reason", json "s.terms"]
+    SegmentsOfContract: [PLAIN "s.product_no", DAY "s.in_force_from", PLAIN "s.version", PLAIN "s.end_reason", TEXT "s.terms"]
         "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id"
         by "s.product_no, s.version, s.in_force_from";
     /// Above a contract: its customer.
     CustomerOfContract: [
-        id "c.customer_id", plain "c.customer_ref", plain "c.name", plain "c.legal_name", plain "c.email", plain "c.tax_id",
-        json "c.billing_address", plain "c.currency", dec "c.tax", plain "c.entity_ref", plain "c.net_terms", json "c.payment",
-        flag "c.apply_balance", json "c.legal", plain "c.buyer_reference", ts "c.created_at"
+        ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at"
     ]
-        "customers c WHERE c.customer_id = contracts.customer_id"
-        by "c.customer_id";
+        "customers WHERE customers.customer_id = contracts.customer_id"
+        by "customers.customer_id";
     /// Beside a contract that is held: its version when the statement began. Whoever held it before may have changed it since.
-    VersionBefore: [plain "v.version"]
+    VersionBefore: [PLAIN "v.version"]
         "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id"
         by "v.version";
     /// Under a running total: the contract's drafts and void documents on which events of its period stand that aren't
     /// deleted. There is no index of events by document. The one there is, by period and then document, tells whether a
     /// document is there, whatever the number of events, by the first row of an order that only the index has: PostgreSQL
     /// would go through the table for a first row without one, where it takes the document for a common one.
-    DocumentsOfTotal: [id "d.document_id"]
+    DocumentsOfTotal: [ID "d.document_id"]
         "documents d WHERE d.customer_id = usage_totals.customer_id AND d.contract_id = usage_totals.contract_id \
          AND d.organization_id = usage_totals.organization_id AND d.lifecycle IN ('DRAFT', 'VOID') \
          AND (SELECT e.document_id FROM usage_events e WHERE e.customer_id = usage_totals.customer_id \

@@ -3,7 +3,6 @@
 use billing_domain::party::bank::{BankAccount, BankAccountProfile, Bic, Iban, RoutingNumber};
 use billing_domain::refs::BankAccountRef;
 use billing_domain::text::OneLine;
-use serde_json::json;
 
 use super::declare::{answer, body, edit, fields};
 
@@ -31,13 +30,6 @@ body! {
         billing_account_id: BankAccountRef,
         @flat profile: BankAccountProfile,
     }
-    example json!({
-        "billing_account_id": "main-account",
-        "account_name": "Example EMEA GmbH",
-        "iban": "DE89370400440532013000",
-        "bic": "COBADEFFXXX",
-        "bank_name": "Commerzbank"
-    });
 }
 
 edit! {

@@ -2,7 +2,6 @@
 
 use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::violation::Violations;
-use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -21,14 +20,6 @@ body! {
         /// Whether one refused event refuses all; false when left out.
         atomic: bool = false,
     }
-    example json!({
-        "events": [
-            {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345,
-             "idempotency_key": "host-7/2026-01-20/81"},
-            {"timestamp": "2026-01-20T10:15:31Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 1}
-        ],
-        "atomic": false
-    });
 }
 
 /// An event of a batch, or everything that is wrong with it.

@@ -4,7 +4,6 @@ use billing_application::billing_run::{BilledDocument, BillingReport, FailedCont
 use billing_domain::calendar::Timestamp;
 use billing_domain::refs::ContractRef;
 use serde::Serialize;
-use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -24,7 +23,6 @@ body! {
         /// Where to go on: the `next` of an earlier run's answer. What was issued isn't due again; what failed is tried again without it.
         after: Option<RunPlace>,
     }
-    example json!({"dry_run": true});
 }
 
 impl Wire for RunPlace {

@@ -9,7 +9,6 @@ use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, ContractRef, PricingRef};
 use billing_domain::text::{OneLine, Prose};
-use serde_json::json;
 
 use super::declare::{Kept, answer, body, edit, fields};
 use super::schemas::names_in;
@@ -58,13 +57,6 @@ body! {
     ChargeBody {
         @flat request: ChargeRequest,
     }
-    example json!({
-        "charge_ref": "setup-1",
-        "contract_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
-        "date": "2026-01-10",
-        "name": "Setup",
-        "unit_price": 500
-    });
 }
 
 fields! {
@@ -89,7 +81,6 @@ edit! {
         /// Whether debits and credits that follow are issued at once.
         issue: bool = false,
     }
-    example json!({"unit_price": 450});
     with {
         fn answered() -> &'static [String] {
             static NAMES: OnceLock<Vec<String>> = OnceLock::new();

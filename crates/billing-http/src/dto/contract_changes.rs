@@ -6,7 +6,6 @@ use billing_domain::contract::amendment::{LastDay, QuantityChange};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef};
 use serde::Serialize;
-use serde_json::json;
 use utoipa::ToSchema;
 
 use super::contract_view::ContractJson;
@@ -35,7 +34,6 @@ body! {
         last_day: Option<Date>,
         @flat options: AmendmentOptions,
     }
-    example json!({"include_current_invoice": false});
     with {
         fn check(fields: Fields<'_>) {
             check_day(fields, "last_day");
@@ -59,7 +57,6 @@ body! {
     ContractResumeBody {
         @flat options: AmendmentOptions,
     }
-    example json!({"dry_run": true});
 }
 
 fields! {
@@ -85,7 +82,6 @@ body! {
         @flat change: QuantityChange,
         @flat options: AmendmentOptions,
     }
-    example json!({"product_pricing_ref": "api", "line_item_id": "seats", "quantity": 12, "from": "2026-02-15"});
 }
 
 /// A change can't both name a day and reach into the current period.

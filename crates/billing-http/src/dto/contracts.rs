@@ -1,7 +1,5 @@
 //! Contracts to make and to edit. What our own answers add is taken back and ignored.
 
-use std::sync::OnceLock;
-
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_domain::calendar::Date;
 use billing_domain::contract::MAX_PRODUCTS;
@@ -15,16 +13,15 @@ use billing_domain::patch::Patch;
 use billing_domain::refs::{CustomerRef, EntityRef, PricingRef};
 use billing_domain::tax::TaxTreatment;
 use billing_domain::text::{OneLine, Prose};
-use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
 use super::contract_changes::check_day;
 use super::contract_lines::NewLineItems;
 use super::contract_view::{ContractJson, ContractProductJson};
-use super::declare::{Field, Fieldset as _, Kept, Listed, Wire, body, fields, object, structure};
+use super::declare::{Field, Fieldset as _, Kept, Listed, Wire, body, fields, object, structure, takes_back};
 use super::input::{Fields, Node};
-use super::schemas::{Presence, Schemas, names_in, object_of};
+use super::schemas::{Presence, Schemas, object_of};
 use super::values::{CycleCount, VersionNumber};
 
 const EFFECTIVE_FROM: &str = "effective_from";
@@ -34,29 +31,8 @@ body! {
     ContractBody {
         @flat request: ContractRequest,
     }
-    example json!({
-        "customer_ref": "acme",
-        "po_number": "PO-2026-17",
-        "products": [{
-            "product_pricing_ref": "api",
-            "billing_start_date": "2026-01-01",
-            "billing_end_date": "2026-12-31",
-            "billing_cycle": {"unit": "MONTHLY", "cycle": 1},
-            "payment_time": "AFTER_USE",
-            "tax": 19,
-            "discount": 10,
-            "net_terms": 30,
-            "note": "Thank you",
-            "line_items": [
-                {"line_item_id": "seats", "quantities": [{"from": "2026-01-01", "quantity": 10}]},
-                {"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": "0.002"}}
-            ]
-        }]
-    });
     with {
-        fn answered() -> &'static [String] {
-            answered_of_contract()
-        }
+        takes_back!(ContractJson);
     }
 }
 
@@ -108,9 +84,7 @@ object! {
         buyer_reference: Option<BuyerReference>,
     }
     with {
-        fn answered() -> &'static [String] {
-            answered_of_product()
-        }
+        takes_back!(ContractProductJson);
     }
 }
 
@@ -138,7 +112,7 @@ impl Wire for BillingCycle {
 
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         schemas.define("BillingCycleBody", |schemas| {
-            object_of(CycleFields::described(schemas), "Interval during which invoices are prepared.", None).into()
+            object_of(CycleFields::described(schemas), "Interval during which invoices are prepared.").into()
         })
     }
 }
@@ -162,14 +136,8 @@ body! {
         products: KeptProducts,
         @flat options: AmendmentOptions,
     }
-    example json!({
-        "include_current_invoice": false,
-        "products": [{"product_pricing_ref": "api", "discount": 15}]
-    });
     with {
-        fn answered() -> &'static [String] {
-            answered_of_contract()
-        }
+        takes_back!(ContractJson);
 
         fn check(fields: Fields<'_>) {
             check_day(fields, EFFECTIVE_FROM);
@@ -259,24 +227,10 @@ object! {
         buyer_reference: Patch<BuyerReference>,
     }
     with {
-        fn answered() -> &'static [String] {
-            answered_of_product()
-        }
+        takes_back!(ContractProductJson);
     }
 }
 
 impl Listed for ProductPatch {
     const MAX: usize = MAX_PRODUCTS;
-}
-
-/// What an answer has of a contract.
-fn answered_of_contract() -> &'static [String] {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    NAMES.get_or_init(names_in::<ContractJson>)
-}
-
-/// What an answer has of a product.
-fn answered_of_product() -> &'static [String] {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    NAMES.get_or_init(names_in::<ContractProductJson>)
 }

@@ -5,7 +5,6 @@ use billing_domain::party::legal::{BuyerReference, LegalProfile};
 use billing_domain::party::{Address, Customer, CustomerProfile, NetTerms, PaymentDetails};
 use billing_domain::refs::{CustomerRef, EntityRef};
 use billing_domain::text::OneLine;
-use serde_json::json;
 
 use super::declare::{answer, body, edit, fields};
 use super::values::Email;
@@ -47,21 +46,6 @@ body! {
         customer_ref: Option<CustomerRef>,
         @flat profile: CustomerProfile,
     }
-    example json!({
-        "customer_ref": "acme",
-        "name": "Acme",
-        "legal_name": "Acme GmbH",
-        "email": "billing@example.com",
-        "tax_id": "60/123/45678",
-        "billing_address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "Germany", "country_code": "DE"},
-        "currency": "EUR",
-        "tax": 19,
-        "net_terms": 30,
-        "vat_id": "DE123456789",
-        "electronic_address": {"scheme": "EM", "value": "invoices@example.com"},
-        "language": "de",
-        "buyer_reference": "04011000-12345-35"
-    });
 }
 
 edit! {

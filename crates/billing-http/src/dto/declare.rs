@@ -22,7 +22,7 @@ use super::input::{self, Fields, Node};
 use super::schemas::{Described, Presence, Schemas, object_of};
 
 pub(crate) use macros::{
-    answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure,
+    answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure, takes_back,
 };
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
@@ -332,7 +332,7 @@ pub(crate) mod made_with {
 
 /// The schema of an answer; it may come to have more fields.
 pub(crate) fn schema_of_answer<T: AnsweredFields>(meaning: &str, schemas: &mut Schemas) -> Schema {
-    let mut object = object_of(T::described_in_answers(schemas), meaning, None).build();
+    let mut object = object_of(T::described_in_answers(schemas), meaning).build();
     object.additional_properties = None;
     Schema::Object(object)
 }

@@ -2,14 +2,10 @@
 
 use billing_application::documents::{DocumentView, Related};
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::Parties;
 use billing_domain::document::lines::DocumentLine;
-use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, Tax};
 use billing_domain::party::BankTransferDetails;
 use billing_domain::rating::RatedTier;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::bank_accounts::{BankAccountJson, ShownAccount};
 use super::contract_lines::QuantityStepJson;
@@ -55,9 +51,9 @@ answer! {
         /// The void document it bills again.
         replaces_document_ref: Option<AssignedRef> = opened.and_then(|opened| opened.replaces),
         /// Who pays.
-        customer: DocumentCustomerJson = DocumentCustomerJson::of(&view.parties, paper),
+        customer: DocumentCustomerJson = view,
         /// Who bills.
-        entity: DocumentEntityJson = DocumentEntityJson::of(&view.parties, paper),
+        entity: DocumentEntityJson = view,
         /// The one currency of all its amounts.
         currency: CurrencyCode = view.currency,
         /// How long the customer has to pay.
@@ -151,52 +147,57 @@ answer! {
     }
 }
 
-/// Who pays, as the document says.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DocumentCustomerJson {
-    /// Reference.
-    customer_ref: NamedRef,
-    /// Name.
-    customer_name: LineText,
-    /// Registered name.
-    customer_legal_name: Option<LineText>,
-    /// Postal address.
-    address: Option<AddressJson>,
-    /// E-mail address.
-    email: Option<EmailText>,
-    /// Any other tax number.
-    tax_id: Option<LineText>,
-    /// Number for value added tax.
-    vat_id: Option<VatIdText>,
-    /// Number in a register.
-    registration: Option<RegistrationJson>,
-    /// Where e-invoices go to.
-    electronic_address: Option<ElectronicAddressJson>,
+answer! {
+    /// Who pays, as the document says.
+    DocumentCustomerJson of view: DocumentView {
+        let (parties, details) = (&view.parties, view.paper.as_deref().map(|paper| &paper.customer));
+        /// Reference.
+        customer_ref: NamedRef = &parties.customer_ref,
+        /// Name.
+        customer_name: LineText = &parties.customer_name,
+        /// Registered name.
+        customer_legal_name: Option<LineText> = parties.customer_legal_name.as_ref(),
+        /// Postal address.
+        address: Option<AddressJson> = details.and_then(|details| details.address.as_ref()),
+        /// E-mail address.
+        email: Option<EmailText> = details.and_then(|details| details.email.as_ref()),
+        /// Any other tax number.
+        tax_id: Option<LineText> = details.and_then(|details| details.tax_id.as_ref()),
+        /// Number for value added tax.
+        vat_id: Option<VatIdText> = details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| vat_id.as_str()),
+        /// Number in a register.
+        registration: Option<RegistrationJson> = details.and_then(|details| details.registration.as_ref()),
+        /// Where e-invoices go to.
+        electronic_address: Option<ElectronicAddressJson> = details.and_then(|details| details.electronic_address.as_ref()),
+    }
 }
 
-/// Who bills, as the document says.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DocumentEntityJson {
-    /// Reference.
-    entity_ref: NamedRef,
-    /// Name.
-    entity_name: LineText,
-    /// Registered name.
-    entity_legal_name: Option<LineText>,
-    /// Postal address.
-    address: Option<AddressJson>,
-    /// E-mail address.
-    email: Option<EmailText>,
-    /// Any other tax number.
-    tax_id: Option<LineText>,
-    /// Number for value added tax.
-    vat_id: Option<VatIdText>,
-    /// Number in a register.
-    registration: Option<RegistrationJson>,
-    /// Where e-invoices go to.
-    electronic_address: Option<ElectronicAddressJson>,
-    /// Whom payers ask.
-    contact: Option<ContactJson>,
+answer! {
+    /// Who bills, as the document says.
+    DocumentEntityJson of view: DocumentView {
+        let (parties, paper) = (&view.parties, view.paper.as_deref());
+        let details = paper.map(|paper| &paper.entity);
+        /// Reference.
+        entity_ref: NamedRef = &parties.entity_ref,
+        /// Name.
+        entity_name: LineText = &parties.entity_name,
+        /// Registered name.
+        entity_legal_name: Option<LineText> = parties.entity_legal_name.as_ref(),
+        /// Postal address.
+        address: Option<AddressJson> = details.and_then(|details| details.address.as_ref()),
+        /// E-mail address.
+        email: Option<EmailText> = details.and_then(|details| details.email.as_ref()),
+        /// Any other tax number.
+        tax_id: Option<LineText> = details.and_then(|details| details.tax_id.as_ref()),
+        /// Number for value added tax.
+        vat_id: Option<VatIdText> = details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| vat_id.as_str()),
+        /// Number in a register.
+        registration: Option<RegistrationJson> = details.and_then(|details| details.registration.as_ref()),
+        /// Where e-invoices go to.
+        electronic_address: Option<ElectronicAddressJson> = details.and_then(|details| details.electronic_address.as_ref()),
+        /// Whom payers ask.
+        contact: Option<ContactJson> = paper.and_then(|paper| paper.contact.as_ref()),
+    }
 }
 
 answer! {
@@ -321,41 +322,6 @@ answer! {
         base: ExactNumber = tax.base,
         /// The tax.
         amount: ExactNumber = tax.amount,
-    }
-}
-
-impl DocumentCustomerJson {
-    fn of(parties: &Parties, paper: Option<&Paper>) -> Self {
-        let details = paper.map(|paper| &paper.customer);
-        Self {
-            customer_ref: NamedRef::from(&parties.customer_ref),
-            customer_name: LineText::from(&parties.customer_name),
-            customer_legal_name: parties.customer_legal_name.as_ref().map(LineText::from),
-            address: details.and_then(|details| details.address.as_ref()).map(AddressJson::from),
-            email: details.and_then(|details| details.email.as_ref()).map(EmailText::from),
-            tax_id: details.and_then(|details| details.tax_id.as_ref()).map(LineText::from),
-            vat_id: details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| VatIdText::from(vat_id.as_str())),
-            registration: details.and_then(|details| details.registration.as_ref()).map(RegistrationJson::from),
-            electronic_address: details.and_then(|details| details.electronic_address.as_ref()).map(ElectronicAddressJson::from),
-        }
-    }
-}
-
-impl DocumentEntityJson {
-    fn of(parties: &Parties, paper: Option<&Paper>) -> Self {
-        let details = paper.map(|paper| &paper.entity);
-        Self {
-            entity_ref: NamedRef::from(&parties.entity_ref),
-            entity_name: LineText::from(&parties.entity_name),
-            entity_legal_name: parties.entity_legal_name.as_ref().map(LineText::from),
-            address: details.and_then(|details| details.address.as_ref()).map(AddressJson::from),
-            email: details.and_then(|details| details.email.as_ref()).map(EmailText::from),
-            tax_id: details.and_then(|details| details.tax_id.as_ref()).map(LineText::from),
-            vat_id: details.and_then(|details| details.vat_id.as_ref()).map(|vat_id| VatIdText::from(vat_id.as_str())),
-            registration: details.and_then(|details| details.registration.as_ref()).map(RegistrationJson::from),
-            electronic_address: details.and_then(|details| details.electronic_address.as_ref()).map(ElectronicAddressJson::from),
-            contact: paper.and_then(|paper| paper.contact.as_ref()).map(ContactJson::from),
-        }
     }
 }
 

@@ -7,7 +7,6 @@ use billing_domain::party::legal::{LegalProfile, PaperProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::refs::EntityRef;
 use billing_domain::text::OneLine;
-use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
@@ -81,22 +80,6 @@ body! {
         entity_ref: Option<EntityRef>,
         @flat wanted: WantedEntity,
     }
-    example json!({
-        "entity_ref": "emea",
-        "name": "Example EMEA",
-        "legal_name": "Example EMEA GmbH",
-        "number_prefix": "EMEA",
-        "timezone": "Europe/Berlin",
-        "currency": "EUR",
-        "address": {"line1": "Am Markt 1", "city": "Bremen", "zip_code": "28195", "country": "Germany", "country_code": "DE"},
-        "tax_id": "60/987/65432",
-        "vat_id": "DE987654321",
-        "registration": {"scheme": "0002", "value": "303265045"},
-        "contact": {"name": "Billing", "phone": "+49 421 1234", "email": "billing@example.com"},
-        "net_terms": 30,
-        "grace_hours": 2,
-        "billing_bank_transfer_details": {"billing_account_id": "main-account"}
-    });
 }
 
 edit! {

@@ -11,11 +11,10 @@ use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, ReportData, Validations};
 use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::declare::{Fieldset as _, Kept, Unpacked, answer, body, object};
+use super::declare::{Fieldset as _, Kept, Unpacked, answer, body, object, takes_back};
 use super::input::{self, Fields};
-use super::schemas::names_in;
 use super::values::AnyEventRef;
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
 use super::words::{DocumentStateWord, EventActionWord};
@@ -46,14 +45,6 @@ body! {
         /// `Idempotency-Key` says the same of an event that comes alone.
         idempotency_key: Option<IdempotencyKey>,
     }
-    example json!({
-        "timestamp": "2026-01-20T10:15:30Z",
-        "customer_ref": "acme",
-        "usage_product_ref": "api-calls",
-        "quantity": 12345,
-        "additional_report_data": {"region": "eu-1", "requests": 12.5},
-        "validations": {"currency": "EUR"}
-    });
     with {
         fn check(fields: Fields<'_>) {
             check_naming(fields, "customer_ref", "customer_name");
@@ -136,12 +127,8 @@ body! {
         /// May be repeated, but not changed.
         usage_product_ref: Option<UsageProductRef>,
     }
-    example json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "quantity": 12000});
     with {
-        fn answered() -> &'static [String] {
-            static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-            NAMES.get_or_init(names_in::<EventJson>)
-        }
+        takes_back!(EventJson);
     }
 }
 

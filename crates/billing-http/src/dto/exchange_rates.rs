@@ -4,7 +4,7 @@ use billing_domain::calendar::Date;
 use billing_domain::money::{Currency, Price};
 use billing_domain::tax::ExchangeRate;
 use billing_domain::violation::Violations;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::declare::{Fieldset as _, answer, body, fields};
 use super::input;
@@ -28,7 +28,6 @@ body! {
     ExchangeRateBody {
         @flat rate: ExchangeRate,
     }
-    example json!({"from": "USD", "to": "EUR", "date": "2026-11-20", "rate": "0.9213"});
 }
 
 impl ExchangeRateBody {

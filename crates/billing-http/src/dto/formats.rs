@@ -6,15 +6,14 @@ use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
-use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object};
+use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object, takes_back};
 use super::events::check_naming;
-use super::formatted::{FormatFields, example};
+use super::formatted::FormatFields;
 use super::input::Node;
-use super::schemas::{Schemas, names_in};
+use super::schemas::Schemas;
 use super::values::{FreeForm, report_entries};
 use super::wire::{
     CurrencyCode, ExactNumber, LineText, NamedRef, REST, ReportDataJson, ReportMappingJson, TimestampText, field_of_event,
@@ -28,10 +27,7 @@ fields! {
         mapping: FormatMapping,
     }
     with {
-        fn answered() -> &'static [String] {
-            static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-            NAMES.get_or_init(names_in::<FormatJson>)
-        }
+        takes_back!(FormatJson);
     }
 }
 
@@ -42,22 +38,8 @@ body! {
         format_ref: Option<FormatRef>,
         @flat content: FormatContent,
     }
-    example json!({
-        "format_ref": "cdn-log",
-        "format_name": "CDN log",
-        "mapping": {
-            "timestamp": "unix_seconds(event.time)",
-            "customer_ref": "event.zone.owner",
-            "usage_product_ref": "\"cdn-gb\"",
-            "quantity": "event.bytes / 1000000000",
-            "additional_report_data": {"path": "event.path", "pop": "upper(event.pop)"},
-            "validations": {"currency": "\"EUR\""}
-        }
-    });
     with {
-        fn answered() -> &'static [String] {
-            FormatContent::answered()
-        }
+        takes_back!(FormatJson);
     }
 }
 
@@ -210,7 +192,6 @@ body! {
         /// The event.
         event: FreeForm,
     }
-    example example();
     with {
         fn check(fields: Fields<'_>) {
             match (fields.has("format_ref") || fields.has("format_name"), fields.has("mapping")) {

@@ -3,7 +3,6 @@
 use billing_application::formats::NamedFormat;
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
-use serde_json::{Value, json};
 
 use super::declare::{body, structure};
 use super::events::check_naming;
@@ -17,14 +16,6 @@ structure! {
         /// The format, by reference; it wins over the name.
         format_ref: Option<FormatRef>,
     }
-}
-
-/// An event, and the format that every organization has.
-pub(super) fn example() -> Value {
-    json!({
-        "format_name": "Default Format",
-        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12345}
-    })
 }
 
 impl FormatFields {
@@ -41,7 +32,6 @@ body! {
         /// The event.
         event: FreeForm,
     }
-    example example();
     with {
         fn check(fields: Fields<'_>) {
             check_naming(fields, "format_name", "format_ref");
@@ -59,8 +49,4 @@ body! {
         /// The event as it should have been.
         event: FreeForm,
     }
-    example json!({
-        "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
-        "event": {"timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 12000}
-    });
 }

@@ -5,7 +5,6 @@ use billing_domain::access::{ApiKey, Scope, Scopes};
 use billing_domain::calendar::Timestamp;
 use billing_domain::text::OneLine;
 use serde::Serialize;
-use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
@@ -32,7 +31,6 @@ body! {
     KeyBody {
         @flat request: KeyRequest,
     }
-    example json!({"name": "meter gateway", "expires_at": "2099-12-31T23:59:59Z", "scopes": ["usage:write", "read"]});
 }
 
 impl Wire for Scopes {

@@ -7,7 +7,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::declare::{Fieldset as _, body};
@@ -27,7 +27,6 @@ body! {
         /// The password.
         password: Password,
     }
-    example json!({"api_key": "7KQ2M4X9B1C8D5F3G6H0", "password": "the password shown when the key was made"});
     with {
         fn check(fields: Fields<'_>) {
             let mut given = ["api_key", "username", "email"].into_iter().filter(|name| fields.has(name));

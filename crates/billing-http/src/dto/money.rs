@@ -6,7 +6,6 @@ use billing_domain::calendar::Date;
 use billing_domain::ledger::receive::PaymentFacts;
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
-use serde_json::json;
 
 use super::declare::{answer, body, fields};
 use super::values::AmountText;
@@ -33,7 +32,6 @@ body! {
         /// Whether more than is due is taken, which becomes the customer's balance; false when left out.
         overpayment: bool = false,
     }
-    example json!({"amount": 129.71, "paid_date": "2026-12-02", "reference": "bank 4711", "method": "SEPA"});
 }
 
 body! {
@@ -41,7 +39,6 @@ body! {
     RefundBody {
         @flat facts: PaymentFacts,
     }
-    example json!({"amount": 29.71, "paid_date": "2026-12-09", "reference": "SEPA 12"});
 }
 
 body! {
@@ -52,7 +49,6 @@ body! {
         /// Why.
         reason: Option<OneLine>,
     }
-    example json!({"date": "2026-12-05", "reason": "returned by the bank"});
 }
 
 body! {
@@ -63,7 +59,6 @@ body! {
         /// Amount; above zero, at most what is unapplied and what is due.
         amount: AmountText,
     }
-    example json!({"document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b", "amount": 20});
 }
 
 body! {
@@ -74,7 +69,6 @@ body! {
         /// Whether the write-off is taken back; false when left out.
         undo: bool = false,
     }
-    example json!({"reason": "insolvent"});
 }
 
 answer! {

@@ -7,7 +7,6 @@ use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
@@ -38,23 +37,6 @@ body! {
         product_pricing_ref: Option<PricingRef>,
         @flat content: PricingContent,
     }
-    example json!({
-        "product_pricing_ref": "api",
-        "name": "API access",
-        "currency": "EUR",
-        "minimum_fee": 25,
-        "line_items": [
-            {"line_item_id": "base", "name": "Base fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "20.00"}},
-            {
-                "line_item_id": "calls",
-                "name": "API calls",
-                "kind": "USAGE",
-                "usage_product_ref": "api-calls",
-                "price": {"model": "GRADUATED", "tiers": [{"up_to": 1000, "unit_price": 0.01}, {"unit_price": 0.0025}]},
-                "included_quantity": 100
-            }
-        ]
-    });
 }
 
 edit! {

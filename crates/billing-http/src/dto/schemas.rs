@@ -1,6 +1,5 @@
 //! Building the schemas of what is declared.
 
-use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
@@ -59,7 +58,7 @@ pub(crate) struct Described {
 }
 
 /// The schema of an object that takes these fields and no others.
-pub(crate) fn object_of(fields: Vec<Described>, meaning: &str, example: Option<Value>) -> ObjectBuilder {
+pub(crate) fn object_of(fields: Vec<Described>, meaning: &str) -> ObjectBuilder {
     let mut object = ObjectBuilder::new().schema_type(Type::Object).description(Some(meaning.trim()));
     for Described { name, meaning, presence, schema } in fields {
         let schema = if presence == Presence::Nullable { or_null(schema) } else { schema };
@@ -68,7 +67,7 @@ pub(crate) fn object_of(fields: Vec<Described>, meaning: &str, example: Option<V
             object = object.required(name);
         }
     }
-    object.examples(example).additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+    object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
 }
 
 /// A schema with another description; without one it keeps its own.

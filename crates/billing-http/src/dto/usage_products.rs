@@ -4,7 +4,6 @@ use billing_domain::catalog::{Aggregation, UsageProduct, UsageProductProfile};
 use billing_domain::codes::UnitCode;
 use billing_domain::refs::UsageProductRef;
 use billing_domain::text::OneLine;
-use serde_json::json;
 
 use super::declare::{answer, body, edit, fields};
 
@@ -28,7 +27,6 @@ body! {
         usage_product_ref: Option<UsageProductRef>,
         @flat profile: UsageProductProfile,
     }
-    example json!({"usage_product_ref": "api-calls", "name": "API calls", "unit": "call", "aggregation": "SUM"});
 }
 
 edit! {

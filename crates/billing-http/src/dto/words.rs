@@ -25,7 +25,9 @@ use super::schemas::Schemas;
 
 /// A word on the wire, its meaning in the domain, and its description.
 macro_rules! words {
-    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal = $pattern:pat),+ $(,)? }) => {
+    ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident {
+        $($word:literal = $variant:ident $(($any:tt))?),+ $(,)?
+    })+) => {$(
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[serde(transparent)]
@@ -34,7 +36,7 @@ macro_rules! words {
         impl From<$meaning> for $name {
             fn from(meaning: $meaning) -> Self {
                 Self(match meaning {
-                    $($pattern => $word),+
+                    $($meaning::$variant $(($any))? => $word),+
                 })
             }
         }
@@ -46,12 +48,14 @@ macro_rules! words {
         }
 
         impl ToSchema for $name {}
-    };
+    )+};
 }
 
 /// As `words!`, of an enumeration that requests contain. A word may be taken under another, too, which users aren't told of.
 macro_rules! readable_words {
-    ($(#[doc = $doc:literal])+ $name:ident is $meaning:ty { $($word:literal $(or $alias:literal)? = $variant:path),+ $(,)? }) => {
+    ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident {
+        $($word:literal $(or $alias:literal)? = $variant:ident),+ $(,)?
+    })+) => {$(
         words! { $(#[doc = $doc])+ $name is $meaning { $($word = $variant),+ } }
 
         impl Words for $name {
@@ -59,7 +63,7 @@ macro_rules! readable_words {
 
             fn meaning(word: &str) -> Option<$meaning> {
                 match word {
-                    $($word $(| $alias)? => Some($variant),)+
+                    $($word $(| $alias)? => Some($meaning::$variant),)+
                     _ => None,
                 }
             }
@@ -86,7 +90,7 @@ macro_rules! readable_words {
                 $name::from(*value).serialize(serializer)
             }
         }
-    };
+    )+};
 }
 
 fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
@@ -96,110 +100,87 @@ fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
 
 words! {
     /// What happened to an event or a charge.
-    EventActionWord is EventAction {
-        "CREATED" = EventAction::Created,
-        "UPDATED" = EventAction::Updated,
-        "DELETED" = EventAction::Deleted,
+    EventActionWord is EventAction { "CREATED" = Created, "UPDATED" = Updated, "DELETED" = Deleted }
+
+    /// Which way money went: from the customer, or to the customer.
+    PaymentKindWord is PaymentKind { "PAYMENT" = Payment, "REFUND" = Refund(_) }
+
+    /// What changed what is owed.
+    StatementKindWord is StatementKind {
+        "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "PAYMENT" = Payment, "REFUND" = Refund, "REVERSAL" = Reversal,
+        "WRITE_OFF" = WriteOff,
+    }
+
+    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
+    PurposeWord is Purpose { "REGULAR" = Regular(_), "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
+
+    /// What something is that was searched for.
+    FoundKindWord is FoundKind {
+        "DOCUMENT" = Document, "CONTRACT" = Contract, "CUSTOMER" = Customer, "ENTITY" = Entity, "PRICING" = Pricing,
+        "USAGE_PRODUCT" = UsageProduct, "FORMAT" = Format, "USAGE_EVENT" = UsageEvent, "PAYMENT" = Payment, "CHARGE" = Charge,
+        "BANK_ACCOUNT" = BankAccount, "API_KEY" = ApiKey,
     }
 }
 
 readable_words! {
     /// How long the intervals of a summary are, in UTC.
-    IntervalWord is Interval { "hour" = Interval::Hour, "day" = Interval::Day, "month" = Interval::Month }
-}
+    IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }
 
-readable_words! {
     /// How a report is written.
-    ReportFormatWord is ReportFormat {
-        "csv" = ReportFormat::Csv,
-        "json" = ReportFormat::Json,
-        "xlsx" = ReportFormat::Xlsx,
-    }
-}
+    ReportFormatWord is ReportFormat { "csv" = Csv, "json" = Json, "xlsx" = Xlsx }
 
-readable_words! {
     /// When documents are issued relative to the period they bill.
+    // A sample of the interface specification says BEFORE_PERIOD (billing rules 2).
     PaymentTimeWord is PaymentTime {
-        // A sample of the interface specification has this word (billing rules 2).
-        "BEFORE_USE" or "BEFORE_PERIOD" = PaymentTime::BeforeUse,
-        "DURING_USE" = PaymentTime::DuringUse,
-        "AFTER_USE" = PaymentTime::AfterUse,
+        "BEFORE_USE" or "BEFORE_PERIOD" = BeforeUse, "DURING_USE" = DuringUse, "AFTER_USE" = AfterUse,
     }
-}
 
-readable_words! {
     /// With which of a period's items something is billed: it decides on which document.
-    BillWithWord is BillWith { "USAGE" = BillWith::Usage, "FIXED" = BillWith::Fixed }
-}
+    BillWithWord is BillWith { "USAGE" = Usage, "FIXED" = Fixed }
 
-readable_words! {
     /// The unit of a billing cycle.
-    CycleUnitWord is CycleUnit {
-        "ONE_TIME" = CycleUnit::OneTime,
-        "MONTHLY" = CycleUnit::Monthly,
-        "YEARLY" = CycleUnit::Yearly,
-        "QUARTERLY" = CycleUnit::Quarterly,
-    }
-}
+    CycleUnitWord is CycleUnit { "ONE_TIME" = OneTime, "MONTHLY" = Monthly, "YEARLY" = Yearly, "QUARTERLY" = Quarterly }
 
-readable_words! {
     /// How the quantities of a period become one.
-    AggregationWord is Aggregation {
-        "SUM" = Aggregation::Sum,
-        "COUNT" = Aggregation::Count,
-        "MAX" = Aggregation::Max,
-        "LATEST" = Aggregation::Latest,
-    }
-}
+    AggregationWord is Aggregation { "SUM" = Sum, "COUNT" = Count, "MAX" = Max, "LATEST" = Latest }
 
-readable_words! {
     /// A tax category: S standard, Z zero rated, E exempt, AE reverse charge, G export, O not subject to tax.
-    TaxCategoryWord is TaxCategory {
-        "S" = TaxCategory::S,
-        "Z" = TaxCategory::Z,
-        "E" = TaxCategory::E,
-        "AE" = TaxCategory::Ae,
-        "G" = TaxCategory::G,
-        "O" = TaxCategory::O,
-    }
-}
+    TaxCategoryWord is TaxCategory { "S" = S, "Z" = Z, "E" = E, "AE" = Ae, "G" = G, "O" = O }
 
-readable_words! {
     /// A language that documents are written in.
-    LanguageWord is Language {
-        "en" = Language::En,
-        "de" = Language::De,
-        "fr" = Language::Fr,
-        "es" = Language::Es,
-        "it" = Language::It,
-        "nl" = Language::Nl,
-        "pt" = Language::Pt,
-        "pl" = Language::Pl,
-    }
-}
+    LanguageWord is Language { "en" = En, "de" = De, "fr" = Fr, "es" = Es, "it" = It, "nl" = Nl, "pt" = Pt, "pl" = Pl }
 
-readable_words! {
     /// Whether documents are issued that lack what the law asks for.
-    StrictnessWord is Strictness {
-        "LENIENT" = Strictness::Lenient,
-        "STRICT" = Strictness::Strict,
-    }
-}
+    StrictnessWord is Strictness { "LENIENT" = Lenient, "STRICT" = Strict }
 
-readable_words! {
     /// The size of a document's pages.
-    PaperSizeWord is PaperSize {
-        "A4" = PaperSize::A4,
-        "LETTER" = PaperSize::Letter,
-    }
-}
+    PaperSizeWord is PaperSize { "A4" = A4, "LETTER" = Letter }
 
-readable_words! {
     /// When a fixed line item is charged.
-    RecurrenceWord is Recurrence {
-        "EACH_PERIOD" = Recurrence::EachPeriod,
-        "ONCE" = Recurrence::Once,
+    RecurrenceWord is Recurrence { "EACH_PERIOD" = EachPeriod, "ONCE" = Once }
+
+    /// Whether a line item depends on usage.
+    ChargeKindWord is ChargeKind { "FIXED" = Fixed, "USAGE" = Usage }
+
+    /// What a document does to what the customer owes.
+    DocumentKindWord is DocumentKind { "INVOICE" = Invoice, "CREDIT" = Credit, "DEBIT" = Debit }
+
+    /// How far a document has come.
+    DocumentStateWord is DocumentState {
+        "DRAFT" = Draft, "ISSUED" = Issued, "PARTIALLY_PAID" = PartiallyPaid, "PAID" = Paid, "VOID" = Void,
+        "UNCOLLECTIBLE" = Uncollectible, "SETTLED" = Settled,
     }
+
+    /// A contract's state today.
+    ContractStateWord is ContractState {
+        "PENDING" = Pending, "ACTIVE" = Active, "CANCELLING" = Cancelling, "CANCELLED" = Cancelled, "COMPLETED" = Completed,
+    }
+
+    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
+    PurposeKindWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
+
+    /// How decimals are written: as JSON numbers, or as strings.
+    NumbersWord is NumbersAs { "number" = Number, "string" = String }
 }
 
 /// Whether a line item depends on usage.
@@ -209,109 +190,6 @@ pub(crate) enum ChargeKind {
     Fixed,
     /// Priced by events.
     Usage,
-}
-
-readable_words! {
-    /// Whether a line item depends on usage.
-    ChargeKindWord is ChargeKind {
-        "FIXED" = ChargeKind::Fixed,
-        "USAGE" = ChargeKind::Usage,
-    }
-}
-
-readable_words! {
-    /// What a document does to what the customer owes.
-    DocumentKindWord is DocumentKind {
-        "INVOICE" = DocumentKind::Invoice,
-        "CREDIT" = DocumentKind::Credit,
-        "DEBIT" = DocumentKind::Debit,
-    }
-}
-
-readable_words! {
-    /// How far a document has come.
-    DocumentStateWord is DocumentState {
-        "DRAFT" = DocumentState::Draft,
-        "ISSUED" = DocumentState::Issued,
-        "PARTIALLY_PAID" = DocumentState::PartiallyPaid,
-        "PAID" = DocumentState::Paid,
-        "VOID" = DocumentState::Void,
-        "UNCOLLECTIBLE" = DocumentState::Uncollectible,
-        "SETTLED" = DocumentState::Settled,
-    }
-}
-
-words! {
-    /// Which way money went: from the customer, or to the customer.
-    PaymentKindWord is PaymentKind {
-        "PAYMENT" = PaymentKind::Payment,
-        "REFUND" = PaymentKind::Refund(_),
-    }
-}
-
-words! {
-    /// What changed what is owed.
-    StatementKindWord is StatementKind {
-        "INVOICE" = StatementKind::Invoice,
-        "DEBIT" = StatementKind::Debit,
-        "CREDIT" = StatementKind::Credit,
-        "PAYMENT" = StatementKind::Payment,
-        "REFUND" = StatementKind::Refund,
-        "REVERSAL" = StatementKind::Reversal,
-        "WRITE_OFF" = StatementKind::WriteOff,
-    }
-}
-
-words! {
-    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeWord is Purpose {
-        "REGULAR" = Purpose::Regular(_),
-        "USAGE" = Purpose::Usage,
-        "ADJUSTMENT" = Purpose::Adjustment,
-    }
-}
-
-readable_words! {
-    /// A contract's state today.
-    ContractStateWord is ContractState {
-        "PENDING" = ContractState::Pending,
-        "ACTIVE" = ContractState::Active,
-        "CANCELLING" = ContractState::Cancelling,
-        "CANCELLED" = ContractState::Cancelled,
-        "COMPLETED" = ContractState::Completed,
-    }
-}
-
-readable_words! {
-    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeKindWord is PurposeKind {
-        "REGULAR" = PurposeKind::Regular,
-        "USAGE" = PurposeKind::Usage,
-        "ADJUSTMENT" = PurposeKind::Adjustment,
-    }
-}
-
-words! {
-    /// What something is that was searched for.
-    FoundKindWord is FoundKind {
-        "DOCUMENT" = FoundKind::Document,
-        "CONTRACT" = FoundKind::Contract,
-        "CUSTOMER" = FoundKind::Customer,
-        "ENTITY" = FoundKind::Entity,
-        "PRICING" = FoundKind::Pricing,
-        "USAGE_PRODUCT" = FoundKind::UsageProduct,
-        "FORMAT" = FoundKind::Format,
-        "USAGE_EVENT" = FoundKind::UsageEvent,
-        "PAYMENT" = FoundKind::Payment,
-        "CHARGE" = FoundKind::Charge,
-        "BANK_ACCOUNT" = FoundKind::BankAccount,
-        "API_KEY" = FoundKind::ApiKey,
-    }
-}
-
-readable_words! {
-    /// How decimals are written: as JSON numbers, or as strings.
-    NumbersWord is NumbersAs { "number" = NumbersAs::Number, "string" = NumbersAs::String }
 }
 
 /// In which order documents are listed; with `-` before it the largest come first.

@@ -29,6 +29,7 @@ use crate::operation::{Needs, Operation, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
+pub(crate) use shared::resolved;
 
 const BEARER: &str = "bearer";
 const COOKIE: &str = "session";
@@ -304,14 +305,6 @@ mod tests {
 
     fn described() -> Value {
         serde_json::from_str(&openapi_json()).expect("JSON")
-    }
-
-    /// What is said here, or elsewhere for several.
-    fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
-        match said["$ref"].as_str() {
-            Some(reference) => document.pointer(reference.trim_start_matches('#')).expect(reference),
-            None => said,
-        }
     }
 
     fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {

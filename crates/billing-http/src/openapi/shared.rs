@@ -1,11 +1,24 @@
-//! Says once what operations have in common: their parameters and the headers of their answers.
+//! Says once what operations have in common: their parameters, the headers of their answers, and answers of the same form.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Moves parameters and headers that stand several times in a document to its components.
+const SCHEMA: &str = "#/components/schemas/";
+
+/// Moves parameters, headers and answers that stand several times in a document to its components.
 pub(super) fn share(document: &mut Value) {
+    share_members(document);
+    share_answers(document);
+}
+
+/// What stands here, or in the components for several.
+pub(crate) fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
+    let shared = said["$ref"].as_str().and_then(|reference| document.pointer(reference.trim_start_matches('#')));
+    shared.unwrap_or(said)
+}
+
+fn share_members(document: &mut Value) {
     for (kind, members) in [("parameters", Members::Listed), ("headers", Members::Named)] {
         let mut times: BTreeMap<String, (String, usize)> = BTreeMap::new();
         each(document, kind, members, &mut |name, member| {
@@ -27,6 +40,54 @@ pub(super) fn share(document: &mut Value) {
         });
         document["components"][kind] = shared.into_iter().collect::<Map<_, _>>().into();
     }
+}
+
+/// Answers with the same headers and schemas become one, with the example of the first. What it means each operation says
+/// itself, beside the reference.
+fn share_answers(document: &mut Value) {
+    let mut forms: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    each_answer(document, &mut |answer| forms.entry(form(answer)).or_default().push(answer.clone()));
+    let mut names = BTreeMap::new();
+    for (form, alike) in forms.into_iter().filter(|(_, alike)| alike.len() > 1) {
+        let mut shared = alike.into_iter().next().unwrap_or_default();
+        let Some((name, meaning)) = named(document, &shared) else { continue };
+        shared["description"] = meaning.into();
+        document["components"]["responses"][&name] = shared;
+        names.insert(form, name);
+    }
+    each_answer(document, &mut |answer| {
+        if let Some(name) = names.get(&form(answer)) {
+            *answer = json!({"$ref": format!("#/components/responses/{name}"), "description": answer["description"]});
+        }
+    });
+}
+
+/// Every operation's success.
+fn each_answer(document: &mut Value, change: &mut impl FnMut(&mut Value)) {
+    let items = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    for operation in items.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        operation.pointer_mut("/responses/200").into_iter().for_each(&mut *change);
+    }
+}
+
+/// An answer without what is its operation's own.
+fn form(answer: &Value) -> String {
+    let mut form = answer.clone();
+    form["description"] = Value::Null;
+    for media_type in form["content"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        media_type["example"] = Value::Null;
+    }
+    form.to_string()
+}
+
+/// What an answer is called, after its schema, and what it is.
+fn named(document: &Value, answer: &Value) -> Option<(String, String)> {
+    let schema = &answer["content"]["application/json"]["schema"];
+    let (element, ending, several) =
+        if schema["items"].is_object() { (&schema["items"], "List", "A list of these: ") } else { (schema, "", "") };
+    let name = element["$ref"].as_str()?.strip_prefix(SCHEMA)?;
+    let meaning = resolved(document, element)["description"].as_str()?;
+    Some((format!("{name}{ending}"), format!("{several}{meaning}")))
 }
 
 /// How members of a kind stand in an object.
@@ -83,5 +144,31 @@ mod tests {
         assert_eq!(document["components"]["parameters"]["XId"], parameter("X-Id", "Names it"));
         let names: Vec<&String> = document["components"]["headers"].as_object().expect("headers").keys().collect();
         assert_eq!(names, ["Link", "XId"]);
+    }
+
+    #[test]
+    fn answers_of_one_form_are_one_and_each_operation_says_what_its_own_means() {
+        let answer = |means: &str, schema: Value, example: i32| {
+            let content = json!({"application/json": {"schema": schema, "example": example}});
+            json!({"responses": {"200": {"description": means, "content": content}}})
+        };
+        let order = || json!({"$ref": "#/components/schemas/Order"});
+        let orders = || json!({"type": "array", "items": order()});
+        let mut document = json!({"paths": {
+            "/a": {"get": answer("The order", order(), 1), "post": answer("The changed order", order(), 2)},
+            "/b": {"get": answer("Open ones", orders(), 3)}, "/c": {"get": answer("Closed ones", orders(), 4)},
+            "/d": {"get": answer("The price", json!({"$ref": "#/components/schemas/Price"}), 5)},
+        }, "components": {"schemas": {"Order": {"description": "An order."}}, "responses": {}}});
+        share(&mut document);
+        let of = |path: &str, method: &str| &document["paths"][path][method]["responses"]["200"];
+        let shared = |name: &str, means: &str| json!({"$ref": format!("#/components/responses/{name}"), "description": means});
+        assert_eq!([of("/a", "get"), of("/a", "post")], [&shared("Order", "The order"), &shared("Order", "The changed order")]);
+        assert_eq!(of("/b", "get"), &shared("OrderList", "Open ones"));
+        assert_eq!(of("/c", "get"), &shared("OrderList", "Closed ones"));
+        assert_eq!(of("/d", "get")["description"], "The price");
+        let responses = &document["components"]["responses"];
+        assert_eq!(responses["Order"]["description"], "An order.");
+        assert_eq!(responses["OrderList"]["description"], "A list of these: An order.");
+        assert_eq!(responses["Order"]["content"]["application/json"]["example"], 1);
     }
 }

@@ -3,6 +3,8 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
+use crate::openapi::resolved;
+
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// What the document says, for reading: its operations by their tags, then its schemas.
@@ -65,7 +67,7 @@ impl Operation<'_> {
                     table {
                         tr { th { "Parameter" } th { "In" } th { "Type" } th { "Meaning" } }
                         @for parameter in parameters {
-                            @let parameter = self.resolved(parameter);
+                            @let parameter = resolved(self.document, parameter);
                             tr {
                                 td { code { (text(parameter, "name")) } @if parameter["required"] == true { " (required)" } }
                                 td { (text(parameter, "in")) }
@@ -82,11 +84,12 @@ impl Operation<'_> {
                 table {
                     tr { th { "Status" } th { "Meaning" } th { "Answer" } }
                     @for (status, response) in members(&self.described["responses"]) {
-                        @let response = self.resolved(response);
+                        @let shared = resolved(self.document, response);
+                        @let meaning = response["description"].as_str().unwrap_or_else(|| text(shared, "description"));
                         tr {
                             td { (status) }
-                            td { (prose(text(response, "description"))) }
-                            td { @for (media, content) in members(&response["content"]) {
+                            td { (prose(meaning)) }
+                            td { @for (media, content) in members(&shared["content"]) {
                                 div { (kind(&content["schema"])) " (" code { (media) } ")" }
                             } }
                         }
@@ -94,12 +97,6 @@ impl Operation<'_> {
                 }
             }
         }
-    }
-
-    /// What is said here, or elsewhere for several operations.
-    fn resolved<'r>(&'r self, said: &'r Value) -> &'r Value {
-        let shared = said["$ref"].as_str().and_then(|reference| self.document.pointer(reference.trim_start_matches('#')));
-        shared.unwrap_or(said)
     }
 
     fn who_may(&self) -> Markup {

@@ -93,13 +93,55 @@ pub(crate) struct ProblemJson<'a> {
     supported: Option<&'static [&'static str]>,
 }
 
+/// Problems that are always the same: `name: STATUS "code", "detail"`, and when to come back.
+macro_rules! problems {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $status:ident $code:literal, $detail:literal $(, retry after $seconds:ident)?;
+    )+) => {
+        impl Problem {$(
+            $(#[doc = $doc])+
+            pub(crate) fn $name() -> Self {
+                Self::new(StatusCode::$status, $code, $detail)$(.retry_after($seconds))?
+            }
+        )+}
+    };
+}
+
+problems! {
+    /// No path that is taken.
+    unknown_route: NOT_FOUND "route_not_found", "there is nothing at this path";
+    /// The body ended before its end.
+    incomplete_body: BAD_REQUEST "incomplete_body", "the body did not arrive whole";
+    /// The body didn't arrive in time.
+    request_timeout: REQUEST_TIMEOUT "request_timeout", "the request did not arrive in time";
+    /// The request arrived, the answer isn't there.
+    timed_out: SERVICE_UNAVAILABLE "timed_out",
+        "the request took too long; whether it was carried out is not known", retry after UNAVAILABLE_RETRY_SECONDS;
+    /// A file that was taken in part.
+    import_out_of_time: SERVICE_UNAVAILABLE "timed_out",
+        "the time of the request is up; what stands before this line is taken: send the file again to go on";
+    /// Something for administrators alone.
+    admin_session_required: FORBIDDEN "admin_session_required",
+        "this takes an administrator's session; bearer tokens are not taken";
+    /// A session's cookie from another site.
+    cross_site: FORBIDDEN "cross_site_request", "a request with a session cookie must come from the service's own pages";
+    /// Too many wait already.
+    overloaded: SERVICE_UNAVAILABLE "overloaded",
+        "too many requests are waiting; try again shortly", retry after CONTENDED_RETRY_SECONDS;
+    /// As many reports are made as may be at a time.
+    too_many_reports: SERVICE_UNAVAILABLE "too_many_reports",
+        "other reports are being made; try again when they are done", retry after REPORT_RETRY_SECONDS;
+    /// The store can't be reached.
+    unavailable: SERVICE_UNAVAILABLE "unavailable",
+        "the service cannot reach its store; try again shortly", retry after UNAVAILABLE_RETRY_SECONDS;
+    /// Something is wrong inside; what it is stands in the log.
+    internal: INTERNAL_SERVER_ERROR "internal_error", "the service failed; the request id helps its operators to find out why";
+}
+
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, detail: detail.into(), errors: Vec::new(), supported: None, headers: Vec::new() }
-    }
-
-    pub(crate) fn unknown_route() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "route_not_found", "there is nothing at this path")
     }
 
     pub(crate) fn method_not_allowed(allowed: &str) -> Self {
@@ -122,10 +164,6 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
-    pub(crate) fn incomplete_body() -> Self {
-        Self::malformed("incomplete_body", "the body did not arrive whole")
-    }
-
     pub(crate) fn too_large(limit_bytes: usize) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body may have {limit_bytes} bytes"))
     }
@@ -142,23 +180,6 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     }
 
-    /// The body didn't arrive in time.
-    pub(crate) fn request_timeout() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", "the request did not arrive in time")
-    }
-
-    /// The request arrived, the answer isn't there.
-    pub(crate) fn timed_out() -> Self {
-        let detail = "the request took too long; whether it was carried out is not known";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
-    }
-
-    /// A file that was taken in part.
-    pub(crate) fn import_out_of_time() -> Self {
-        let detail = "the time of the request is up; what stands before this line is taken: send the file again to go on";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail)
-    }
-
     /// No credential (`presented` is false), or one that doesn't work.
     pub(crate) fn unauthenticated(presented: bool) -> Self {
         let challenge = if presented { r#"Bearer error="invalid_token""# } else { "Bearer" };
@@ -166,21 +187,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).with_header(WWW_AUTHENTICATE, challenge)
     }
 
-    pub(crate) fn admin_session_required() -> Self {
-        let detail = "this takes an administrator's session; bearer tokens are not taken";
-        Self::new(StatusCode::FORBIDDEN, "admin_session_required", detail)
-    }
-
     pub(crate) fn insufficient_scope(scope: Scope) -> Self {
         let word = scope.as_str();
         let challenge = format!(r#"Bearer error="insufficient_scope", scope="{word}""#);
         let detail = format!("the API key does not have the scope {word}");
         Self::new(StatusCode::FORBIDDEN, "insufficient_scope", detail).with_header(WWW_AUTHENTICATE, &challenge)
-    }
-
-    pub(crate) fn cross_site() -> Self {
-        let detail = "a request with a session cookie must come from the service's own pages";
-        Self::new(StatusCode::FORBIDDEN, "cross_site_request", detail)
     }
 
     pub(crate) fn invalid_idempotency_key(reason: &str) -> Self {
@@ -198,31 +209,8 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_log_ins", detail).retry_after(retry_seconds)
     }
 
-    /// Too many wait already.
-    pub(crate) fn overloaded() -> Self {
-        let detail = "too many requests are waiting; try again shortly";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).retry_after(CONTENDED_RETRY_SECONDS)
-    }
-
-    /// As many reports are made as may be at a time.
-    pub(crate) fn too_many_reports() -> Self {
-        let detail = "other reports are being made; try again when they are done";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_reports", detail).retry_after(REPORT_RETRY_SECONDS)
-    }
-
-    pub(crate) fn unavailable() -> Self {
-        let detail = "the service cannot reach its store; try again shortly";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
-    }
-
     pub(crate) fn not_ready(reason: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason).retry_after(UNAVAILABLE_RETRY_SECONDS)
-    }
-
-    /// Something is wrong inside; what it is stands in the log.
-    pub(crate) fn internal() -> Self {
-        let detail = "the service failed; the request id helps its operators to find out why";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
     }
 
     /// For failures that the framework answers by a bare status.

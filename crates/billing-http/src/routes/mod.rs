@@ -2,24 +2,18 @@
 //! table of operations.
 
 pub(crate) mod auth;
-pub(crate) mod bank_accounts;
 pub(crate) mod batches;
 pub(crate) mod billing;
+pub(crate) mod catalog;
 pub(crate) mod charges;
 pub(crate) mod contracts;
-pub(crate) mod customers;
 pub(crate) mod documents;
-pub(crate) mod entities;
-pub(crate) mod exchange_rates;
 pub(crate) mod imports;
 pub(crate) mod money;
-pub(crate) mod pricings;
 pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod service;
 pub(crate) mod usage;
-pub(crate) mod usage_formats;
-pub(crate) mod usage_products;
 
 use actix_web::HttpResponse;
 use actix_web::web::Json;

@@ -2,6 +2,13 @@
 //! other. Exact numbers are texts. Mirrors are serde's remote definitions: a domain field without a mirror
 //! doesn't compile.
 
+use std::fmt;
+
+use billing_domain::ports::StoreResult;
+
+use crate::row::Row;
+use crate::sql_types::JsonText;
+
 mod answer;
 mod format;
 mod issued;
@@ -14,11 +21,18 @@ mod usage;
 pub(crate) use answer::answer_of_place;
 pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
-pub(crate) use paper::{StoredLegal, StoredLegalRef, StoredPaperProfile, StoredPaperProfileRef};
-pub(crate) use party::{StoredAddress, StoredAddressRef, StoredPayment, StoredPaymentRef};
-pub(crate) use pricing::{StoredLineItems, StoredLineItemsRef};
+pub(crate) use party::{StoredPayment, StoredPaymentRef};
 pub(crate) use terms::{StoredTerms, StoredTermsRef};
 pub(crate) use usage::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
+
+/// A value of the domain that is a JSON column.
+pub(crate) trait Mirrored: Sized {
+    /// As it is kept.
+    fn to_json(&self) -> StoreResult<JsonText>;
+
+    /// Reads what is kept.
+    fn read<K: fmt::Display>(row: &Row<K>, column: &str, text: &JsonText) -> StoreResult<Self>;
+}
 
 /// A mirrored value as a column of its own: one type that writes it, one that reads it.
 macro_rules! column {
@@ -32,9 +46,30 @@ macro_rules! column {
         #[derive(serde::Deserialize)]
         #[serde(transparent)]
         pub(crate) struct $read(#[serde(with = $mirror)] pub(crate) $type);
+
+        $crate::json::mirrored!($write, $read: $type);
     };
 }
 use column;
+
+macro_rules! mirrored {
+    ($write:ident, $read:ident: $type:ty) => {
+        impl $crate::json::Mirrored for $type {
+            fn to_json(&self) -> billing_domain::ports::StoreResult<$crate::sql_types::JsonText> {
+                $crate::row::to_json(&$write(self))
+            }
+
+            fn read<K: std::fmt::Display>(
+                row: &$crate::row::Row<K>,
+                column: &str,
+                text: &$crate::sql_types::JsonText,
+            ) -> billing_domain::ports::StoreResult<Self> {
+                row.json(column, text).map(|read: $read| read.0)
+            }
+        }
+    };
+}
+use mirrored;
 
 /// A module that reads and writes `Vec`s of a mirrored type.
 macro_rules! list_of {

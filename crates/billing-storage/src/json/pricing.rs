@@ -7,7 +7,7 @@ use billing_domain::refs::{LineItemId, UsageProductRef};
 use billing_domain::text::OneLine;
 use serde::{Deserialize, Serialize};
 
-use super::{list_of, option_of};
+use super::{list_of, mirrored, option_of};
 use crate::leaf;
 
 /// A pricing's line items, to be written.
@@ -19,6 +19,7 @@ pub(crate) struct StoredLineItemsRef<'a>(#[serde(serialize_with = "line_items::s
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct StoredLineItems(#[serde(deserialize_with = "line_items::deserialize")] pub(crate) Vec<LineItem>);
+mirrored!(StoredLineItemsRef, StoredLineItems: Vec<LineItem>);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LineItem")]

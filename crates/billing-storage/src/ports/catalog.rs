@@ -1,52 +1,28 @@
 //! Usage products and pricings.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::{Pricing, PricingContent, UsageProduct, UsageProductProfile};
+use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
-use rust_decimal::Decimal;
 
 use super::{counted, limits};
-use crate::json::{StoredLineItems, StoredLineItemsRef};
-use crate::leaf::Leaf as _;
+use crate::columns::Columns as _;
 use crate::one_of::one_of_texts;
-use crate::row::{Cell, Row, to_json};
-use crate::schema::{pricings, usage_products};
-use crate::sql_types::{Bound, JsonText};
+use crate::row::{Cell, Row};
+use crate::schema::{PricingColumns, UsageProductColumns, pricings, usage_products};
+use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_products)]
 pub(super) struct UsageProductRow {
     usage_product_ref: String,
-    name: String,
-    unit: Option<String>,
-    unit_code: String,
-    aggregation: String,
+    #[diesel(embed)]
+    profile: UsageProductColumns,
     created_at: Cell<Timestamp>,
-}
-
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = usage_products, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct UsageProductColumns<'a> {
-    name: &'a str,
-    unit: Option<&'a str>,
-    unit_code: &'static str,
-    aggregation: String,
-}
-
-impl<'a> UsageProductColumns<'a> {
-    fn of(profile: &'a UsageProductProfile) -> Self {
-        Self {
-            name: profile.name.as_str(),
-            unit: profile.unit.as_ref().map(OneLine::as_str),
-            unit_code: profile.unit_code.as_str(),
-            aggregation: profile.aggregation.show(),
-        }
-    }
 }
 
 impl UsageProductRow {
@@ -54,12 +30,7 @@ impl UsageProductRow {
         let row = Row::new("usage_products", &self.usage_product_ref);
         Ok(UsageProduct {
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
-            profile: UsageProductProfile {
-                name: row.leaf("name", &self.name)?,
-                unit: row.optional_leaf("unit", self.unit.as_deref())?,
-                unit_code: row.leaf("unit_code", &self.unit_code)?,
-                aggregation: row.leaf("aggregation", &self.aggregation)?,
-            },
+            profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
         })
     }
@@ -71,11 +42,12 @@ fn read_usage_products(rows: Vec<UsageProductRow>) -> StoreResult<Vec<UsageProdu
 
 impl UsageProducts for Transaction<'_> {
     fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion> {
+        let columns = UsageProductColumns::of(&product.profile)?;
         let inserted = with_conn!(self, "usage_products", |conn| diesel::insert_into(usage_products::table)
             .values((
                 usage_products::organization_id.eq(Bound(organization.as_uuid())),
                 usage_products::usage_product_ref.eq(product.usage_product_ref.as_str()),
-                UsageProductColumns::of(&product.profile),
+                columns,
                 usage_products::created_at.eq(Bound(product.created_at)),
             ))
             .on_conflict_do_nothing()
@@ -84,9 +56,10 @@ impl UsageProducts for Transaction<'_> {
     }
 
     fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update> {
+        let columns = UsageProductColumns::of(&product.profile)?;
         let updated = with_conn!(self, "usage_products", |conn| {
             let found = usage_products::table.find((Bound(organization.as_uuid()), product.usage_product_ref.as_str()));
-            diesel::update(found).set(UsageProductColumns::of(&product.profile)).execute(conn)
+            diesel::update(found).set(columns).execute(conn)
         })?;
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }
@@ -134,46 +107,17 @@ impl UsageProducts for Transaction<'_> {
 #[diesel(table_name = pricings)]
 struct PricingRow {
     pricing_ref: String,
-    name: String,
-    currency: String,
-    minimum_fee: Option<Cell<Decimal>>,
-    line_items: JsonText,
+    #[diesel(embed)]
+    content: PricingColumns,
     created_at: Cell<Timestamp>,
-}
-
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = pricings, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct PricingColumns<'a> {
-    name: &'a str,
-    currency: &'static str,
-    minimum_fee: Option<Bound<Decimal>>,
-    line_items: JsonText,
-}
-
-impl<'a> PricingColumns<'a> {
-    fn of(content: &'a PricingContent) -> StoreResult<Self> {
-        Ok(Self {
-            name: content.name.as_str(),
-            currency: content.currency.code(),
-            minimum_fee: content.minimum_fee.map(|fee| Bound(fee.as_decimal())),
-            line_items: to_json(&StoredLineItemsRef(&content.line_items))?,
-        })
-    }
 }
 
 impl PricingRow {
     fn read(self) -> StoreResult<Pricing> {
         let row = Row::new("pricings", &self.pricing_ref);
-        let minimum_fee = row.optional("minimum_fee", self.minimum_fee)?.map(|fee| fee.to_string());
-        let line_items: StoredLineItems = row.json("line_items", &self.line_items)?;
         Ok(Pricing {
             pricing_ref: row.leaf("pricing_ref", &self.pricing_ref)?,
-            content: PricingContent {
-                name: row.leaf("name", &self.name)?,
-                currency: row.leaf("currency", &self.currency)?,
-                minimum_fee: row.optional_leaf("minimum_fee", minimum_fee.as_deref())?,
-                line_items: line_items.0,
-            },
+            content: self.content.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
         })
     }

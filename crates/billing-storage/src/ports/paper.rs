@@ -3,19 +3,19 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::Currency;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::party::bank::{BankAccount, BankAccountProfile};
+use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{BankAccounts, ExchangeRates, Insertion, StoreResult, Update};
 use billing_domain::refs::{BankAccountRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
-use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 
 use super::{counted, limits};
+use crate::columns::Columns as _;
 use crate::one_of::one_of_texts;
 use crate::row::{Cell, Row};
-use crate::schema::{bank_accounts, exchange_rates};
+use crate::schema::{BankAccountColumns, bank_accounts, exchange_rates};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -23,37 +23,9 @@ use crate::tx::{Transaction, with_conn};
 #[diesel(table_name = bank_accounts)]
 struct AccountRow {
     account_ref: String,
-    account_name: Option<String>,
-    iban: Option<String>,
-    account_number: Option<String>,
-    routing_number: Option<String>,
-    bic: Option<String>,
-    bank_name: Option<String>,
+    #[diesel(embed)]
+    profile: BankAccountColumns,
     created_at: Cell<Timestamp>,
-}
-
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = bank_accounts, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct AccountColumns<'a> {
-    account_name: Option<&'a str>,
-    iban: Option<&'a str>,
-    account_number: Option<&'a str>,
-    routing_number: Option<&'a str>,
-    bic: Option<&'a str>,
-    bank_name: Option<&'a str>,
-}
-
-impl<'a> AccountColumns<'a> {
-    fn of(profile: &'a BankAccountProfile) -> Self {
-        Self {
-            account_name: profile.account_name.as_ref().map(OneLine::as_str),
-            iban: profile.iban.as_ref().map(|iban| iban.as_str()),
-            account_number: profile.account_number.as_ref().map(OneLine::as_str),
-            routing_number: profile.routing_number.as_ref().map(|number| number.as_str()),
-            bic: profile.bic.as_ref().map(|bic| bic.as_str()),
-            bank_name: profile.bank_name.as_ref().map(OneLine::as_str),
-        }
-    }
 }
 
 impl AccountRow {
@@ -61,14 +33,7 @@ impl AccountRow {
         let row = Row::new("bank_accounts", &self.account_ref);
         Ok(BankAccount {
             account_ref: row.leaf("account_ref", &self.account_ref)?,
-            profile: BankAccountProfile {
-                account_name: row.optional_leaf("account_name", self.account_name.as_deref())?,
-                iban: row.optional_leaf("iban", self.iban.as_deref())?,
-                account_number: row.optional_leaf("account_number", self.account_number.as_deref())?,
-                routing_number: row.optional_leaf("routing_number", self.routing_number.as_deref())?,
-                bic: row.optional_leaf("bic", self.bic.as_deref())?,
-                bank_name: row.optional_leaf("bank_name", self.bank_name.as_deref())?,
-            },
+            profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
         })
     }
@@ -76,11 +41,12 @@ impl AccountRow {
 
 impl BankAccounts for Transaction<'_> {
     fn insert_bank_account(&mut self, organization: OrganizationId, account: &BankAccount) -> StoreResult<Insertion> {
+        let columns = BankAccountColumns::of(&account.profile)?;
         let inserted = with_conn!(self, "bank_accounts", |conn| diesel::insert_into(bank_accounts::table)
             .values((
                 bank_accounts::organization_id.eq(Bound(organization.as_uuid())),
                 bank_accounts::account_ref.eq(account.account_ref.as_str()),
-                AccountColumns::of(&account.profile),
+                columns,
                 bank_accounts::created_at.eq(Bound(account.created_at)),
             ))
             .on_conflict_do_nothing()
@@ -89,9 +55,10 @@ impl BankAccounts for Transaction<'_> {
     }
 
     fn update_bank_account(&mut self, organization: OrganizationId, account: &BankAccount) -> StoreResult<Update> {
+        let columns = BankAccountColumns::of(&account.profile)?;
         let updated = with_conn!(self, "bank_accounts", |conn| {
             let found = bank_accounts::table.find((Bound(organization.as_uuid()), account.account_ref.as_str()));
-            diesel::update(found).set(AccountColumns::of(&account.profile)).execute(conn)
+            diesel::update(found).set(columns).execute(conn)
         })?;
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }

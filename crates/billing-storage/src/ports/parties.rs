@@ -2,27 +2,21 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::party::legal::{BuyerReference, LegalProfile};
-use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile};
+use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
-use rust_decimal::Decimal;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{counted, limits};
+use crate::columns::Columns as _;
 use crate::failure::Failure;
-use crate::json::{
-    StoredAddress, StoredAddressRef, StoredLegal, StoredLegalRef, StoredPaperProfile, StoredPaperProfileRef, StoredPayment,
-    StoredPaymentRef,
-};
-use crate::leaf::Leaf;
 use crate::one_of::{one_of_ids, one_of_texts};
-use crate::row::{Cell, Row, to_json};
-use crate::schema::{customers, documents, entities};
-use crate::sql_types::{Bound, JsonText};
+use crate::row::{Cell, Row};
+use crate::schema::{CustomerColumns, EntityColumns, customers, documents, entities};
+use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
 
 #[derive(Queryable, Selectable)]
@@ -34,87 +28,12 @@ struct EntityRow {
     created_at: Cell<Timestamp>,
 }
 
-#[derive(Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = entities, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct EntityColumns {
-    name: String,
-    legal_name: Option<String>,
-    number_prefix: String,
-    time_zone: String,
-    currency: Option<String>,
-    address: Option<JsonText>,
-    tax_id: Option<String>,
-    net_terms: Option<String>,
-    grace_hours: i32,
-    payment: JsonText,
-    legal: Option<JsonText>,
-    paper: Option<JsonText>,
-}
-
-fn shown<T: Leaf>(value: Option<&T>) -> Option<String> {
-    value.map(Leaf::show)
-}
-
-fn address_json(address: Option<&Address>) -> StoreResult<Option<JsonText>> {
-    address.map(|address| to_json(&StoredAddressRef(address))).transpose()
-}
-
-/// A value as JSON; none where it says nothing.
-fn stated<T: Default + PartialEq>(value: &T, write: impl FnOnce(&T) -> StoreResult<JsonText>) -> StoreResult<Option<JsonText>> {
-    if *value == T::default() { Ok(None) } else { write(value).map(Some) }
-}
-
-fn legal_json(legal: &LegalProfile) -> StoreResult<Option<JsonText>> {
-    stated(legal, |legal| to_json(&StoredLegalRef(legal)))
-}
-
-fn legal<K: std::fmt::Display>(row: &Row<K>, text: Option<&JsonText>) -> StoreResult<LegalProfile> {
-    let legal: Option<StoredLegal> = text.map(|text| row.json("legal", text)).transpose()?;
-    Ok(legal.map(|legal| legal.0).unwrap_or_default())
-}
-
-impl EntityColumns {
-    fn of(profile: &EntityProfile) -> StoreResult<Self> {
-        Ok(Self {
-            name: profile.name.show(),
-            legal_name: shown(profile.legal_name.as_ref()),
-            number_prefix: profile.number_prefix.show(),
-            time_zone: profile.time_zone.show(),
-            currency: shown(profile.currency.as_ref()),
-            address: address_json(profile.address.as_ref())?,
-            tax_id: shown(profile.tax_id.as_ref()),
-            net_terms: shown(profile.net_terms.as_ref()),
-            grace_hours: i32::from(profile.grace_hours),
-            payment: to_json(&StoredPaymentRef(&profile.payment))?,
-            legal: legal_json(&profile.legal)?,
-            paper: stated(&profile.paper, |paper| to_json(&StoredPaperProfileRef(paper)))?,
-        })
-    }
-}
-
 impl EntityRow {
     fn read(self) -> StoreResult<Entity> {
         let row = Row::new("entities", &self.entity_ref);
-        let columns = self.profile;
-        let address: Option<StoredAddress> = columns.address.as_ref().map(|address| row.json("address", address)).transpose()?;
-        let payment: StoredPayment = row.json("payment", &columns.payment)?;
-        let paper: Option<StoredPaperProfile> = columns.paper.as_ref().map(|paper| row.json("paper", paper)).transpose()?;
         Ok(Entity {
             entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
-            profile: EntityProfile {
-                name: row.leaf("name", &columns.name)?,
-                legal_name: row.optional_leaf("legal_name", columns.legal_name.as_deref())?,
-                number_prefix: row.leaf("number_prefix", &columns.number_prefix)?,
-                time_zone: row.leaf("time_zone", &columns.time_zone)?,
-                currency: row.optional_leaf("currency", columns.currency.as_deref())?,
-                address: address.map(|address| address.0),
-                tax_id: row.optional_leaf("tax_id", columns.tax_id.as_deref())?,
-                net_terms: row.optional_leaf("net_terms", columns.net_terms.as_deref())?,
-                grace_hours: row.checked("grace_hours", u16::try_from(columns.grace_hours))?,
-                payment: payment.0,
-                legal: legal(&row, columns.legal.as_ref())?,
-                paper: paper.map(|paper| paper.0).unwrap_or_default(),
-            },
+            profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
         })
     }
@@ -230,91 +149,18 @@ impl Entities for Transaction<'_> {
 pub(super) struct CustomerRow {
     customer_id: Cell<Uuid>,
     customer_ref: String,
-    name: String,
-    legal_name: Option<String>,
-    email: Option<String>,
-    tax_id: Option<String>,
-    billing_address: Option<JsonText>,
-    currency: Option<String>,
-    tax: Option<Cell<Decimal>>,
-    entity_ref: Option<String>,
-    net_terms: Option<String>,
-    payment: JsonText,
-    #[serde(deserialize_with = "flag")]
-    apply_balance: bool,
-    legal: Option<JsonText>,
-    buyer_reference: Option<String>,
+    #[diesel(embed)]
+    profile: CustomerColumns,
     created_at: Cell<Timestamp>,
-}
-
-/// A flag as it stands [under](crate::under) a row.
-fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(u8::deserialize(deserializer)? != 0)
-}
-
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = customers, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct CustomerColumns<'a> {
-    name: &'a str,
-    legal_name: Option<&'a str>,
-    email: Option<&'a str>,
-    tax_id: Option<&'a str>,
-    billing_address: Option<JsonText>,
-    currency: Option<&'static str>,
-    tax: Option<Bound<Decimal>>,
-    entity_ref: Option<&'a str>,
-    net_terms: Option<String>,
-    payment: JsonText,
-    apply_balance: bool,
-    legal: Option<JsonText>,
-    buyer_reference: Option<&'a str>,
-}
-
-impl<'a> CustomerColumns<'a> {
-    fn of(profile: &'a CustomerProfile) -> StoreResult<Self> {
-        Ok(Self {
-            name: profile.name.as_str(),
-            legal_name: profile.legal_name.as_ref().map(OneLine::as_str),
-            email: profile.email.as_ref().map(OneLine::as_str),
-            tax_id: profile.tax_id.as_ref().map(OneLine::as_str),
-            billing_address: address_json(profile.billing_address.as_ref())?,
-            currency: profile.currency.map(|currency| currency.code()),
-            tax: profile.tax.map(|tax| Bound(tax.as_decimal())),
-            entity_ref: profile.entity_ref.as_ref().map(EntityRef::as_str),
-            net_terms: shown(profile.net_terms.as_ref()),
-            payment: to_json(&StoredPaymentRef(&profile.payment))?,
-            apply_balance: profile.apply_balance,
-            legal: legal_json(&profile.legal)?,
-            buyer_reference: profile.buyer_reference.as_ref().map(BuyerReference::as_str),
-        })
-    }
 }
 
 impl CustomerRow {
     pub(super) fn read(self) -> StoreResult<Customer> {
         let row = Row::new("customers", self.customer_id.clone());
-        let address: Option<StoredAddress> =
-            self.billing_address.as_ref().map(|address| row.json("billing_address", address)).transpose()?;
-        let payment: StoredPayment = row.json("payment", &self.payment)?;
-        let tax = row.optional("tax", self.tax)?.map(|tax| tax.to_string());
         Ok(Customer {
             id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
             customer_ref: row.leaf("customer_ref", &self.customer_ref)?,
-            profile: CustomerProfile {
-                name: row.leaf("name", &self.name)?,
-                legal_name: row.optional_leaf("legal_name", self.legal_name.as_deref())?,
-                email: row.optional_leaf("email", self.email.as_deref())?,
-                tax_id: row.optional_leaf("tax_id", self.tax_id.as_deref())?,
-                billing_address: address.map(|address| address.0),
-                currency: row.optional_leaf("currency", self.currency.as_deref())?,
-                tax: row.optional_leaf("tax", tax.as_deref())?,
-                entity_ref: row.optional_leaf("entity_ref", self.entity_ref.as_deref())?,
-                net_terms: row.optional_leaf("net_terms", self.net_terms.as_deref())?,
-                payment: payment.0,
-                apply_balance: self.apply_balance,
-                legal: legal(&row, self.legal.as_ref())?,
-                buyer_reference: row.optional_leaf("buyer_reference", self.buyer_reference.as_deref())?,
-            },
+            profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
         })
     }

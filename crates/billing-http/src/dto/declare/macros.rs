@@ -187,7 +187,7 @@ macro_rules! object {
                 }
 
                 fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define($schema, |schemas| object_of(Self::described(schemas), concat!($($doc),+), None).into())
+                    schemas.define($schema, |schemas| object_of(Self::described(schemas), concat!($($doc),+)).into())
                 }
             }
         };
@@ -214,6 +214,17 @@ macro_rules! structure {
 }
 pub(crate) use structure;
 
+/// Of what is `with` a declaration: an answer whose fields are taken back and ignored.
+macro_rules! takes_back {
+    ($answer:ty) => {
+        fn answered() -> &'static [String] {
+            static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+            NAMES.get_or_init($crate::dto::schemas::names_in::<$answer>)
+        }
+    };
+}
+pub(crate) use takes_back;
+
 /// Declares the parameters of a query: the struct and its reader.
 macro_rules! params {
     ($($declared:tt)*) => {
@@ -222,9 +233,9 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// Declares a request body: the struct, its reader and its schema. An `example` and what is `with` its [`Fieldset`] may follow.
+/// Declares a request body: the struct, its reader and its schema. What is `with` its [`Fieldset`] may follow.
 macro_rules! body {
-    ($(#[doc = $doc:literal])+ $type:ident { $($fields:tt)* } $(example $example:expr;)? $(with { $($also:tt)* })?) => {
+    ($(#[doc = $doc:literal])+ $type:ident { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
 
         const _: () = {
@@ -232,10 +243,7 @@ macro_rules! body {
 
             impl Body for $type {
                 fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define(stringify!($type), |schemas| {
-                        let example = None $(.or(Some($example)))?;
-                        object_of(Self::described(schemas), concat!($($doc),+), example).into()
-                    })
+                    schemas.define(stringify!($type), |schemas| object_of(Self::described(schemas), concat!($($doc),+)).into())
                 }
             }
         };
@@ -270,14 +278,13 @@ macro_rules! edit {
                     schemas.define(stringify!($type), |schemas| {
                         let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
                         fields.extend(<$profile as Editable>::described_in_edit(schemas));
-                        object_of(fields, concat!($($doc),+), None).into()
+                        object_of(fields, concat!($($doc),+)).into()
                     })
                 }
             }
         };
     };
-    ($(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty { $($fields:tt)* }
-        example $example:expr; $(with { $($also:tt)* })?) => {
+    ($(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
 
         const _: () = {
@@ -301,7 +308,7 @@ macro_rules! edit {
                     schemas.define(stringify!($type), |schemas| {
                         let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
                         fields.extend(Self::described(schemas));
-                        object_of(fields, concat!($($doc),+), Some($example)).into()
+                        object_of(fields, concat!($($doc),+)).into()
                     })
                 }
             }
@@ -344,7 +351,7 @@ macro_rules! choice {
                             $(<$of as Part>::describe(
                                 $crate::dto::declare::declared!($field [] [$($field_doc)+] [$($default)?]), schemas, &mut all,
                             );)*
-                            object_of(all, concat!($($of_choice),+), None)
+                            object_of(all, concat!($($of_choice),+))
                         });)+
                         Schema::OneOf(choices.build())
                     })

@@ -32,6 +32,8 @@ use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
 use super::{json, posted_back, refusals};
 use crate::openapi::openapi_json;
 
+const SCHEMAS: &str = "#/components/schemas/";
+
 /// A schema with all it refers to.
 pub(super) struct Described {
     root: Value,
@@ -50,16 +52,10 @@ impl Described {
 
     pub(super) fn of_body<B: Body>() -> Self {
         let mut schemas = Schemas::default();
-        let name = posted_back(&B::schema(&mut schemas))["$ref"]
-            .as_str()
-            .expect("a name")
-            .rsplit('/')
-            .next()
-            .expect("a name")
-            .to_owned();
+        let reference = reference_of::<B>(&mut schemas);
         let named: BTreeMap<String, Value> =
             schemas.into_all().into_iter().map(|(name, schema)| (name, posted_back(&schema))).collect();
-        Self { root: named[&name].clone(), named }
+        Self { root: named[reference.trim_start_matches(SCHEMAS)].clone(), named }
     }
 
     /// Where a value doesn't fit; nothing when it does.
@@ -141,10 +137,8 @@ impl Described {
 
 /// What is answered fits the schema that callers have of it, and every field it has is described.
 pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
-    static NAMED: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
-        let mut document = json(&openapi_json());
-        serde_json::from_value(document["components"]["schemas"].take()).expect("schemas")
-    });
+    static NAMED: LazyLock<BTreeMap<String, Value>> =
+        LazyLock::new(|| serde_json::from_value(DOCUMENT["components"]["schemas"].clone()).expect("schemas"));
     let name = T::name();
     let root = NAMED.get(name.strip_suffix("Json").unwrap_or(&name)).unwrap_or_else(|| panic!("{name} is not in the document"));
     let described = Described { root: root.clone(), named: NAMED.clone() };
@@ -152,9 +146,21 @@ pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
     assert_eq!(described.misfits(&value), [""; 0], "{value:#}");
 }
 
+/// The document, read once.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| json(&openapi_json()));
+
+fn reference_of<B: Body>(schemas: &mut Schemas) -> String {
+    posted_back(&B::schema(schemas))["$ref"].as_str().expect("a reference").to_owned()
+}
+
+/// The example of the operation that takes a body.
 fn example_is_true<B: Body, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
     let described = Described::of_body::<B>();
-    let example = &described.root["examples"][0];
+    let reference = reference_of::<B>(&mut Schemas::default());
+    let operations = DOCUMENT["paths"].as_object().expect("paths").values();
+    let mut bodies = operations.map(|methods| &methods["post"]["requestBody"]["content"]["application/json"]);
+    let taken = bodies.find(|body| body["schema"]["$ref"] == *reference);
+    let example = &taken.unwrap_or_else(|| panic!("nothing takes {reference}"))["example"];
     assert_eq!(described.misfits(example), [""; 0], "{example}");
     assert_eq!(refusals(read(example)), [""; 0], "{example}");
 }
