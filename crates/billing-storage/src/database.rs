@@ -72,6 +72,8 @@ pub(crate) enum Pools {
         writer: SqlitePool,
         readers: SqlitePool,
         checkpoints: Checkpoints,
+        /// For who reads the file as a whole.
+        manager: SqliteManager,
         /// Held by the one that serves.
         _turn: Option<File>,
     },
@@ -116,10 +118,10 @@ impl Database {
         // Before a connection is set up, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
-        let mover = writer.clone();
+        let manager = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
-        let checkpoints = Checkpoints::start(mover, writer.clone()).map_err(|error| failed(error.to_string()))?;
-        Ok(Self { pools: Pools::Sqlite { writer, readers, checkpoints, _turn: turn }, patience: options.wait })
+        let checkpoints = Checkpoints::start(manager.clone(), writer.clone()).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { pools: Pools::Sqlite { writer, readers, checkpoints, manager, _turn: turn }, patience: options.wait })
     }
 
     /// Leaves everything that was written in the one file of a SQLite database, so that it can be copied alone, and takes no more
