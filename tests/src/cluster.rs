@@ -40,8 +40,7 @@ impl Cluster {
     /// # Panics
     /// When it can't be made.
     pub fn initialized() -> Self {
-        let find = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/find-postgres");
-        let programs = succeed(&mut Command::new(find)).trim_end().to_owned();
+        let programs = programs();
         let is_root = succeed(Command::new("id").arg("-u")).trim_end() == "0";
         let owner = is_root.then_some("postgres");
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -148,6 +147,17 @@ impl Drop for Cluster {
             let _ = self.control("stop").args(["-m", "immediate", "-w", "-t", SECONDS]).output();
         }
     }
+}
+
+/// The directory of PostgreSQL's programs.
+fn programs() -> String {
+    let find = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/find-postgres");
+    succeed(&mut Command::new(find)).trim_end().to_owned()
+}
+
+/// A program of PostgreSQL's, of the newest version that is installed.
+pub(crate) fn program(name: &str) -> Command {
+    Command::new(Path::new(&programs()).join(name))
 }
 
 /// Waits until something is so.

@@ -1,10 +1,13 @@
 //! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
+
+use crate::{cluster, tools};
 
 const SERVER: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
@@ -54,6 +57,28 @@ impl Database {
         let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
         let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
         Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name }) }
+    }
+
+    /// A file that somebody else made and removes.
+    pub fn at(file: &Path) -> Self {
+        Self { url: format!("sqlite://{}", file.display()), _directory: None, on_server: None }
+    }
+
+    /// Writes all of a PostgreSQL database to a file, as operators are told to.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn dump(&self, file: &Path) {
+        tools::succeed(cluster::program("pg_dump").args(["--format=custom", "--dbname", &self.url, "--file"]).arg(file));
+    }
+
+    /// Fills an empty PostgreSQL database from such a file, likewise.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn restore(&self, file: &Path) {
+        let mut restore = cluster::program("pg_restore");
+        tools::succeed(restore.args(["--exit-on-error", "--no-owner", "--dbname", &self.url]).arg(file));
     }
 
     /// A copy that nobody uses, of one that nobody uses; of a file alone, without the files beside it.

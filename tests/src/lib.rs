@@ -1,5 +1,5 @@
 //! What the acceptance tests stand on: databases, the real binary, a client, a small catalog. It knows the interface
-//! and nothing of how it is made; what is expected is written in the tests.
+//! and nothing of how it is made; what is expected is written in the tests, and in [`naive`], which several have in common.
 
 pub mod binary;
 pub mod books;
@@ -11,6 +11,7 @@ pub mod database;
 mod described;
 pub mod documentation;
 pub mod load;
+pub mod naive;
 pub mod problem;
 pub mod random;
 pub mod scene;

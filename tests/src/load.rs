@@ -27,22 +27,33 @@ pub struct Told {
 #[derive(Debug)]
 pub struct Load {
     stop: Arc<AtomicBool>,
-    acknowledged: Arc<AtomicUsize>,
+    acknowledged: Arc<[AtomicUsize]>,
     threads: Vec<JoinHandle<Told>>,
 }
 
 impl Load {
     /// Starts threads; `event` makes the event that a thread sends, from the numbers of both, counted from 0.
     pub fn start(client: &Client, threads: usize, event: impl Fn(usize, usize) -> Value + Send + Sync + 'static) -> Self {
-        let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged: Arc<[AtomicUsize]> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
         let event = Arc::new(event);
         let start = |thread| {
             let (client, stop, acknowledged, event) =
                 (client.with_own_connections(), Arc::clone(&stop), Arc::clone(&acknowledged), Arc::clone(&event));
-            std::thread::spawn(move || work(&client, &stop, &acknowledged, |index| event(thread, index)))
+            std::thread::spawn(move || work(&client, &stop, &acknowledged[thread], |index| event(thread, index)))
         };
         let threads = (0..threads).map(start).collect();
         Self { stop, acknowledged, threads }
+    }
+
+    /// How many were acknowledged up to now.
+    pub fn acknowledged(&self) -> usize {
+        self.acknowledged_of_each().iter().sum()
+    }
+
+    /// The same, of each thread: the first so many of what it will have been told.
+    pub fn acknowledged_of_each(&self) -> Vec<usize> {
+        self.acknowledged.iter().map(|acknowledged| acknowledged.load(Ordering::SeqCst)).collect()
     }
 
     /// Waits for a number of acknowledgements.
@@ -51,9 +62,9 @@ impl Load {
     /// When they don't come.
     pub fn wait_for(&self, acknowledged: usize) {
         let started = Instant::now();
-        while self.acknowledged.load(Ordering::SeqCst) < acknowledged {
+        while self.acknowledged() < acknowledged {
             let alive = self.threads.iter().any(|thread| !thread.is_finished());
-            assert!(alive && started.elapsed() < MAX_WAIT, "{:?} of {acknowledged} events were taken", self.acknowledged);
+            assert!(alive && started.elapsed() < MAX_WAIT, "{} of {acknowledged} events were taken", self.acknowledged());
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -1,12 +1,10 @@
 //! Random histories of contracts over HTTP: whatever is done in whatever order, what is billed is what the usage there
 //! is costs, after every step. `HTTP_HISTORIES=n` plays so many on each database, `SEED=s` begins with that one.
 
-mod naive;
-
+use acceptance::naive::{Event, Model, Terms};
 use acceptance::random::{Random, setting};
 use acceptance::when::{self, Day};
 use acceptance::{Answer, Client, Database, Server, binary, books, catalog, on_both_databases};
-use naive::{Event, Model, Terms};
 use serde_json::{Value, json};
 
 on_both_databases!(what_is_billed_is_what_was_used_after_every_step);

@@ -213,17 +213,34 @@ fn values(line: &str) -> Vec<String> {
 /// The types that a statement has to be prepared with: none, or, where PostgreSQL can't find them out, those that the values of
 /// its arrays look like, or those of all its values. The log has no types.
 fn types_for(database: &Database, text: &str, values: &[String]) -> Outcome<String> {
-    let listed = |types: Vec<&str>| format!("({})", types.join(", "));
-    let arrays = values.iter().map(|value| type_of(value)).map(|of| if of.ends_with("[]") { of } else { "unknown" }).collect();
-    let all = values.iter().map(|value| type_of(value)).collect();
+    let all: Vec<String> = values.iter().map(|value| type_of(value).to_owned()).collect();
+    let array = |of: &String| if of.ends_with("[]") { of.clone() } else { "unknown".to_owned() };
     let mut refusal = String::new();
-    for types in [String::new(), listed(arrays), listed(all)] {
-        match database.try_execute(&format!("PREPARE s{types} AS {text}")) {
-            Ok(()) => return Ok(types),
-            Err(reason) => refusal = reason,
+    for mut types in [Vec::new(), all.iter().map(array).collect(), all] {
+        loop {
+            let listed = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
+            match database.try_execute(&format!("PREPARE s{listed} AS {text}")) {
+                Ok(()) => return Ok(listed),
+                Err(reason) => refusal = reason,
+            }
+            // What a text looks like may be JSON to the column it goes to, which the refusal names.
+            let Some((place, wanted)) = column_refused(text, &refusal) else { break };
+            match types.get_mut(place) {
+                Some(of) if *of != wanted => *of = wanted,
+                _ => break,
+            }
         }
     }
     Err(Failure::new(format!("pgbench can't be given {text}: {refusal}")))
+}
+
+/// Which of the columns of an insertion was refused for its type, and the type of an array of what it takes.
+fn column_refused(text: &str, refusal: &str) -> Option<(usize, String)> {
+    let (column, rest) = refusal.split_once("column \"")?.1.split_once("\" is of type ")?;
+    let wanted = rest.split_once(" but expression is of type ")?.0;
+    let columns = text.strip_prefix("INSERT INTO ")?.split_once('(')?.1.split_once(')')?.0;
+    let place = columns.split(',').position(|name| name.trim().trim_matches('"') == column)?;
+    Some((place, format!("{wanted}[]")))
 }
 
 /// The type that a value of the log looks like.
@@ -270,6 +287,14 @@ mod tests {
         let expected =
             [statement("SELECT a FROM t WHERE b = $1 AND c = $2", &["'it''s, so'", "NULL"]), statement("SELECT 1", &[])];
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_column_that_is_refused_is_given_an_array_of_what_it_takes() {
+        let text = "INSERT INTO t (a, \"b\", c) SELECT * FROM unnest($1, $2, $3)";
+        let refusal = "ERROR:  column \"b\" is of type json but expression is of type text\nLINE 1: …";
+        assert_eq!(column_refused(text, refusal), Some((1, "json[]".to_owned())));
+        assert_eq!(column_refused(text, "ERROR:  syntax error"), None);
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) const PLAIN_HOT: &str = "FastAPI, one document";
 pub(crate) const HALF: &str = "single events, half the rate, on schedule";
 pub(crate) const HALF_P99: &str = "p99 at half the rate, ms";
 pub(crate) const OVERLOAD: &str = "single events, 3 × the rate, on schedule";
+pub(crate) const OVERLOAD_MS: &str = "3 × the rate: p99 of accepted, ms";
 pub(crate) const OVERLOAD_REFUSED: &str = "3 × the rate: refused in a second";
 pub(crate) const OVERLOAD_REFUSED_MS: &str = "3 × the rate: p99 of refusals, ms";
 pub(crate) const OVERLOAD_UNANSWERED: &str = "3 × the rate: unanswered in a second";
@@ -61,8 +62,8 @@ const BATCH_CONNECTIONS: usize = 4;
 const BATCH_CONTRACTS: u64 = 500;
 /// Contracts whose issued period gets events.
 const LATE_CONTRACTS: u64 = 1000;
-/// Connections of an overload: enough that requests wait at the server, not here.
-const OVERLOAD_CONNECTIONS: usize = 1000;
+/// Connections of an overload: more than requests that may wait for the writer and be written together, so that the rest is refused.
+const OVERLOAD_CONNECTIONS: usize = 2000;
 /// Events of the contract that has few.
 const FEW_EVENTS: u64 = 100;
 /// Events on one contract where growth is measured, one after the other.
@@ -323,6 +324,7 @@ impl Run<'_> {
         let recovery = self.recovery(stage)?;
         let refused = sample.latency_of_others.len();
         self.figures.add(OVERLOAD, Some(kind), Figure::from(&sample));
+        self.figures.add(OVERLOAD_MS, Some(kind), Figure::of(sample.millis(0.99)));
         self.figures.add(OVERLOAD_REFUSED, Some(kind), Figure::of(as_f64(refused) / seconds));
         if refused > 0 {
             let millis = as_f64(sample.latency_of_others.value_at_quantile(0.99)) / 1000.0;

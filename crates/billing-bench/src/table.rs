@@ -93,8 +93,9 @@ const RATIOS: [Ratio; 20] = [
     Ratio { row: rows::INVOICE_OF_MANY, base: rows::INVOICE_OF_FEW, kind: None, reach: Reach::AtMost(1.5), unit: " ms" },
 ];
 
-const VALUES: [Value; 13] = [
+const VALUES: [Value; 14] = [
     Value { row: rows::HALF_P99, what: "p99 at half the maximum rate, on schedule", reach: Reach::AtMost(10.0), unit: " ms" },
+    Value { row: rows::OVERLOAD_MS, what: "3 × the rate: p99 of accepted", reach: Reach::Nothing, unit: " ms" },
     Value { row: rows::OVERLOAD_REFUSED, what: "3 × the rate: refused in a second", reach: Reach::Nothing, unit: "/s" },
     Value { row: rows::OVERLOAD_REFUSED_MS, what: "3 × the rate: p99 of refusals", reach: Reach::Nothing, unit: " ms" },
     Value { row: rows::OVERLOAD_UNANSWERED, what: "3 × the rate: unanswered in a second", reach: Reach::Nothing, unit: "/s" },

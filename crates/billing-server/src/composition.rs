@@ -49,13 +49,18 @@ fn open_with(store: &StoreSettings, to_serve: bool) -> Outcome<Database> {
     Ok(Database::open(&url, options)?)
 }
 
-/// Opens a database that has to be there already, with its schema up to date; changes nothing.
-pub(crate) fn open_as_it_is(store: &StoreSettings) -> Outcome<Database> {
+/// Opens a database that has to be there already, whatever its schema.
+pub(crate) fn open_existing(store: &StoreSettings) -> Outcome<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
         return Err(Failure::Setting(format!("there is no database at {}", file.display())));
     }
-    let database = open(store)?;
+    open(store)
+}
+
+/// The same, with its schema up to date; changes nothing.
+pub(crate) fn open_as_it_is(store: &StoreSettings) -> Outcome<Database> {
+    let database = open_existing(store)?;
     if !database.pending_migrations().map_err(Failure::store)?.is_empty() {
         return Err(Failure::Setting("the schema is not up to date: run `usage-billing migrate` first".to_owned()));
     }

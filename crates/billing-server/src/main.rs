@@ -2,6 +2,7 @@
 //! status code is made here.
 
 mod admin;
+mod backup;
 mod composition;
 mod demo;
 mod environment;
@@ -59,6 +60,7 @@ fn run(cli: Cli) -> Outcome<()> {
         }
         Some(Command::Admin { command }) => admin::admin(command),
         Some(Command::Verify(store)) => verify(&store),
+        Some(Command::Backup(settings)) => backup::back_up(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_http::openapi_json()),

@@ -58,6 +58,8 @@ pub(crate) enum Command {
     },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
     Verify(StoreSettings),
+    /// Copies a SQLite database into a new file, as it is at one moment, beside a server that writes.
+    Backup(BackupSettings),
     /// Takes the usage events of a file, each line once however often it is run; exits with 1 when any is rejected.
     Import(ImportSettings),
     /// Writes usage events as a table, read-only.
@@ -342,6 +344,15 @@ pub(crate) struct ReportSettings {
 fn report_format(word: &str) -> Result<ReportFormat, String> {
     let words = ReportFormat::ALL.map(ReportFormat::as_str).join(", ");
     ReportFormat::parse(word).ok_or_else(|| format!("must be one of {words}"))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupSettings {
+    /// The file to make, which only its owner may read; one that is there is refused.
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
 }
 
 #[derive(Debug, Args)]

@@ -74,6 +74,8 @@ pub(crate) enum Pools {
         writer: SqlitePool,
         readers: SqlitePool,
         checkpoints: Checkpoints,
+        /// For who reads the file as a whole.
+        manager: SqliteManager,
         /// Held by the one that serves.
         _turn: Option<File>,
     },
@@ -119,10 +121,10 @@ impl Database {
         // Before a connection is set up, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
-        let mover = writer.clone();
+        let manager = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
-        let checkpoints = Checkpoints::start(mover, writer.clone()).map_err(|error| failed(error.to_string()))?;
-        let pools = Pools::Sqlite { writer, readers, checkpoints, _turn: turn };
+        let checkpoints = Checkpoints::start(manager.clone(), writer.clone()).map_err(|error| failed(error.to_string()))?;
+        let pools = Pools::Sqlite { writer, readers, checkpoints, manager, _turn: turn };
         Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
     }
 

@@ -17,6 +17,7 @@
 //! billing here.
 
 mod arrays;
+mod backup;
 mod checkpoint;
 mod columns;
 mod connect;

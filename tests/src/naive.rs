@@ -2,22 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use acceptance::random::Random;
-use acceptance::when::Day;
-use acceptance::{books, catalog};
 use serde_json::{Value, json};
+
+use crate::random::Random;
+use crate::when::Day;
+use crate::{books, catalog};
 
 /// The fixed line item's price.
 const FEE: i64 = 4900;
 /// Days of the current month that have begun.
 const DAYS_BEGUN: i64 = 11;
 /// Months that are over when a history begins; the current one comes next.
-pub(crate) const OVER: i64 = 2;
+pub const OVER: i64 = 2;
 
 /// How calls are priced, in cents.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Price {
+pub enum Price {
+    /// Each costs seven.
     PerUnit,
+    /// By the tiers of the API plan.
     Graduated,
 }
 
@@ -39,41 +42,59 @@ impl Price {
 
 /// An event as it should be.
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) event_ref: Value,
-    pub(crate) day: Day,
-    pub(crate) quantity: i64,
+pub struct Event {
+    /// What it is known by.
+    pub event_ref: Value,
+    /// When it happened.
+    pub day: Day,
+    /// How many calls.
+    pub quantity: i64,
 }
 
 /// A contract of one product over whole months, and what was reported for it.
 #[derive(Clone, Debug)]
-pub(crate) struct Model {
-    pub(crate) customer: String,
-    pub(crate) start: Day,
-    pub(crate) months: i64,
-    pub(crate) payment_time: &'static str,
-    pub(crate) net_terms: Value,
+pub struct Model {
+    /// Whose it is.
+    pub customer: String,
+    /// The first day.
+    pub start: Day,
+    /// How many months it has.
+    pub months: i64,
+    /// When its usage is billed.
+    pub payment_time: &'static str,
+    /// When its documents are due.
+    pub net_terms: Value,
     price: Price,
     prepaid: i64,
-    pub(crate) events: Vec<Event>,
+    /// Those that count.
+    pub events: Vec<Event>,
     /// Whether each month has the fixed line item, and what the newest version says of the months to come.
     has_fee: Vec<bool>,
-    pub(crate) terms: Terms,
-    pub(crate) is_cancelled: bool,
+    /// Those of the newest version.
+    pub terms: Terms,
+    /// Whether it ends with the current month, or within it.
+    pub is_cancelled: bool,
     /// Whether the current month ends today.
-    pub(crate) ends_today: bool,
+    pub ends_today: bool,
 }
 
 /// What edits change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
-    pub(crate) fee: bool,
-    pub(crate) discount: i64,
-    pub(crate) tax: i64,
+pub struct Terms {
+    /// Whether there is the fixed line item.
+    pub fee: bool,
+    /// In percent.
+    pub discount: i64,
+    /// In percent.
+    pub tax: i64,
 }
 
 impl Model {
-    pub(crate) fn new(random: &mut Random, customer: &str) -> Self {
+    /// Any that a seed makes.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn new(random: &mut Random, customer: &str) -> Self {
         let payment_time = *random.one_of(&["AFTER_USE", "DURING_USE", "BEFORE_USE"]);
         let net_terms = [json!("DUE_UPON_RECEIPT"), json!(30), json!("DUE_UPON_USAGE")];
         let months = OVER + 1 + random.between(0, 1);
@@ -93,7 +114,15 @@ impl Model {
         }
     }
 
-    pub(crate) fn pricing(&self) -> Value {
+    /// The same contract, each of whose calls costs the same, whenever it comes.
+    #[must_use]
+    pub fn by_the_call(self) -> Self {
+        let net_terms = json!("DUE_UPON_RECEIPT");
+        Self { payment_time: "AFTER_USE", net_terms, price: Price::PerUnit, prepaid: 0, ..self }
+    }
+
+    /// The line items of its pricing.
+    pub fn pricing(&self) -> Value {
         let mut calls = catalog::calls(&self.price.json());
         if self.prepaid > 0 {
             calls["prepaid_quantity"] = json!(self.prepaid);
@@ -101,7 +130,8 @@ impl Model {
         json!([catalog::fixed("fee", "49.00"), calls])
     }
 
-    pub(crate) fn contract(&self, pricing: &str) -> Value {
+    /// The contract as it is agreed.
+    pub fn contract(&self, pricing: &str) -> Value {
         json!({"customer_ref": self.customer, "products": [{
             "product_pricing_ref": pricing,
             "billing_start_date": self.start.to_string(),
@@ -113,12 +143,12 @@ impl Model {
     }
 
     /// The first day of a month.
-    pub(crate) fn month(&self, index: i64) -> Day {
+    pub fn month(&self, index: i64) -> Day {
         self.start.plus_months(index)
     }
 
     /// The edit that leads to the terms there should be.
-    pub(crate) fn edit(&self, pricing: &str, terms: Terms, include_current: bool) -> Value {
+    pub fn edit(&self, pricing: &str, terms: Terms, include_current: bool) -> Value {
         let ids: &[&str] = if terms.fee { &["fee", "calls"] } else { &["calls"] };
         let line_items: Vec<Value> = ids.iter().map(|id| json!({"line_item_id": id})).collect();
         json!({"include_current_invoice": include_current, "products": [{
@@ -130,7 +160,10 @@ impl Model {
     }
 
     /// The edit was taken.
-    pub(crate) fn edited(&mut self, terms: Terms, include_current: bool) {
+    ///
+    /// # Panics
+    /// Never.
+    pub fn edited(&mut self, terms: Terms, include_current: bool) {
         let from = if include_current { OVER } else { OVER + 1 };
         for fee in self.has_fee.iter_mut().skip(usize::try_from(from).expect("few")) {
             *fee = terms.fee;
@@ -139,7 +172,7 @@ impl Model {
     }
 
     /// The cancel was taken.
-    pub(crate) fn cancelled(&mut self, now: bool) {
+    pub fn cancelled(&mut self, now: bool) {
         self.is_cancelled = true;
         self.ends_today |= now;
         self.months = OVER + 1;
@@ -165,7 +198,7 @@ impl Model {
     ///
     /// # Errors
     /// What is wrong.
-    pub(crate) fn check(&self, documents: &[Value], all_due: bool) -> Result<(), String> {
+    pub fn check(&self, documents: &[Value], all_due: bool) -> Result<(), String> {
         let mut billed: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut carried: Vec<(String, String)> = Vec::new();
         for document in documents.iter().filter(|document| document["state"] != "VOID") {

@@ -1,0 +1,652 @@
+//! The bank test: many who write and read at once, over few customers, so that they meet. Every read is of one moment, nobody is
+//! told of a deadlock, and at the end everything is what a model says, to the cent. On PostgreSQL two servers serve, one of which
+//! is killed halfway: what it was asked and didn't answer is asked again, under its key, at the other.
+//!
+//! `SEED=s` begins with other numbers: what each thread does comes again, when it meets another doesn't. `BANK_SECONDS=n` goes on
+//! for longer, on each database.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use acceptance::naive::{Event, Model, OVER, Terms};
+use acceptance::random::{Random, setting};
+use acceptance::when::Day;
+use acceptance::{Answer, Client, Database, Request, Server, books, catalog};
+use serde_json::{Value, json};
+
+/// How long a round takes: customers are new in each, so that a page holds all documents of one.
+const ROUND: Duration = Duration::from_secs(5);
+const WRITERS: usize = 6;
+const READERS: usize = 3;
+/// Events that each writer moves and never changes otherwise.
+const MOVED_OF_EACH: usize = 12;
+/// What writers do, by the alphabet; to issue is what a billing run does that finds something due.
+const DONE: [&str; 8] = ["batch", "change", "delete", "edit", "issue", "move", "pay", "report"];
+/// The most of a page.
+const PAGE: usize = 1000;
+/// How often a request whose first is under way at another server is sent again.
+const MAX_TRIES: usize = 60;
+
+#[test]
+fn sqlite_keeps_every_cent_whoever_meets() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    prepare(&client);
+    play(setting("BANK_SECONDS", 12), |round| Bank::open(&client, round).play(&[&client], || ()));
+}
+
+#[test]
+fn postgres_keeps_every_cent_whoever_meets_at_two_servers_and_whichever_is_killed() {
+    let database = Database::postgres();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    prepare(&client);
+    let mut killed = 0;
+    play(setting("BANK_SECONDS", 18), |round| {
+        let other = Server::start(&database);
+        let at_other = client.at(&other);
+        Bank::open(&client, round).play(&[&client, &at_other], || {
+            thread::sleep(ROUND / 2);
+            other.kill_9();
+            killed += 1;
+        });
+    });
+    assert!(killed > 0, "a server was killed");
+}
+
+/// Plays rounds until the time is over, at least one.
+fn play(seconds: u64, mut round: impl FnMut(u64)) {
+    let began = Instant::now();
+    for seed in setting("SEED", 1).. {
+        eprintln!("SEED={seed} BANK_SECONDS=1");
+        round(seed);
+        if began.elapsed() >= Duration::from_secs(seconds) {
+            return;
+        }
+    }
+}
+
+fn prepare(client: &Client) {
+    client.post("/api/usage/products/", &json!({"usage_product_ref": catalog::API_CALLS, "name": "API calls"})).ok();
+}
+
+/// What is done with the events of a customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Habit {
+    /// They go from day to day, and from contract to contract: their quantity is always the same.
+    Move,
+    /// They come: their quantity never falls.
+    Grow,
+    /// Everything is done.
+    Mix,
+}
+
+/// A customer with two contracts, the second of which begins when the first ends.
+struct Account {
+    habit: Habit,
+    name: String,
+    contracts: [Contract; 2],
+    /// In cents.
+    paid: AtomicI64,
+    /// The quantity that was sent, and that was acknowledged.
+    sent: AtomicI64,
+    taken: AtomicI64,
+}
+
+struct Contract {
+    contract_ref: String,
+    pricing: String,
+    model: Mutex<Model>,
+}
+
+/// An event of a writer: nobody else changes it.
+struct Owned {
+    account: usize,
+    event: Event,
+}
+
+/// The customers of a round.
+struct Bank {
+    seed: u64,
+    accounts: Vec<Account>,
+    is_over: AtomicBool,
+}
+
+impl Bank {
+    fn open(client: &Client, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let habits = [Habit::Move, Habit::Grow, Habit::Mix, Habit::Mix];
+        let accounts = habits.into_iter().enumerate();
+        let accounts = accounts.map(|(number, habit)| Account::open(client, &mut random, habit, format!("c-{seed}-{number}")));
+        Self { seed, accounts: accounts.collect(), is_over: AtomicBool::new(false) }
+    }
+
+    /// Lets everybody write and read for a round, and meanwhile something else be done; then counts.
+    fn play(self, clients: &[&Client], meanwhile: impl FnOnce()) {
+        let (reads, mut done) = (AtomicUsize::new(0), BTreeMap::<&str, usize>::new());
+        let owned = thread::scope(|threads| {
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|number| {
+                    let bank = &self;
+                    let mut writer = Writer::new(bank, number, Asking::of(clients, number));
+                    writer.begin();
+                    threads.spawn(move || {
+                        while !bank.is_over.load(Ordering::SeqCst) {
+                            writer.step();
+                        }
+                        (writer.owned, writer.done)
+                    })
+                })
+                .collect();
+            let readers: Vec<_> = (0..READERS)
+                .map(|number| {
+                    let (bank, reads) = (&self, &reads);
+                    let mut reader = Reader { bank, asking: Asking::of(clients, number), least: 0 };
+                    threads.spawn(move || {
+                        while !bank.is_over.load(Ordering::SeqCst) {
+                            reader.read();
+                            reads.fetch_add(1, Ordering::SeqCst);
+                        }
+                    })
+                })
+                .collect();
+            let began = Instant::now();
+            meanwhile();
+            thread::sleep(ROUND.saturating_sub(began.elapsed()));
+            self.is_over.store(true, Ordering::SeqCst);
+            readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+            let mut owned = Vec::new();
+            for writer in writers {
+                let (of_writer, did) = writer.join().expect("a writer");
+                owned.extend(of_writer);
+                did.into_iter().for_each(|(what, times)| *done.entry(what).or_default() += times);
+            }
+            owned
+        });
+        eprintln!("{reads:?} reads, {done:?}");
+        assert_eq!(done.keys().copied().collect::<Vec<_>>(), DONE, "everything was done");
+        assert!(reads.into_inner() > READERS, "everybody read");
+        self.count(clients[0], owned);
+    }
+
+    /// Everything is issued that is due; then every document, event and payment is what was acknowledged.
+    fn count(self, client: &Client, owned: Vec<Owned>) {
+        let mut owned_by: BTreeMap<usize, Vec<Event>> = BTreeMap::new();
+        for Owned { account, event } in owned {
+            owned_by.entry(account).or_default().push(event);
+        }
+        let mut random = Random::new(self.seed);
+        let mut models: Vec<[Model; 2]> = Vec::new();
+        for (number, account) in self.accounts.iter().enumerate() {
+            let mut pair = account.contracts.each_ref().map(|contract| contract.model.lock().expect("a model").clone());
+            for event in owned_by.remove(&number).unwrap_or_default() {
+                let stored = books::event(client, &event.event_ref);
+                let told = books::fields(&stored, ["quantity"]);
+                assert!(
+                    told[0] == event.quantity.to_string() && stored["timestamp"] == timestamp(event.day),
+                    "{stored}, not {event:?}"
+                );
+                pair[usize::from(event.day >= pair[1].start)].events.push(event);
+            }
+            if account.habit == Habit::Mix {
+                let now = random.percent(50);
+                books::cancel(client, &account.contracts[1].contract_ref, now).ok();
+                pair[1].cancelled(now);
+            }
+            models.push(pair);
+        }
+        books::run(client);
+        for (account, pair) in self.accounts.iter().zip(&models) {
+            account.count(client, pair);
+        }
+    }
+
+    fn of(&self, habit: Habit) -> impl Iterator<Item = (usize, &Account)> {
+        self.accounts.iter().enumerate().filter(move |(_, account)| account.habit == habit)
+    }
+}
+
+impl Account {
+    fn open(client: &Client, random: &mut Random, habit: Habit, name: String) -> Self {
+        catalog::make_customer(client, &name);
+        let mut second = Model::new(random, &name);
+        let mut first = Model::new(random, &name);
+        first.start = second.start.plus_months(-OVER);
+        first.months = OVER;
+        if habit != Habit::Mix {
+            (first, second) = (first.by_the_call(), second.by_the_call());
+        }
+        let contracts = [first, second].map(|model| {
+            let pricing = format!("{name}-{}", model.start);
+            catalog::make_pricing(client, &pricing, &model.pricing());
+            let contract_ref = catalog::make_contract(client, &model.contract(&pricing));
+            Contract { contract_ref, pricing, model: Mutex::new(model) }
+        });
+        let [paid, sent, taken] = [0; 3].map(AtomicI64::new);
+        Self { habit, name, contracts, paid, sent, taken }
+    }
+
+    /// A day on which it may have usage.
+    fn day(&self, random: &mut Random) -> Day {
+        let model = random.one_of(&self.contracts).model.lock().expect("a model");
+        let end = model.month(model.months).plus_days(-1);
+        let days = model.start.days_until(end).min(model.start.days_until(Day::today()));
+        model.start.plus_days(random.between(0, days))
+    }
+
+    /// Everything is issued: its documents are what its events cost, and it owes them less what it paid.
+    fn count(&self, client: &Client, models: &[Model; 2]) {
+        let mut documents = Vec::new();
+        for (contract, model) in self.contracts.iter().zip(models) {
+            let path = format!("/api/documents/filter?contract_ref={}", contract.contract_ref);
+            let of_contract = pages(client, &path);
+            if let Err(wrong) = model.check(&of_contract, true) {
+                panic!("{} of {}: {wrong}\n{}", contract.contract_ref, self.name, told(&of_contract));
+            }
+            documents.extend(of_contract);
+        }
+        self.look_at(&documents, true);
+        let used: i64 = models.iter().flat_map(|model| &model.events).map(|event| event.quantity).sum();
+        let count: usize = models.iter().map(|model| model.events.len()).sum();
+        let path = format!("/api/usage/summary?interval=month&group_by=customer_ref&customer_ref={}", self.name);
+        let months = client.get(&path).ok();
+        let sum = |field: &str| months.as_array().expect("months").iter().map(|month| whole(&month[field])).sum::<i64>();
+        assert_eq!((sum("quantity"), sum("events")), (used, i64::try_from(count).expect("few")), "{}", self.name);
+
+        let issued = documents.iter().filter(|document| !["DRAFT", "VOID"].iter().any(|state| document["state"] == *state));
+        let billed: i64 = issued.map(|document| sign(document) * cents(&document["total"])).sum();
+        let owed = billed - self.paid.load(Ordering::SeqCst);
+        let balance = client.get(&format!("/api/customers/balance/{}", self.name)).ok();
+        let balance = catalog::only(balance);
+        assert_eq!(cents(&balance["due"]) - cents(&balance["unapplied"]), owed, "{}: {balance}", self.name);
+        let statement = catalog::only(client.get(&format!("/api/customers/statement/{}", self.name)).ok());
+        assert_eq!(cents(&statement["closing_balance"]), owed, "{}", self.name);
+    }
+
+    /// What holds of all documents of a moment, and of some as long as it needs no others: each is the sum of its lines, and the tax
+    /// of a family the rate of it.
+    fn look_at(&self, documents: &[Value], is_all: bool) {
+        let mut parents = BTreeMap::new();
+        let mut families: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        for document in documents {
+            parents.insert(document["document_ref"].to_string(), document["parent_document_ref"].to_string());
+        }
+        for document in documents.iter().filter(|document| document["state"] != "VOID") {
+            let lines: i64 = books::lines(document).iter().map(|[_, _, _, amount]| cents(&json!(amount))).sum();
+            let [sub_total, discount, tax, total] =
+                ["sub_total", "total_discount", "total_tax", "total"].map(|field| cents(&document[field]));
+            assert_eq!((lines, sub_total - discount + tax), (sub_total, total), "{document}");
+            let mut root = document["document_ref"].to_string();
+            while let Some(parent) = parents.get(&root).filter(|parent| *parent != "null") {
+                root.clone_from(parent);
+            }
+            let family = families.entry(root).or_default();
+            family.0 += sign(document) * (sub_total - discount);
+            family.1 += sign(document) * tax;
+        }
+        for (root, (net, tax)) in families.iter().filter(|_| is_all) {
+            // 19 %, rounded half away from zero.
+            let exact = 2 * 19 * net.abs() + 100;
+            assert_eq!(tax.abs(), exact / 200, "{}: tax of the family of {root}, net {net}\n{}", self.name, told(documents));
+        }
+    }
+}
+
+/// Who asks at a server, and at the other one once the first is gone.
+struct Asking {
+    clients: Vec<Client>,
+}
+
+impl Asking {
+    fn of(clients: &[&Client], number: usize) -> Self {
+        let mut clients: Vec<Client> = clients.iter().map(|client| client.with_own_connections()).collect();
+        let places = clients.len();
+        clients.rotate_left(number % places);
+        Self { clients }
+    }
+
+    /// An answer, and whether the request may have been carried out before it was sent for the last time.
+    fn ask(&mut self, request: &Request<'_>) -> (Answer, bool) {
+        let mut again = false;
+        for _ in 0..MAX_TRIES {
+            match self.clients[0].try_send(request) {
+                // At the server that is gone its first may not have ended yet.
+                Ok(answer) if answer.body["code"] == "request_in_progress" && again => thread::sleep(Duration::from_millis(50)),
+                Ok(answer) => {
+                    assert!(answer.status < 500, "{} {}: {}", request.method, request.path, answer.text);
+                    return (answer, again);
+                }
+                Err(error) => {
+                    assert!(self.clients.len() > 1, "{} {}: {error}", request.method, request.path);
+                    self.clients.remove(0);
+                    again = true;
+                }
+            }
+        }
+        panic!("{} {} is under way for ever", request.method, request.path)
+    }
+
+    fn get(&mut self, path: &str) -> Answer {
+        self.ask(&Request::get(path)).0
+    }
+}
+
+struct Writer<'b> {
+    bank: &'b Bank,
+    number: usize,
+    random: Random,
+    asking: Asking,
+    sent: usize,
+    owned: Vec<Owned>,
+    /// How often it did what.
+    done: BTreeMap<&'static str, usize>,
+}
+
+impl<'b> Writer<'b> {
+    fn new(bank: &'b Bank, number: usize, asking: Asking) -> Self {
+        let random = Random::new(bank.seed.wrapping_mul(1000).wrapping_add(number as u64));
+        Self { bank, number, random, asking, sent: 0, owned: Vec::new(), done: BTreeMap::new() }
+    }
+
+    /// Reports the events that are moved.
+    fn begin(&mut self) {
+        for (account, _) in self.bank.of(Habit::Move) {
+            self.batch(&[account; MOVED_OF_EACH]);
+        }
+    }
+
+    fn step(&mut self) {
+        let bank = self.bank;
+        let (mixed, _) = *self.random.one_of(&bank.of(Habit::Mix).collect::<Vec<_>>());
+        let grown = bank.of(Habit::Grow).next().map_or(mixed, |(account, _)| account);
+        match self.random.below(200) {
+            0..40 => self.report(mixed),
+            40..60 => self.report(grown),
+            60..70 => self.batch(&[mixed, grown, mixed]),
+            70..120 => self.change(Habit::Mix),
+            120..150 => self.change(Habit::Move),
+            150..170 => self.delete(),
+            170..186 => self.pay(mixed),
+            186..196 => self.edit(mixed),
+            _ => self.run(),
+        }
+    }
+
+    fn did(&mut self, what: &'static str) {
+        *self.done.entry(what).or_default() += 1;
+    }
+
+    /// A POST under a key of its own.
+    fn post(&mut self, path: &str, body: &Value) -> Answer {
+        self.sent += 1;
+        let key = format!("{}-{}-{}", self.bank.seed, self.number, self.sent);
+        self.asking.ask(&Request::post(path, body.to_string()).with("Idempotency-Key", &key)).0
+    }
+
+    fn event(&mut self, account: usize) -> (Value, Event) {
+        let account = &self.bank.accounts[account];
+        let event = Event { event_ref: Value::Null, day: account.day(&mut self.random), quantity: self.random.between(1, 300) };
+        account.sent.fetch_add(event.quantity, Ordering::SeqCst);
+        let mut body = catalog::event(&account.name, event.quantity);
+        body["timestamp"] = json!(timestamp(event.day));
+        (body, event)
+    }
+
+    fn taken(&mut self, account: usize, event: Event, answer: &Value) {
+        let event = Event { event_ref: answer["event_ref"].clone(), ..event };
+        self.bank.accounts[account].taken.fetch_add(event.quantity, Ordering::SeqCst);
+        self.owned.push(Owned { account, event });
+    }
+
+    fn report(&mut self, account: usize) {
+        let (body, event) = self.event(account);
+        let answer = self.post("/api/usage/event", &body).ok();
+        self.taken(account, event, &answer);
+        self.did("report");
+        if self.random.percent(20) {
+            self.follow(&answer["event_ref"]);
+        }
+    }
+
+    fn batch(&mut self, accounts: &[usize]) {
+        let events: Vec<(Value, Event)> = accounts.iter().map(|account| self.event(*account)).collect();
+        let bodies: Vec<&Value> = events.iter().map(|(body, _)| body).collect();
+        let answer = self.post("/api/usage/event/batch", &json!({"events": bodies})).ok();
+        let results = answer["results"].as_array().expect("results");
+        assert_eq!(results.len(), accounts.len(), "{answer}");
+        for ((account, (_, event)), result) in accounts.iter().zip(events).zip(results) {
+            assert!(result["event_ref"].is_string(), "{answer}");
+            self.taken(*account, event, result);
+        }
+        self.did("batch");
+    }
+
+    /// One of its own events of a customer of whom so much is done.
+    fn one_of_its_own(&mut self, habit: Habit) -> Option<usize> {
+        let accounts = &self.bank.accounts;
+        let places = self.owned.iter().enumerate().filter(|(_, owned)| accounts[owned.account].habit == habit);
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        (!places.is_empty()).then(|| *self.random.one_of(&places))
+    }
+
+    fn change(&mut self, habit: Habit) {
+        let Some(place) = self.one_of_its_own(habit) else { return };
+        let mut event = self.owned[place].event.clone();
+        let mut change = json!({"event_ref": event.event_ref});
+        if habit == Habit::Move || self.random.percent(50) {
+            event.day = self.bank.accounts[self.owned[place].account].day(&mut self.random);
+            change["timestamp"] = json!(timestamp(event.day));
+        }
+        if habit == Habit::Mix && self.random.percent(70) {
+            event.quantity = self.random.between(0, 300);
+            change["quantity"] = json!(event.quantity);
+        }
+        let answer = self.post("/api/usage/event/update", &change).ok();
+        assert_eq!(whole(&answer["quantity"]), event.quantity, "{answer}");
+        self.owned[place].event = event;
+        self.did(if habit == Habit::Move { "move" } else { "change" });
+        if self.random.percent(20) {
+            self.follow(&answer["event_ref"]);
+        }
+    }
+
+    fn delete(&mut self) {
+        let Some(place) = self.one_of_its_own(Habit::Mix) else { return };
+        let event_ref = self.owned.swap_remove(place).event.event_ref;
+        let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
+        let (answer, again) = self.asking.ask(&Request { method: "DELETE", ..Request::get(&path) });
+        assert!(answer.status == 204 || (again && answer.status == 404), "{}", answer.text);
+        assert_eq!(self.asking.get(&path).status, 404, "what is deleted is gone");
+        self.did("delete");
+    }
+
+    /// The document that an event names has it: nobody else changes the event, but its document may be replaced meanwhile.
+    fn follow(&mut self, event_ref: &Value) {
+        let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
+        let mut event = self.asking.get(&path).ok();
+        loop {
+            let document_ref = event["related_document_ref"].as_str().expect("a document").to_owned();
+            let on_it = pages_by(&mut self.asking, &format!("/api/usage/event/filter?document_ref={document_ref}"));
+            let has_it = on_it.iter().any(|other| other["event_ref"] == *event_ref);
+            let document = self.asking.get(&format!("/api/documents/{document_ref}")).ok();
+            let again = self.asking.get(&path).ok();
+            if again["related_document_ref"] == event["related_document_ref"] {
+                assert!(has_it, "{document_ref} hasn't {event_ref}");
+                assert_eq!(document["customer"]["customer_ref"], event["customer_ref"], "{document}");
+                return;
+            }
+            event = again;
+        }
+    }
+
+    fn pay(&mut self, account: usize) {
+        let account = &self.bank.accounts[account];
+        let path = format!("/api/documents/filter?customer_ref={}&has_amount_due=true&totals=false", account.name);
+        let open = self.asking.get(&path).ok();
+        let open = open.as_array().expect("a list");
+        if open.is_empty() {
+            return;
+        }
+        let document = self.random.one_of(open);
+        let due = cents(&document["amount_due"]);
+        let amount = if self.random.percent(50) { due } else { self.random.between(1, due) };
+        let path = format!("/api/documents/payments/{}", document["document_ref"].as_str().expect("a reference"));
+        let body = json!({"amount": format!("{}.{:02}", amount / 100, amount % 100)});
+        let answer = self.post(&path, &body);
+        match answer.status {
+            200 => {
+                account.paid.fetch_add(amount, Ordering::SeqCst);
+                self.did("pay");
+            }
+            // Somebody else was faster.
+            _ => assert!(["not_owed", "validation_failed"].contains(&answer.text_of("code").as_str()), "{}", answer.text),
+        }
+    }
+
+    fn edit(&mut self, account: usize) {
+        let contract = &self.bank.accounts[account].contracts[1];
+        // One edit of it at a time, so that it is known which is the last.
+        let mut model = contract.model.lock().expect("a model");
+        let terms = match self.random.below(2) {
+            0 => Terms { fee: !model.terms.fee, ..model.terms },
+            _ => Terms { discount: self.random.between(0, 50), ..model.terms },
+        };
+        let include_current = self.random.percent(60);
+        let body = model.edit(&contract.pricing, terms, include_current);
+        self.post(&format!("/api/contracts/edit/{}", contract.contract_ref), &body).ok();
+        model.edited(terms, include_current);
+        self.did("edit");
+    }
+
+    fn run(&mut self) {
+        let (answer, _) = self.asking.ask(&Request::post("/api/billing/run", "{}"));
+        let report = answer.ok();
+        assert_eq!(report["failed"], json!([]), "every contract can be billed");
+        if report["issued"] != json!([]) {
+            self.did("issue");
+        }
+    }
+}
+
+struct Reader<'b> {
+    bank: &'b Bank,
+    asking: Asking,
+    /// What was read last of what grows.
+    least: i64,
+}
+
+impl Reader<'_> {
+    /// Reads every customer's documents, those of each in one request.
+    fn read(&mut self) {
+        for account in &self.bank.accounts {
+            let taken = account.taken.load(Ordering::SeqCst);
+            let path = format!("/api/documents/filter?customer_ref={}&pageSize={PAGE}&totals=false", account.name);
+            let documents = self.asking.get(&path).ok();
+            let sent = account.sent.load(Ordering::SeqCst);
+            let documents = documents.as_array().expect("documents");
+            let is_all = documents.len() < PAGE;
+            account.look_at(documents, is_all);
+            if account.habit == Habit::Mix {
+                self.read_money(account);
+                continue;
+            }
+            assert!(is_all, "a page holds all of {}", account.name);
+            let billed = calls(documents);
+            match account.habit {
+                Habit::Move => assert_eq!(billed, taken, "{}: moved, none is lost\n{}", account.name, told(documents)),
+                _ => {
+                    assert!(
+                        (taken..=sent).contains(&billed) && billed >= self.least,
+                        "{taken} ≤ {billed} ≤ {sent}, {}",
+                        self.least
+                    );
+                    self.least = billed;
+                }
+            }
+        }
+    }
+
+    /// A statement is the sum of its entries, with every payment that was acknowledged.
+    fn read_money(&mut self, account: &Account) {
+        let paid = account.paid.load(Ordering::SeqCst);
+        let statements = self.asking.get(&format!("/api/customers/statement/{}", account.name)).ok();
+        for statement in statements.as_array().expect("statements") {
+            let entries = statement["entries"].as_array().expect("entries");
+            let mut balance = cents(&statement["opening_balance"]);
+            for entry in entries {
+                balance += cents(&entry["amount"]);
+                assert_eq!(cents(&entry["balance"]), balance, "{statement}");
+            }
+            assert_eq!(cents(&statement["closing_balance"]), balance, "{statement}");
+            let payments = entries.iter().filter(|entry| entry["kind"] == "PAYMENT");
+            let told = payments.map(|entry| -cents(&entry["amount"])).sum::<i64>();
+            assert!(told >= paid, "{paid} cents were paid, and {told} are told");
+        }
+    }
+}
+
+/// The calls that documents bill, each of which costs seven cents.
+fn calls(documents: &[Value]) -> i64 {
+    let mut billed = 0;
+    for document in documents.iter().filter(|document| document["state"] != "VOID") {
+        for [_, _, quantity, amount] in books::lines(document).into_iter().filter(|[line_item, ..]| line_item == "calls") {
+            let quantity: i64 = quantity.parse().expect("a whole quantity");
+            assert_eq!(cents(&json!(amount)), 7 * quantity, "{document}");
+            billed += sign(document) * quantity;
+        }
+    }
+    billed
+}
+
+/// Everything of a list that nobody writes to.
+fn pages(client: &Client, path: &str) -> Vec<Value> {
+    pages_by(&mut Asking { clients: vec![client.clone()] }, path)
+}
+
+/// The same, or what is there of a list that others write to.
+fn pages_by(asking: &mut Asking, path: &str) -> Vec<Value> {
+    let (mut items, mut seen) = (Vec::new(), BTreeSet::new());
+    for page in 0.. {
+        let of_page = asking.get(&format!("{path}&pageSize={PAGE}&pageNumber={page}")).ok();
+        let of_page = of_page.as_array().expect("a list");
+        items.extend(of_page.iter().filter(|item| seen.insert(item.to_string())).cloned());
+        if of_page.len() < PAGE {
+            break;
+        }
+    }
+    items
+}
+
+fn timestamp(day: Day) -> String {
+    // The day's noon may be to come.
+    if day == Day::today() { format!("{day}T00:00:00Z") } else { day.noon() }
+}
+
+fn sign(document: &Value) -> i64 {
+    if document["kind"] == "CREDIT" { -1 } else { 1 }
+}
+
+fn whole(number: &Value) -> i64 {
+    number.to_string().trim_matches('"').parse().unwrap_or_else(|_| panic!("{number} is no whole number"))
+}
+
+/// An amount as it is written, in cents.
+fn cents(amount: &Value) -> i64 {
+    let text = amount.to_string();
+    let text = text.trim_matches('"');
+    assert_eq!(text.chars().rev().position(|character| character == '.'), Some(2), "{amount} has cents");
+    text.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is no amount"))
+}
+
+/// Documents for somebody who looks for what is wrong.
+fn told(documents: &[Value]) -> String {
+    let lines = documents.iter().map(|document| {
+        let head = books::shown(document).join(" ");
+        format!("{head} of {} for {}: {:?}", document["parent_document_number"], document["period_start"], books::lines(document))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
