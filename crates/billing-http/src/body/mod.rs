@@ -36,15 +36,15 @@ pub(crate) struct OptionalBody(pub(crate) Option<Value>);
 
 /// The body of a batch: one JSON value, or lines of them that are still on their way.
 pub(crate) enum SentBatch {
-    /// Read whole.
-    Whole(Value),
+    /// Arrived whole. As bytes: what they say takes many times their room, which a batch that waits for its turn shouldn't keep.
+    Whole(web::Bytes),
     /// One value a line.
     Lines(Lines),
 }
 
-/// Reads the JSON value of a line.
-pub(crate) fn read_line(line: &[u8]) -> Result<Value, Problem> {
-    Ok(billing_json::read(line)?)
+/// Reads the JSON value of a line, or of a whole body.
+pub(crate) fn read_value(bytes: &[u8]) -> Result<Value, Problem> {
+    Ok(billing_json::read(bytes)?)
 }
 
 impl FromRequest for Body {
@@ -91,7 +91,7 @@ impl FromRequest for SentBatch {
             let sent = sent.await?;
             match media_type(&sent.request) {
                 Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, Facts::of(&sent.request).deadline))),
-                Some(JSON) => Ok(Self::Whole(billing_json::read(&sent.read().await?)?)),
+                Some(JSON) => Ok(Self::Whole(sent.read().await?)),
                 _ => Err(Problem::unsupported_media_type(
                     "the body must be of the type application/json or application/x-ndjson, in UTF-8",
                 )),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use crate::body::{Lines, NDJSON, SentBatch, read_line};
+use crate::body::{Lines, NDJSON, SentBatch, read_value};
 use crate::caller::Caller;
 use crate::channel::{ChannelBody, Part};
 use crate::dto::batch::BatchBody;
@@ -30,16 +30,21 @@ use crate::query::usage::BatchParams;
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
     let BatchParams { atomic } = query.read()?;
     match body {
-        SentBatch::Whole(body) => {
+        SentBatch::Whole(bytes) => {
+            let body = read_value(&bytes)?;
+            drop(bytes);
             let read: BatchBody = read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
             let batch = Batch::new(events, read.atomic || atomic, facts)?;
+            let once = caller.once(Some(&body));
+            // Not kept while the batch is taken: it has many times the room of its events.
+            drop(body);
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
-            caller.once(Some(&body)).batch(batch, render).await
+            once.batch(batch, render).await
         }
         SentBatch::Lines(lines) if atomic || caller.is_keyed() => {
             let lines = all(lines).await?;
-            let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_line(line)).collect();
+            let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
             let batch = Batch::new(values.iter().map(read_event), atomic, facts)?;
             let said = values.into_iter().zip(&lines).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
@@ -181,7 +186,7 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 
 /// Takes lines in one transaction; what refuses it is said of each of them.
 async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
-    let events = lines.iter().map(|line| read_event(&read_line(line)));
+    let events = lines.iter().map(|line| read_event(&read_value(line)));
     let taken = match Batch::new(events, false, facts.clone()) {
         Ok(Batch { readable: UsageBatch { events, neighbours }, places }) => {
             let take = move |services: &Services<'_>, principal: &Principal| {
