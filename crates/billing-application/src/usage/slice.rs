@@ -188,9 +188,10 @@ impl Slice<'_> {
                 let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
                 (book.contract.key(organization), lock)
             };
-            tx.hold_contracts(&contracts.iter().map(lock_of).collect::<Vec<_>>())?;
+            let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
+            tx.hold_contracts(&locks)?;
             // Read now that nobody can change it: a contract may have been edited, a document issued.
-            let agreements = tx.agreements(organization, &contracts.keys().copied().collect::<Vec<_>>())?;
+            let agreements = tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &Agreement| {
                 let found = contracts.get(&agreement.contract.contract_ref);
                 found.is_some_and(|found| found.contract.version == agreement.contract.version)

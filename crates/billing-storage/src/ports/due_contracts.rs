@@ -1,5 +1,7 @@
 //! When contracts next have something to issue.
 
+use std::collections::BTreeSet;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId};
@@ -8,7 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 use uuid::Uuid;
 
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
 use crate::sql_types::Bound;
@@ -72,7 +74,7 @@ impl DueContracts for Transaction<'_> {
             .filter(contract_products::customer_id.eq(contracts::customer_id))
             .filter(naming);
         // All of them: one that is due already may be put off by a billing run that isn't committed yet.
-        let held: Vec<Cell<Uuid>> = load_held!(
+        let held: Vec<(Cell<Uuid>, Cell<Uuid>)> = load_held!(
             self,
             "contracts",
             Some(Lock::Exclusive),
@@ -80,16 +82,21 @@ impl DueContracts for Transaction<'_> {
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(exists(of_contract))
                 .order(contracts::contract_id)
-                .select(contracts::contract_id)
+                .select((contracts::contract_id, contracts::customer_id))
         )?;
         // Those that were held, by their identities alone: they are the organization's.
         let row = Row::new("contracts", "");
-        let ids: Vec<Uuid> = held.into_iter().map(|id| row.cell("contract_id", id)).collect::<StoreResult<_>>()?;
-        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
-            .filter(one_of_ids(contracts::contract_id, ids))
-            .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
-            .set(contracts::next_due_at.eq(Bound(at)))
-            .execute(conn))?;
+        let read = |(id, customer)| Ok((row.cell("contract_id", id)?, row.cell("customer_id", customer)?));
+        let keys: Vec<(Uuid, Uuid)> = held.into_iter().map(read).collect::<StoreResult<_>>()?;
+        let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
+        with_conn!(self, "contracts", |conn| {
+            diesel::update(contracts::table)
+                .filter(one_of_ids(contracts::contract_id, ids))
+                .filter(also_one_of_ids(contracts::customer_id, customers))
+                .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
+                .set(contracts::next_due_at.eq(Bound(at)))
+                .execute(conn)
+        })?;
         Ok(())
     }
 
