@@ -2,10 +2,14 @@
 //! once, everything after it asks one. Told by the plans that PostgreSQL itself writes down of every operation's statements.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 
 use acceptance::database::Planned;
-use acceptance::{Client, Clock, Database, Server, binary, books, catalog, tour};
+use acceptance::{Client, Clock, Database, Server, binary, books, catalog, on_both_databases, tour};
 use serde_json::{Value, json};
+
+/// Names an empty database of a cluster.
+const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
 /// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
 const BY_ANOTHER_COLUMN: [(&str, &str); 3] =
@@ -91,6 +95,33 @@ fn statements_name_the_customer_they_are_about() {
     assert!(told.is_empty(), "{} statements ask every node:\n{}", told.len(), told.join("\n"));
     let in_vain: Vec<&str> = EVERYWHERE.iter().map(|(part, _)| *part).filter(|part| !met.contains(part)).collect();
     assert!(in_vain.is_empty(), "no statement asks everywhere any more that has {in_vain:?}");
+}
+
+on_both_databases!(a_database_without_the_extension_is_not_spread);
+
+fn a_database_without_the_extension_is_not_spread(database: &Database) {
+    let why =
+        if database.is_sqlite() { "A SQLite file is on one machine" } else { "The database doesn't have the extension Citus" };
+    for _ in 0..2 {
+        let said = binary::succeed(database, &["migrate", "--distribute"]);
+        assert!(said.ends_with(&format!("{why}: there is nothing to spread.\n")), "{said}");
+    }
+}
+
+/// On an empty database of a cluster, which was given the extension.
+#[test]
+fn everything_is_carried_out_on_a_cluster() {
+    let Ok(url) = std::env::var(CLUSTER) else {
+        // Past the harness, which keeps what a test that passes prints.
+        writeln!(std::io::stderr(), "SKIPPED: {CLUSTER} names no database of a Citus cluster, so nothing was tried on one")
+            .expect("standard error");
+        return;
+    };
+    let database = Database::there(&url);
+    let said = binary::succeed(&database, &["migrate", "--distribute"]);
+    assert!(said.contains("Spread "), "the database isn't empty, or has no extension: {said}");
+    assert_eq!(binary::succeed(&database, &["migrate", "--distribute"]), "The schema is up to date.\nAll tables are spread.\n");
+    carry_everything_out(&database);
 }
 
 /// Every operation, and `verify`.

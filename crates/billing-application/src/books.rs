@@ -249,8 +249,7 @@ pub(crate) fn know_all(
         let unknown: Vec<Vec<DocumentRef>> = books.iter().zip(&wanted).map(unknown).collect();
         let all = distinct(unknown.iter().flatten().copied());
         let customers = distinct(books.iter().map(|book| book.contract.customer_id));
-        let found =
-            if all.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &customers, &all)? };
+        let found = if all.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &customers, &all)? };
         for ((book, unknown), wanted) in books.iter_mut().zip(unknown).zip(&mut wanted) {
             let of_book = found.iter().filter(|document| unknown.contains(&document.head.document_ref)).cloned();
             let of_book: Vec<BookDocument> = of_book.collect();

@@ -16,7 +16,9 @@ use billing_domain::ledger::{Agreement, ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::reported::NewUsageEvent;
 use billing_domain::usage::{CountedEvent, KeptEvent, Placement, TakenEvent, UsageEvent, UsageKey};
 

@@ -15,12 +15,12 @@ use diesel::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{USAGE, WithParts};
 use super::event_rows::EventRow;
 use super::running_totals::{TotalRow, read_totals};
-use super::MAX_BINDS;
 use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};

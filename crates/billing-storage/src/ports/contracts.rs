@@ -446,8 +446,13 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<Vec<Contract>> {
         let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
         self.holds_contracts |= lock.is_some();
-        // SQLite is asked in the same process, and finds a list of pairs by no index.
-        let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
+        // SQLite is asked in the same process, and finds a list of pairs by no index. Of customers that are spread each is asked by
+        // itself, in one order for all who do.
+        let at_once = if self.is_sqlite() || self.is_spread { 1 } else { MAX_BINDS / 2 };
+        let mut pairs = pairs.to_vec();
+        if self.is_spread {
+            pairs.sort_unstable();
+        }
         for pairs in pairs.chunks(at_once) {
             let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
             let walked = || walked_through(customers(), lock);
@@ -505,6 +510,19 @@ impl Contracts for Transaction<'_> {
     }
 
     fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
+        if self.is_spread {
+            let mut locks: BTreeMap<ContractKey, Lock> = BTreeMap::new();
+            for (key, lock) in contracts {
+                let strongest = locks.entry(*key).or_insert(*lock);
+                if *lock == Lock::Exclusive {
+                    *strongest = Lock::Exclusive;
+                }
+            }
+            for (key, lock) in locks {
+                self.lock_contract(key, lock)?;
+            }
+            return Ok(());
+        }
         let is_first = !self.holds_contracts;
         self.holds_contracts |= !contracts.is_empty();
         // SQLite's only writer holds every row already.

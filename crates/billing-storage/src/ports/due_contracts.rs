@@ -7,13 +7,13 @@ use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreRe
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId};
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
 use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, Ts};
 use crate::tx::{Transaction, load_held, with_conn};
 
 /// Begins a character of a pattern that stands for itself; no reference has it.
@@ -73,11 +73,13 @@ impl DueContracts for Transaction<'_> {
             .filter(contract_products::contract_id.eq(contracts::contract_id))
             .filter(contract_products::customer_id.eq(contracts::customer_id))
             .filter(naming);
-        // All of them: one that is due already may be put off by a billing run that isn't committed yet.
+        // All of them: one that is due already may be put off by a billing run that isn't committed yet. Where they are spread they are
+        // held by being written, each with what it has by then.
+        let lock = (!self.is_spread).then_some(Lock::Exclusive);
         let held: Vec<(Cell<Uuid>, Cell<Uuid>)> = load_held!(
             self,
             "contracts",
-            Some(Lock::Exclusive),
+            lock,
             contracts::table
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(exists(of_contract))
@@ -89,11 +91,16 @@ impl DueContracts for Transaction<'_> {
         let read = |(id, customer)| Ok((row.cell("contract_id", id)?, row.cell("customer_id", customer)?));
         let keys: Vec<(Uuid, Uuid)> = held.into_iter().map(read).collect::<StoreResult<_>>()?;
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
+        let are_spread = self.is_spread;
         with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table)
+            let these = contracts::table
                 .filter(one_of_ids(contracts::contract_id, ids))
-                .filter(also_one_of_ids(contracts::customer_id, customers))
-                .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
+                .filter(also_one_of_ids(contracts::customer_id, customers));
+            if are_spread {
+                let earlier = sql::<Nullable<Ts>>("least(next_due_at, ").bind::<Ts, _>(Bound(at)).sql(")");
+                return diesel::update(these).set(contracts::next_due_at.eq(earlier)).execute(conn);
+            }
+            diesel::update(these.filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at)))))
                 .set(contracts::next_due_at.eq(Bound(at)))
                 .execute(conn)
         })?;

@@ -1,5 +1,6 @@
 //! What a contract's book is read from, and what decisions write to it.
 
+use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
