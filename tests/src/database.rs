@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{cluster, tools};
@@ -18,6 +19,15 @@ pub struct Database {
     /// Where a file is, for as long as it is needed.
     _directory: Option<TempDir>,
     on_server: Option<OnServer>,
+}
+
+/// A statement, and how PostgreSQL carries it out.
+#[derive(Debug)]
+pub struct Planned {
+    /// Its text.
+    pub statement: String,
+    /// Its plan, as `EXPLAIN (VERBOSE, FORMAT JSON)` tells it.
+    pub plan: Value,
 }
 
 #[derive(Debug)]
@@ -81,6 +91,11 @@ impl Database {
         tools::succeed(restore.args(["--exit-on-error", "--no-owner", "--dbname", &self.url]).arg(file));
     }
 
+    /// One that is there, and stays.
+    pub fn there(url: &str) -> Self {
+        Self { url: url.to_owned(), _directory: None, on_server: None }
+    }
+
     /// A copy that nobody uses, of one that nobody uses; of a file alone, without the files beside it.
     ///
     /// # Panics
@@ -137,14 +152,8 @@ impl Database {
 
     fn logged(&self, kinds: &[&str]) -> Vec<String> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
-        let read = "SELECT pg_read_file('server.log')";
-        let output = Command::new("psql")
-            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", &on_server.server, "--command", read])
-            .output()
-            .expect("psql starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // Further lines of a statement begin with a tab.
-        let log = String::from_utf8_lossy(&output.stdout).replace("\n\t", " ");
+        let log = ask(&on_server.server, "SELECT pg_read_file('server.log')").replace("\n\t", " ");
         let of_database = |line: &str| line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ').map(ToOwned::to_owned);
         let statement = |line: String| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
         log.lines().filter_map(of_database).filter_map(statement).collect()
@@ -166,6 +175,45 @@ impl Database {
     pub fn log_no_statements(&self) {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         self.execute(&format!("ALTER DATABASE {} RESET log_statement", on_server.name));
+    }
+
+    /// Has PostgreSQL log the plan of every statement of connections made from now on, as it is whatever the values.
+    ///
+    /// # Panics
+    /// When it isn't a PostgreSQL database, or the server hasn't its own module `auto_explain`.
+    pub fn log_plans(&self) {
+        let name = &self.on_server.as_ref().expect("a PostgreSQL database").name;
+        let settings = [
+            "session_preload_libraries = 'auto_explain'",
+            "auto_explain.log_min_duration = 0",
+            "auto_explain.log_verbose = on",
+            "auto_explain.log_format = json",
+            "plan_cache_mode = force_generic_plan",
+        ];
+        // A module's settings are known once it is there.
+        let set = settings.map(|setting| format!("ALTER DATABASE {name} SET {setting}"));
+        self.execute(&format!("LOAD 'auto_explain'; {}", set.join("; ")));
+    }
+
+    /// The plans that the PostgreSQL server's log has of this database; none before they are asked to be logged.
+    ///
+    /// # Panics
+    /// As [`Self::logged_statements`].
+    pub fn logged_plans(&self) -> Vec<Planned> {
+        let planned = |line: String| {
+            let logged: Value = serde_json::from_str(line.split_once("plan: ")?.1).expect("a plan");
+            Some(Planned { statement: logged["Query Text"].as_str()?.to_owned(), plan: logged["Plan"].clone() })
+        };
+        self.logged(&["LOG:  duration: "]).into_iter().filter_map(planned).collect()
+    }
+
+    /// The only column of what PostgreSQL answers.
+    ///
+    /// # Panics
+    /// When it is refused, or it isn't a PostgreSQL database.
+    pub fn ask(&self, query: &str) -> Vec<String> {
+        assert!(self.on_server.is_some(), "a PostgreSQL database");
+        ask(&self.url, query).lines().map(ToOwned::to_owned).collect()
     }
 
     /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.
@@ -202,7 +250,7 @@ impl Database {
 
     /// Whether it is a file.
     pub fn is_sqlite(&self) -> bool {
-        self.on_server.is_none()
+        self.url.starts_with("sqlite:")
     }
 }
 
@@ -232,6 +280,16 @@ fn psql(server: &str, statement: &str) -> Result<(), String> {
         .env("PGOPTIONS", "--client-min-messages=warning")
         .output();
     outcome("psql", output)
+}
+
+/// What a query is answered, a line a row.
+fn ask(server: &str, query: &str) -> String {
+    let output = Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", server, "--command", query])
+        .output()
+        .expect("psql starts");
+    assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// By Python, whose own library is the one SQLite that is installed everywhere.

@@ -224,7 +224,7 @@ fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: 
 /// the next time.
 fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timestamp, dry_run: bool) -> UseCaseResult<Billed> {
     let mut billed = Billed::default();
-    let Some(mut book) = books::held(tx, due.key.organization, due.key.contract, now)? else { return Ok(billed) };
+    let Some(mut book) = books::held(tx, due.key, now)? else { return Ok(billed) };
     let open: BTreeSet<DocumentRef> = book.documents().map(|document| document.head.document_ref).collect();
     let most = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
     let run = issue::run(&mut book, now, most, &mut supplies(services))?;

@@ -43,14 +43,9 @@ pub(crate) fn entities_of<'c>(
 }
 
 /// A contract and its parties, before anything of its book is read; `None` when there is no such contract.
-pub(crate) fn empty(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    contract_ref: ContractRef,
-    lock: Option<Lock>,
-) -> UseCaseResult<Option<ContractBook>> {
-    let agreed = tx.agreement(organization, contract_ref, lock)?;
-    agreed.map(|agreed| with_parties(tx, organization, agreed)).transpose()
+pub(crate) fn empty(tx: &mut dyn Tx, key: ContractKey, lock: Option<Lock>) -> UseCaseResult<Option<ContractBook>> {
+    let agreed = tx.agreement(key, lock)?;
+    agreed.map(|agreed| with_parties(tx, key.organization, agreed)).transpose()
 }
 
 /// The book of a contract and its customer with who bills it, before anything else of it is read.
@@ -84,14 +79,22 @@ fn only(mut books: Vec<ContractBook>) -> UseCaseResult<ContractBook> {
 }
 
 /// A contract held exclusively, with all of its book; `None` when there is no such contract.
-pub(crate) fn held(
+pub(crate) fn held(tx: &mut dyn Tx, key: ContractKey, now: Timestamp) -> UseCaseResult<Option<ContractBook>> {
+    let book = empty(tx, key, Some(Lock::Exclusive))?;
+    book.map(|book| whole(tx, key.organization, book, now)).transpose()
+}
+
+/// [`held`] of a contract that is known by its reference alone.
+pub(crate) fn held_by_ref(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contract_ref: ContractRef,
     now: Timestamp,
 ) -> UseCaseResult<Option<ContractBook>> {
-    let book = empty(tx, organization, contract_ref, Some(Lock::Exclusive))?;
-    book.map(|book| whole(tx, organization, book, now)).transpose()
+    match tx.contract_key(organization, contract_ref)? {
+        Some(key) => held(tx, key, now),
+        None => Ok(None),
+    }
 }
 
 /// An organization's contracts, held exclusively, each with all of its book, by reference; those that aren't there are left out.
@@ -104,8 +107,7 @@ pub(crate) fn held_all(
     let alone: Vec<(ContractKey, Lock)> = contracts.iter().map(|contract| (*contract, Lock::Exclusive)).collect();
     tx.hold_contracts(&alone)?;
     // Read now that nobody can change them.
-    let refs: Vec<ContractRef> = contracts.iter().map(|contract| contract.contract).collect();
-    let agreements = tx.agreements(organization, &refs)?;
+    let agreements = tx.agreements(contracts)?;
     let books = with_parties_all(tx, organization, agreements)?;
     whole_all(tx, organization, books, now)
 }
@@ -246,7 +248,8 @@ pub(crate) fn know_all(
         };
         let unknown: Vec<Vec<DocumentRef>> = books.iter().zip(&wanted).map(unknown).collect();
         let all = distinct(unknown.iter().flatten().copied());
-        let found = if all.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &all)? };
+        let customers = distinct(books.iter().map(|book| book.contract.customer_id));
+        let found = if all.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &customers, &all)? };
         for ((book, unknown), wanted) in books.iter_mut().zip(unknown).zip(&mut wanted) {
             let of_book = found.iter().filter(|document| unknown.contains(&document.head.document_ref)).cloned();
             let of_book: Vec<BookDocument> = of_book.collect();

@@ -1,6 +1,6 @@
 //! Charges: one-off amounts and manual credit notes. What follows for documents is decided by the book (billing rules 5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::Timestamp;
@@ -12,7 +12,9 @@ use billing_domain::ledger::charge::{self, Occasion};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, ChargeFilter, Tx, transact};
-use billing_domain::refs::{ChargeRef, ContractRef, CustomerRef, DocumentRef, OrganizationId, PricingRef};
+use billing_domain::refs::{
+    ChargeRef, ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PricingRef,
+};
 use billing_domain::usage::EventAction;
 
 use crate::accounts::Deciding;
@@ -99,7 +101,7 @@ pub fn record_charge(services: &Services, principal: &Principal, request: &Charg
         {
             return Err(UseCaseError::AlreadyExists { thing: Thing::Charge, field: "charge_ref" });
         }
-        let book = books::held(tx, organization, request.contract_ref, now)?;
+        let book = books::held_by_ref(tx, organization, request.contract_ref, now)?;
         let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], Thing::Contract))?;
         decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
             Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
@@ -188,8 +190,8 @@ fn held(
     charge_ref: &ChargeRef,
     now: Timestamp,
 ) -> UseCaseResult<(ContractBook, Charge)> {
-    let contract_ref = live(tx, organization, charge_ref)?.contract_ref;
-    let book = books::held(tx, organization, contract_ref, now)?;
+    let Charge { customer_id: customer, contract_ref: contract, .. } = live(tx, organization, charge_ref)?;
+    let book = books::held(tx, ContractKey { organization, customer, contract }, now)?;
     let book = book.ok_or_else(|| corrupt("a charge", charge_ref, "has no contract"))?;
     let present = book.charges().live().find(|charge| charge.charge_ref == *charge_ref).cloned();
     Ok((book, present.ok_or(UseCaseError::Unknown(Thing::Charge))?))
@@ -210,7 +212,7 @@ fn decide(
     let charge = decide(book, Occasion { now, by: principal.actor(), issue })?;
     let deciding = Deciding::of(services, principal, now);
     books::write(tx, deciding, book)?;
-    let earlier = tx.superseded_charges(organization, std::slice::from_ref(&charge.charge_ref))?;
+    let earlier = tx.superseded_charges(organization, &[charge.customer_id], std::slice::from_ref(&charge.charge_ref))?;
     view(book, charge, earlier)
 }
 
@@ -222,14 +224,17 @@ fn view_all(
     now: Timestamp,
 ) -> UseCaseResult<Vec<ChargeView>> {
     let mut of_contracts: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
-    for contract_ref in distinct(charges.iter().map(|charge| charge.contract_ref)) {
-        let book = books::empty(tx, organization, contract_ref, None)?;
-        let book = book.ok_or_else(|| corrupt("a charge", &contract_ref, "names a contract that is not there"))?;
-        of_contracts.insert(contract_ref, books::whole(tx, organization, book, now)?);
+    let key_of = |charge: &Charge| ContractKey { organization, customer: charge.customer_id, contract: charge.contract_ref };
+    for key in distinct(charges.iter().map(key_of)) {
+        let book = books::empty(tx, key, None)?;
+        let book = book.ok_or_else(|| corrupt("a charge", &key.contract, "names a contract that is not there"))?;
+        of_contracts.insert(key.contract, books::whole(tx, organization, book, now)?);
     }
-    let refs: Vec<ChargeRef> =
-        charges.iter().filter(|charge| charge.revision > 1).map(|charge| charge.charge_ref.clone()).collect();
-    let earlier = if refs.is_empty() { Vec::new() } else { tx.superseded_charges(organization, &refs)? };
+    let edited = charges.iter().filter(|charge| charge.revision > 1);
+    let (customers, refs): (BTreeSet<CustomerId>, Vec<ChargeRef>) =
+        edited.map(|charge| (charge.customer_id, charge.charge_ref.clone())).unzip();
+    let earlier =
+        if refs.is_empty() { Vec::new() } else { tx.superseded_charges(organization, &Vec::from_iter(customers), &refs)? };
     let show = |charge: Charge| {
         let of_charge = earlier.iter().filter(|earlier| earlier.charge_ref == charge.charge_ref).cloned().collect();
         view(&of_contracts[&charge.contract_ref], charge, of_charge)

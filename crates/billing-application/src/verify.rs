@@ -158,7 +158,7 @@ fn verify_contract(
     found.contracts += 1;
     let contract_ref = contract.contract_ref;
     let number = contract.number_text();
-    let book = books::empty(tx, organization, contract_ref, None).and_then(|book| match book {
+    let book = books::empty(tx, contract.key(organization), None).and_then(|book| match book {
         Some(book) => books::whole(tx, organization, book, now),
         None => Err(corrupt("a contract", &contract_ref, "is not there")),
     });

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use billing_domain::text::OneLine;
+use billing_storage::Distribution;
 use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
 
@@ -54,7 +55,7 @@ fn run(cli: Cli) -> Outcome<()> {
     match cli.command {
         None => serve::serve(cli.serve),
         Some(Command::Serve(settings)) => serve::serve(*settings),
-        Some(Command::Migrate(store)) => migrate(&store),
+        Some(Command::Migrate(settings)) => migrate(&settings),
         Some(Command::Organization { command: OrganizationCommand::Create { name, store } }) => {
             create_organization(&name, &store)
         }
@@ -76,11 +77,21 @@ fn say(text: &str) -> Outcome<()> {
     }
 }
 
-fn migrate(store: &settings::StoreSettings) -> Outcome<()> {
-    let applied = composition::open(store)?.migrate().map_err(Failure::store)?;
+fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
+    let database = composition::open(&settings.store)?;
+    let applied = database.migrate().map_err(Failure::store)?;
     match applied.as_slice() {
-        [] => say("The schema is up to date."),
-        names => say(&format!("Applied {}.", names.join(", "))),
+        [] => say("The schema is up to date.")?,
+        names => say(&format!("Applied {}.", names.join(", ")))?,
+    }
+    if !settings.distribute {
+        return Ok(());
+    }
+    match database.distribute().map_err(Failure::store)? {
+        Distribution::File => say("A SQLite file is on one machine: there is nothing to spread."),
+        Distribution::WithoutExtension => say("The database doesn't have the extension Citus: there is nothing to spread."),
+        Distribution::Done(tables) if tables.is_empty() => say("All tables are spread."),
+        Distribution::Done(tables) => say(&format!("Spread {}.", tables.join(", "))),
     }
 }
 

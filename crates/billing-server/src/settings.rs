@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Serves the interface; makes the database and the first administrator where there are none (the default).
     Serve(Box<ServeSettings>),
     /// Brings the database's schema up to date, and ends.
-    Migrate(StoreSettings),
+    Migrate(MigrateSettings),
     /// Makes organizations: separate businesses in one installation.
     Organization {
         #[command(subcommand)]
@@ -145,6 +145,17 @@ pub(crate) struct StoreSettings {
     /// The most connections to the database, 2 to 500; on SQLite those that read.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value = "16", value_parser = within::<u32>(2..=500))]
     pub(crate) database_connections: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateSettings {
+    /// Also spreads the tables over the nodes of a cluster, on a database with the extension Citus; on others there is nothing to
+    /// spread.
+    #[arg(long)]
+    pub(crate) distribute: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
 }
 
 #[derive(Debug, Args)]

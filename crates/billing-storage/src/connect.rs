@@ -11,6 +11,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::SqliteConnection;
 use r2d2::{ManageConnection, Pool, PooledConnection};
 
+use crate::distribute::has_extension;
 use crate::url::DatabaseUrl;
 
 /// Pages of the write-ahead log from which on a commit also moves them into the file: 64 MiB. A backstop, behind
@@ -51,6 +52,8 @@ impl From<diesel::result::Error> for ConnectError {
 pub(crate) struct Link<C> {
     pub(crate) connection: C,
     pub(crate) lost: bool,
+    /// Whether its database may be [spread](crate::distribute) over nodes.
+    pub(crate) is_spread: bool,
 }
 
 /// Makes connections to a SQLite file.
@@ -105,7 +108,7 @@ impl ManageConnection for SqliteManager {
              PRAGMA cache_size = -{cache}; PRAGMA query_only = {query_only};"
         ))?;
         check_pragmas(&mut connection)?;
-        Ok(Link { connection, lost: false })
+        Ok(Link { connection, lost: false, is_spread: false })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {
@@ -176,7 +179,8 @@ impl ManageConnection for PgManager {
             STATEMENT_TIMEOUT.as_millis(),
             STATEMENT_TIMEOUT.as_millis(),
         ))?;
-        Ok(Link { connection, lost: false })
+        let is_spread = has_extension(&mut connection)?;
+        Ok(Link { connection, lost: false, is_spread })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {

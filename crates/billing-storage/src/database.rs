@@ -17,6 +17,7 @@ use crate::checkpoint::{self, Checkpoints};
 use crate::connect::{
     ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
 };
+use crate::distribute::lacks;
 use crate::failure::{Failure, unavailable};
 use crate::recognize::{check_postgres, check_sqlite};
 use crate::terms_cache::TermsCache;
@@ -215,7 +216,10 @@ impl Store for Database {
                 // The writer may be busy for long; its pragmas were checked when it was made.
                 take(readers)?.connection_checked(check_pragmas)
             }
-            Pools::Postgres(pool) => take(pool)?.connection_checked(check_settings),
+            Pools::Postgres(pool) => take(pool)?.connection_checked(|connection| {
+                check_settings(connection)?;
+                lacks(connection)?.map_or(Ok(()), |lack| Err(ConnectError(lack)))
+            }),
         };
         checked.map_err(unavailable)
     }
@@ -282,7 +286,8 @@ where
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
 {
     let mut link = begin_on(pool, begin)?;
-    let mut tx = Transaction::new(connection(&mut link.connection), terms);
+    let is_spread = link.is_spread;
+    let mut tx = Transaction::new(connection(&mut link.connection), terms, is_spread);
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
@@ -324,7 +329,8 @@ where
     let mut tries = pool.max_size() + 1;
     loop {
         let mut link = take(pool)?;
-        let mut tx = Transaction::new(connection(&mut link.connection), terms);
+        let is_spread = link.is_spread;
+        let mut tx = Transaction::new(connection(&mut link.connection), terms, is_spread);
         // Whether it is to be kept makes no difference: nothing was written.
         let (Ok(()) | Err(RollBack)) = work(&mut tx);
         let Some(failure) = tx.into_failure() else { return Ok(()) };

@@ -61,7 +61,7 @@ impl<'a, R> EventsQuery<'a, R> {
         Self::new(Narrowed::by(organization, filter), Columns::Count)
     }
 
-    /// The identifiers of a page.
+    /// The events and customers of a page.
     pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
         Self::new(Narrowed::by(organization, filter), Columns::Page { size, offset })
@@ -128,7 +128,7 @@ impl Columns {
     const fn select(&self) -> &'static str {
         match self {
             Self::Count => "SELECT count(*)",
-            Self::Page { .. } => "SELECT e.event_id",
+            Self::Page { .. } => "SELECT e.event_id, e.customer_id",
             Self::Metered => "SELECT e.event_id, e.customer_id, e.usage_product_ref, e.occurred_at, e.quantity",
             Self::ReportData => "SELECT e.event_id, e.report_data",
             Self::Reported => {

@@ -22,6 +22,7 @@ mod checkpoint;
 mod columns;
 mod connect;
 mod database;
+mod distribute;
 mod events_query;
 mod failure;
 mod json;
@@ -45,4 +46,5 @@ mod url;
 mod usage_key;
 
 pub use database::{Database, DatabaseOptions, OpenError};
+pub use distribute::Distribution;
 pub use url::{DatabaseUrl, DatabaseUrlError};

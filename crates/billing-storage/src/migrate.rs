@@ -1,6 +1,6 @@
 //! Migrations: embedded in the binary, run under a lock of ours, all or none.
 
-use billing_domain::ports::StoreResult;
+use billing_domain::ports::{StoreError, StoreResult};
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::PgConnection;
@@ -9,6 +9,7 @@ use diesel::sqlite::SqliteConnection;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::database::{Database, Pools, take};
+use crate::distribute::{self, Distribution};
 use crate::failure::{Failure, unavailable};
 use crate::ports::event_keys;
 
@@ -25,6 +26,15 @@ enum StepError {
     Statement(#[from] diesel::result::Error),
     #[error("{0}")]
     Migration(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<StepError> for StoreError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Statement(error) => Failure::of("migrations", &error).into(),
+            StepError::Migration(error) => unavailable(error),
+        }
+    }
 }
 
 #[diesel::declare_sql_function]
@@ -48,21 +58,27 @@ macro_rules! alone {
             }
             Pools::Postgres(pool) => {
                 let mut link = take(pool)?;
-                link.connection.transaction(|$connection: &mut PgConnection| {
-                    // Waits for as long as the other server's migrations take.
-                    $connection.batch_execute(&format!(
-                        "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK_KEY})"
-                    ))?;
+                alone_on(&mut link.connection, |$connection| {
                     let $source = &POSTGRES;
                     $body
                 })
             }
         }
-        .map_err(|error: StepError| match error {
-            StepError::Statement(error) => Failure::of("migrations", &error).into(),
-            StepError::Migration(error) => unavailable(error),
-        })
+        .map_err(StoreError::from)
     };
+}
+
+/// Runs a step in one transaction on a server. It waits for as long as another server's takes.
+fn alone_on<T>(
+    connection: &mut PgConnection,
+    step: impl FnOnce(&mut PgConnection) -> Result<T, StepError>,
+) -> Result<T, StepError> {
+    connection.transaction(|connection| {
+        connection.batch_execute(&format!(
+            "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK_KEY})"
+        ))?;
+        step(connection)
+    })
 }
 
 impl Database {
@@ -86,6 +102,17 @@ impl Database {
             let done = connection.revert_all_migrations(Borrowed(source)).map_err(StepError::Migration)?;
             Ok(done.iter().map(ToString::to_string).collect())
         })
+    }
+
+    /// Spreads a migrated database over the nodes of its cluster, where it was given the extension for that: all of its tables or
+    /// none. Work on them waits meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] with the reason.
+    pub fn distribute(&self) -> StoreResult<Distribution> {
+        let Pools::Postgres(pool) = &self.pools else { return Ok(Distribution::File) };
+        let mut link = take(pool)?;
+        Ok(alone_on(&mut link.connection, |connection| Ok(distribute::distribute(connection)?))?)
     }
 
     /// The migrations this binary has and the database hasn't.

@@ -21,6 +21,10 @@ pub(crate) struct OneOf<C, V> {
     values: V,
 }
 
+/// A column that SQLite uses no index of.
+#[derive(Debug, QueryId)]
+pub(crate) struct Beside<C>(C);
+
 /// Identifiers to look for.
 #[derive(Debug)]
 pub(crate) struct Ids {
@@ -65,6 +69,11 @@ impl Ids {
 /// Where a column has one of these identifiers.
 pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<C, Ids> {
     OneOf { column, values: Ids::new(ids) }
+}
+
+/// As [`one_of_ids`], beside a condition that finds the rows. SQLite would look by an index for each pair of what both name.
+pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<Beside<C>, Ids> {
+    OneOf { column: Beside(column), values: Ids::new(ids) }
 }
 
 /// Where a column has one of these texts.
@@ -119,6 +128,30 @@ values! {
     Texts, Text, "value";
     Numbers, Integer, "value";
     Days, Day, "value";
+}
+
+impl<C: Expression> Expression for Beside<C> {
+    type SqlType = C::SqlType;
+}
+
+impl<C: ValidGrouping<G>, G> ValidGrouping<G> for Beside<C> {
+    type IsAggregate = C::IsAggregate;
+}
+
+impl<C: AppearsOnTable<QS>, QS> AppearsOnTable<QS> for Beside<C> {}
+impl<C: SelectableExpression<QS>, QS> SelectableExpression<QS> for Beside<C> {}
+
+impl<C: QueryFragment<Pg>> QueryFragment<Pg> for Beside<C> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+}
+
+impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Beside<C> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("+");
+        self.0.walk_ast(out)
+    }
 }
 
 impl<C, V> Expression for OneOf<C, V>

@@ -30,11 +30,13 @@ pub(crate) struct Transaction<'a> {
     pub(crate) terms: &'a TermsCache,
     /// Whether its statements may take as long as a reader takes their rows.
     pub(crate) reads_long: bool,
+    /// Whether customers may be [spread](crate::distribute) over nodes: what holds rows goes to one of them then.
+    pub(crate) is_spread: bool,
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) const fn new(connection: Connection<'a>, terms: &'a TermsCache) -> Self {
-        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, terms, reads_long: false }
+    pub(crate) const fn new(connection: Connection<'a>, terms: &'a TermsCache, is_spread: bool) -> Self {
+        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, terms, reads_long: false, is_spread }
     }
 
     /// Whether it runs in this process, on a file.

@@ -165,7 +165,7 @@ fn amend(
     let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
     let organization = allow(principal, use_case)?;
     let work = |tx: &mut dyn Tx| -> UseCaseResult<(ContractView, Option<Effects>)> {
-        let book = books::held(tx, organization, contract_ref, now)?;
+        let book = books::held_by_ref(tx, organization, contract_ref, now)?;
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
         books::recount_all(tx, organization, &mut book)?;

@@ -55,7 +55,8 @@ fn invoices(
     let now = services.now();
     let organization = allow(principal, UseCase::PreviewInvoices)?;
     transact(&*services.store, Access::Read, |tx| {
-        let book = books::empty(tx, organization, contract_ref, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let book = books::with_parties(tx, organization, agreed)?;
         let book = books::whole(tx, organization, book, now)?;
         let mut shown = ask(&book, now)?;
         let opened: Vec<DocumentRef> =

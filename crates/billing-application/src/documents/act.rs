@@ -59,12 +59,13 @@ fn act(
     let organization = allow(principal, use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let book = books::held(tx, organization, found.head.contract_ref, now)?;
+        let book = books::held(tx, found.head.contract_key(organization), now)?;
         let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
         books::know(tx, organization, &mut book, &[document_ref])?;
         books::know_papers(tx, organization, &mut book, [], now)?;
         // Again, as it is now that nobody can change it.
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let document = tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
+        let document = document.ok_or(UseCaseError::Unknown(Thing::Document))?;
         let answered = action(tx, &mut book, document, now)?;
         let shown = show_refs(tx, organization, &book, &[answered], now)?;
         shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))

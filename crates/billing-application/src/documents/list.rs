@@ -222,9 +222,10 @@ fn rows(
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentRow>> {
     let contracts = distinct(documents.iter().map(|document| document.head.contract_ref));
-    let contracts: BTreeMap<ContractRef, u64> = tx.contract_numbers(organization, &contracts)?.into_iter().collect();
+    let customers = distinct(documents.iter().map(|document| document.head.customer_id));
+    let contracts: BTreeMap<ContractRef, u64> = tx.contract_numbers(organization, &customers, &contracts)?.into_iter().collect();
     let parents = distinct(documents.iter().filter_map(|document| document.head.parent));
-    let parents = if parents.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &parents)? };
+    let parents = if parents.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &customers, &parents)? };
     let parents: HashMap<DocumentRef, DocumentNumber> =
         parents.into_iter().map(|parent| (parent.head.document_ref, parent.head.number)).collect();
     let mut books = Vec::new();

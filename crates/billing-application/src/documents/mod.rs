@@ -165,17 +165,19 @@ pub struct IssueDates {
 pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
-    transact(&*services.store, Access::Read, |tx| document_view(tx, organization, document_ref, now))
+    transact(&*services.store, Access::Read, |tx| {
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        document_view(tx, organization, document, now)
+    })
 }
 
 /// A document as it is shown.
 fn document_view(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    document_ref: DocumentRef,
+    document: Document,
     now: Timestamp,
 ) -> UseCaseResult<DocumentView> {
-    let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
     let relatives = Relatives::read(tx, organization, [&document])?;
     let mut books = Vec::new();
     let book = book_of(tx, organization, &mut books, &document, now)?;
@@ -197,7 +199,7 @@ fn book_of<'a>(
     let index = match known {
         Some(index) => index,
         None => {
-            let book = books::empty(tx, organization, head.contract_ref, None)?;
+            let book = books::empty(tx, head.contract_key(organization), None)?;
             books.push((false, book.ok_or_else(|| corrupt("a document", &head.document_ref, "has no contract"))?));
             books.len() - 1
         }
@@ -221,10 +223,11 @@ fn is_applied(settlement: &Settlement) -> bool {
     [settlement.paid, settlement.credits, settlement.used].iter().any(|amount| amount.minor() != 0)
 }
 
-/// Applications with the numbers of their documents.
+/// A customer's applications with the numbers of their documents.
 fn applications_shown(
     tx: &mut dyn Tx,
     organization: OrganizationId,
+    customer_id: CustomerId,
     applications: Vec<Application>,
 ) -> UseCaseResult<Vec<ApplicationView>> {
     if applications.is_empty() {
@@ -237,7 +240,7 @@ fn applications_shown(
         };
         [Some(application.to), credit].into_iter().flatten()
     });
-    let documents = tx.book_documents_by_refs(organization, &books::distinct(named))?;
+    let documents = tx.book_documents_by_refs(organization, &[customer_id], &books::distinct(named))?;
     let numbers: HashMap<DocumentRef, DocumentNumber> =
         documents.into_iter().map(|document| (document.head.document_ref, document.head.number)).collect();
     let number = |document_ref: DocumentRef| {
@@ -276,7 +279,7 @@ impl Relatives {
         let mut relatives = Self::default();
         for (customer_id, Around { parents, own, applied }) in of_customer {
             if !parents.is_empty() {
-                relatives.add(tx.book_documents_by_refs(organization, &Vec::from_iter(parents))?);
+                relatives.add(tx.book_documents_by_refs(organization, &[customer_id], &Vec::from_iter(parents))?);
             }
             relatives.add(tx.documents_of_parents(organization, customer_id, &own)?);
             relatives.add_applications(tx, organization, customer_id, &applied)?;
@@ -294,7 +297,7 @@ impl Relatives {
     ) -> UseCaseResult<()> {
         if !documents.is_empty() {
             let around = tx.applications_around(organization, customer_id, documents, &[])?;
-            self.applications.extend(applications_shown(tx, organization, around)?);
+            self.applications.extend(applications_shown(tx, organization, customer_id, around)?);
         }
         Ok(())
     }
@@ -390,7 +393,7 @@ pub(crate) fn show_all(
         shown.iter().filter(|shown| shown.content.is_none()).map(|shown| shown.document.head.document_ref).collect();
     let mut stored: HashMap<DocumentRef, Document> = HashMap::new();
     if !frozen.is_empty() {
-        let found = tx.documents_by_refs(organization, &frozen)?;
+        let found = tx.documents_by_refs(organization, &[book.contract.customer_id], &frozen)?;
         stored.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
     }
     let show = |shown: Shown| {

@@ -1,5 +1,7 @@
 //! Money in and out: payments, reversals, refunds, applications by hand, write-offs (billing rules 9).
 
+use std::collections::BTreeMap;
+
 use billing_domain::access::Principal;
 use billing_domain::account::{AccountKey, Payment, PaymentKind, Source};
 use billing_domain::calendar::Date;
@@ -9,14 +11,14 @@ use billing_domain::ledger::receive::{Account, Moment, PaymentFacts};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, PaymentFilter, Tx, transact};
-use billing_domain::refs::{ApplicationRef, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
+use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::text::OneLine;
 
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
 use crate::accounts::{self, Deciding, Wanted};
 use crate::books::supplies;
-use crate::catalog::{narrow_to_customer, only};
+use crate::catalog::narrow_to_customer;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -141,11 +143,10 @@ pub fn apply(
 ) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::Apply, |tx, deciding| {
         let (key, source, _) = source_of(tx, deciding.organization, source)?;
-        let target = tx.book_documents_by_refs(deciding.organization, &[document_ref])?;
-        let Some(target) = target.first() else {
+        let Some(target) = find(tx, deciding.organization, document_ref)? else {
             return Err(Refusal::field(&["document_ref"], "unknown_reference", "no such document").into());
         };
-        if AccountKey::of(target) != key {
+        if AccountKey::of(&target) != key {
             let detail = "must be a document of the same customer, entity and currency";
             return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
         }
@@ -225,7 +226,8 @@ pub fn payments_of_document(
     transact(&*services.store, Access::Read, |tx| {
         let document = known(tx, organization, document_ref)?;
         let payments = tx.payments_of_document(document.head.key(organization))?;
-        shown(tx, organization, payments)
+        let account = AccountKey::of(&document);
+        shown(tx, organization, payments.into_iter().map(|payment| (account.clone(), payment)).collect())
     })
 }
 
@@ -250,21 +252,19 @@ pub fn list_payments(
     })
 }
 
-/// Payments with what they settle.
-fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<Payment>) -> UseCaseResult<Vec<PaymentView>> {
-    let documents: Vec<DocumentRef> = payments.iter().map(|payment| payment.document_ref).collect();
-    let documents = tx.book_documents_by_refs(organization, &documents)?;
+/// Payments of accounts with what they settle.
+fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKey, Payment)>) -> UseCaseResult<Vec<PaymentView>> {
     let mut views = Vec::with_capacity(payments.len());
-    let used: Vec<PaymentRef> = payments.iter().filter(|payment| payment.used.minor() != 0).map(|p| p.payment_ref).collect();
-    let customers = documents.iter().map(|document| document.head.customer_id);
-    let mut applications = Vec::new();
-    if !used.is_empty() {
-        for customer_id in crate::books::distinct(customers) {
-            let around = tx.applications_around(organization, customer_id, &[], &used)?;
-            applications.extend(applications_shown(tx, organization, around)?);
-        }
+    let mut used: BTreeMap<CustomerId, Vec<PaymentRef>> = BTreeMap::new();
+    for (key, payment) in payments.iter().filter(|(_, payment)| payment.used.minor() != 0) {
+        used.entry(key.customer_id).or_default().push(payment.payment_ref);
     }
-    for payment in payments {
+    let mut applications = Vec::new();
+    for (customer_id, used) in used {
+        let around = tx.applications_around(organization, customer_id, &[], &used)?;
+        applications.extend(applications_shown(tx, organization, customer_id, around)?);
+    }
+    for (_, payment) in payments {
         let own = applications.iter().filter(|application| application.application.from == Source::Payment(payment.payment_ref));
         views.push(PaymentView { applications: own.cloned().collect(), unapplied: payment.unapplied()?, payment });
     }
@@ -273,7 +273,12 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<Payment>) 
 
 /// A document of a reference.
 fn known(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<BookDocument> {
-    only(Thing::Document, tx.book_documents_by_refs(organization, &[document_ref])?)
+    find(tx, organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))
+}
+
+fn find(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<Option<BookDocument>> {
+    let Some(key) = tx.document_key(organization, document_ref)? else { return Ok(None) };
+    Ok(tx.book_documents_by_refs(organization, &[key.customer], &[document_ref])?.pop())
 }
 
 /// What a reference names that money can be taken from: a payment or a document, and the document it stands on.
@@ -300,7 +305,9 @@ fn decide(
     let deciding = Deciding::of(services, principal, services.now());
     transact(&*services.store, Access::Write, |tx| {
         let (account, answered) = decide(tx, deciding)?;
+        let customer_id = account.key().customer_id;
         accounts::write(tx, deciding, &mut [account])?;
-        document_view(tx, organization, answered, deciding.at)
+        let document = tx.documents_by_refs(organization, &[customer_id], &[answered])?.pop();
+        document_view(tx, organization, document.ok_or(UseCaseError::Unknown(Thing::Document))?, deciding.at)
     })
 }

@@ -122,11 +122,11 @@ fn hold_in_place(
     now: Timestamp,
 ) -> UseCaseResult<Held> {
     let organization = principal.organization();
+    let customer_id = tx.customer_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
     for _ in 0..MAX_HOLD_ATTEMPTS {
-        let agreed = tx.agreement_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
-        let event = live_event(tx, principal, event_ref)?;
-        if event.placement.contract_ref != agreed.contract.contract_ref {
-            continue;
+        let Some((agreed, event)) = tx.hold_event(organization, customer_id, event_ref)? else { continue };
+        if event.deleted {
+            return Err(UseCaseError::Unknown(Thing::Event));
         }
         if let Some(update) = update {
             refuse_other_names(tx, principal, update, &event, &agreed.customer)?;
@@ -165,9 +165,8 @@ fn hold_moving(
         let keys = both.map(|contract| ContractKey { organization, customer: event.customer_id, contract });
         let held = books::held_all(tx, organization, &keys, now)?;
         // Again, as things are now that nobody can change them.
-        let is_same =
-            live_event(tx, principal, event_ref)? == event && target_of(tx, organization, &customer, &revised)? == target;
-        if !is_same {
+        let Some((_, again)) = tx.hold_event(organization, event.customer_id, event_ref)? else { continue };
+        if again != event || target_of(tx, organization, &customer, &revised)? != target {
             continue;
         }
         let (_, mut moved) = target;

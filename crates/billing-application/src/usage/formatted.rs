@@ -121,7 +121,7 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
         // An ordinary update has none; the revision before it may.
         let before = match present.formatted {
             Some(source) => source,
-            None => latest_source(tx.superseded_revisions(organization, &[update.event_ref])?)?,
+            None => latest_source(tx.superseded_revisions(organization, &[present.customer_id], &[update.event_ref])?)?,
         };
         newest_of(tx, organization, &before.format_ref)?
             .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there"))

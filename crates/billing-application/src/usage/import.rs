@@ -8,7 +8,7 @@ use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::money::Currency;
 use billing_domain::ports::{Access, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EventRef};
+use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef};
 use billing_domain::reported::{FileEvent, FileEventKey, Neighbours, NewUsageEvent};
 use billing_domain::violation::Violations;
 
@@ -202,19 +202,20 @@ impl FileImport {
         outcomes: &[Option<UseCaseResult<Taken>>],
     ) -> UseCaseResult<BTreeSet<DocumentRef>> {
         let organization = allow(principal, UseCase::RecordUsage)?;
-        let touched: BTreeSet<DocumentRef> = outcomes
+        let (customers, touched): (BTreeSet<CustomerId>, BTreeSet<DocumentRef>) = outcomes
             .iter()
             .filter_map(|outcome| match outcome {
-                Some(Ok(Taken::Recorded(view))) => Some(view.event.placement.document_ref),
+                Some(Ok(Taken::Recorded(view))) => Some((view.event.customer_id, view.event.placement.document_ref)),
                 _ => None,
             })
-            .collect();
+            .unzip();
+        let customers = Vec::from_iter(customers);
         let known = |document_ref: &&DocumentRef| self.places.contains_key(&Place::Document(**document_ref));
         let unknown: Vec<DocumentRef> = touched.iter().filter(|document_ref| !known(document_ref)).copied().collect();
         let mut open: BTreeSet<DocumentRef> = touched.iter().filter(known).copied().collect();
         if !unknown.is_empty() {
             let found = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
-                Ok(tx.book_documents_by_refs(organization, &unknown)?)
+                Ok(tx.book_documents_by_refs(organization, &customers, &unknown)?)
             })?;
             open.extend(found.into_iter().map(|document| document.head.document_ref));
         }

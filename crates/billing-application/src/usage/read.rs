@@ -15,7 +15,7 @@ use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, Organ
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventAction, UsageEvent};
 
-use crate::books::corrupt;
+use crate::books::{corrupt, distinct};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -80,7 +80,7 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
         let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
         let customer = tx.customers_by_ids(organization, &[latest.customer_id])?.into_iter().next();
         let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
-        let mut revisions = tx.superseded_revisions(organization, &[event_ref])?;
+        let mut revisions = tx.superseded_revisions(organization, &[latest.customer_id], &[event_ref])?;
         revisions.push(latest);
         let mut around = Around::of_books([]);
         around.read(tx, organization, &revisions)?;
@@ -151,24 +151,24 @@ impl Around {
 
     /// Reads what of events isn't known.
     fn read(&mut self, tx: &mut dyn Tx, organization: OrganizationId, events: &[UsageEvent]) -> UseCaseResult<()> {
-        let named = events.iter().map(|event| event.customer_id);
-        let customers: BTreeSet<CustomerId> = named.filter(|customer| !self.customers.contains_key(customer)).collect();
-        if !customers.is_empty() {
-            let customers = tx.customers_by_ids(organization, &Vec::from_iter(customers))?;
+        let named = distinct(events.iter().map(|event| event.customer_id));
+        let unknown: Vec<CustomerId> = named.iter().filter(|customer| !self.customers.contains_key(customer)).copied().collect();
+        if !unknown.is_empty() {
+            let customers = tx.customers_by_ids(organization, &unknown)?;
             self.customers.extend(customers.into_iter().map(|customer| (customer.id, customer)));
         }
         let products: BTreeSet<UsageProductRef> = events.iter().map(|event| event.usage_product_ref.clone()).collect();
         let products = tx.usage_products_by_refs(organization, &Vec::from_iter(products))?;
         self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product)));
         let edited: Vec<EventRef> = events.iter().filter(|event| event.revision > 1).map(|event| event.event_ref).collect();
-        let earlier = if edited.is_empty() { Vec::new() } else { tx.superseded_revisions(organization, &edited)? };
+        let earlier = if edited.is_empty() { Vec::new() } else { tx.superseded_revisions(organization, &named, &edited)? };
         // Level by level: an adjustment, the child it corrects, the invoice.
         let mut wanted: BTreeSet<DocumentRef> = events.iter().chain(&earlier).map(|event| event.placement.document_ref).collect();
         while !wanted.is_empty() {
             let unknown: Vec<DocumentRef> =
                 wanted.iter().filter(|document| !self.documents.contains_key(document)).copied().collect();
             if !unknown.is_empty() {
-                let found = tx.book_documents_by_refs(organization, &unknown)?;
+                let found = tx.book_documents_by_refs(organization, &named, &unknown)?;
                 self.documents.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
             }
             wanted = wanted.iter().filter_map(|document| parent_to_show(self.documents.get(document)?)).collect();

@@ -16,7 +16,9 @@ use billing_domain::ledger::{Agreement, ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::reported::NewUsageEvent;
 use billing_domain::usage::{CountedEvent, KeptEvent, Placement, TakenEvent, UsageEvent, UsageKey};
 
@@ -188,9 +190,10 @@ impl Slice<'_> {
                 let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
                 (book.contract.key(organization), lock)
             };
-            tx.hold_contracts(&contracts.iter().map(lock_of).collect::<Vec<_>>())?;
+            let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
+            tx.hold_contracts(&locks)?;
             // Read now that nobody can change it: a contract may have been edited, a document issued.
-            let agreements = tx.agreements(organization, &contracts.keys().copied().collect::<Vec<_>>())?;
+            let agreements = tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &Agreement| {
                 let found = contracts.get(&agreement.contract.contract_ref);
                 found.is_some_and(|found| found.contract.version == agreement.contract.version)

@@ -107,17 +107,21 @@ pub struct PaymentFilter {
 /// Payments, as they are shown.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Payments {
-    /// A payment or a refund, and its account.
+    /// A payment or a refund, by its reference alone, and its account.
     fn payment(&mut self, organization: OrganizationId, payment_ref: PaymentRef) -> StoreResult<Option<(AccountKey, Payment)>>;
-    /// An application that wasn't taken back, and its account.
+    /// An application that wasn't taken back, by its reference alone, and its account.
     fn application(
         &mut self,
         organization: OrganizationId,
         application_ref: ApplicationRef,
     ) -> StoreResult<Option<(AccountKey, Application)>>;
-    /// All payments and refunds that pass a filter, in the order they were recorded.
-    fn payments(&mut self, organization: OrganizationId, filter: &PaymentFilter, page: PageRequest)
-    -> StoreResult<Page<Payment>>;
+    /// All payments and refunds that pass a filter, with their accounts, in the order they were recorded.
+    fn payments(
+        &mut self,
+        organization: OrganizationId,
+        filter: &PaymentFilter,
+        page: PageRequest,
+    ) -> StoreResult<Page<(AccountKey, Payment)>>;
     /// The payments and refunds recorded on a document, in the order they were recorded.
     fn payments_of_document(&mut self, key: DocumentKey) -> StoreResult<Vec<Payment>>;
     /// A customer's applications that weren't taken back from or to any of these documents, or from any of these payments, by reference.

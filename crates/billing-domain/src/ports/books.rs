@@ -10,6 +10,7 @@ use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
 use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
+use crate::usage::UsageEvent;
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,19 +30,22 @@ pub trait Books {
     ///
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
-    fn agreement(
-        &mut self,
-        organization: OrganizationId,
-        contract_ref: ContractRef,
-        lock: Option<Lock>,
-    ) -> StoreResult<Option<Agreement>>;
-    /// The contract in which an event counts, held [`Lock::Exclusive`], and its customer.
+    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>>;
+    /// A contract and its customer, by the contract's reference alone.
+    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>>;
+    /// A customer's event and the contract in which it counts, both held [`Lock::Exclusive`], and the customer; nothing when the
+    /// event went to another contract while that was waited for.
     ///
     /// # Errors
     /// As [`agreement`](Self::agreement).
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>>;
+    fn hold_event(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Agreement, UsageEvent)>>;
     /// Those of these contracts that are there, with their customers, by reference.
-    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>>;
+    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>>;
     /// Everything the books of contracts are made of, by contract.
     fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>>;
     /// Everything a contract's book is made of.
@@ -50,8 +54,13 @@ pub trait Books {
     }
     /// The documents in force that stand in any of these places of contracts, by creation.
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
-    /// Those of these documents that exist, children too, by creation.
-    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>>;
+    /// Those of these customers' documents that have one of these references, children too, by creation.
+    fn book_documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>>;
 }
 
 /// What decisions about a contract write. The contract must be held [`Lock::Exclusive`](super::Lock::Exclusive).

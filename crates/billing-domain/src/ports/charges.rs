@@ -30,10 +30,15 @@ pub trait Charges {
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
     fn revise_charge(&mut self, organization: OrganizationId, superseded: &Charge, revised: &Charge) -> StoreResult<()>;
-    /// By reference, a deleted one too.
+    /// By reference alone, a deleted one too.
     fn charge(&mut self, organization: OrganizationId, charge_ref: &ChargeRef) -> StoreResult<Option<Charge>>;
-    /// The superseded revisions of charges, by charge, oldest first.
-    fn superseded_charges(&mut self, organization: OrganizationId, charges: &[ChargeRef]) -> StoreResult<Vec<Charge>>;
+    /// The superseded revisions of customers' charges, by charge, oldest first.
+    fn superseded_charges(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        charges: &[ChargeRef],
+    ) -> StoreResult<Vec<Charge>>;
     /// Those that aren't deleted and pass a filter, by creation.
     fn charges(&mut self, organization: OrganizationId, filter: &ChargeFilter, page: PageRequest) -> StoreResult<Page<Charge>>;
 }

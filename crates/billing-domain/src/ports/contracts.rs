@@ -18,7 +18,9 @@ pub trait Contracts {
         contract: &Contract,
         next_due_at: Option<Timestamp>,
     ) -> StoreResult<()>;
-    /// By reference.
+    /// What a contract is named by, by its reference alone.
+    fn contract_key(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractKey>>;
+    /// By reference alone.
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>>;
     /// A customer's, by creation.
     fn contracts_of_customer(

@@ -77,10 +77,17 @@ impl From<Purpose> for PurposeKind {
 /// Documents, as they are shown.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Documents {
-    /// By reference.
+    /// What a document is named by, by its reference alone.
+    fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>>;
+    /// By reference alone.
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>>;
-    /// Those of these references that exist.
-    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>>;
+    /// Those of these customers' documents that have one of these references.
+    fn documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<Document>>;
     /// All that pass a filter, by creation.
     fn documents(
         &mut self,

@@ -283,8 +283,13 @@ pub trait Lists {
     ) -> StoreResult<Vec<Document>>;
     /// What all documents that pass a filter amount to.
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums>;
-    /// The numbers of those of these contracts that exist.
-    fn contract_numbers(&mut self, organization: OrganizationId, refs: &[ContractRef]) -> StoreResult<Vec<(ContractRef, u64)>>;
+    /// The numbers of those of these customers' contracts that have one of these references.
+    fn contract_numbers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[ContractRef],
+    ) -> StoreResult<Vec<(ContractRef, u64)>>;
     /// Contracts that pass a filter, by creation.
     fn contracts(
         &mut self,

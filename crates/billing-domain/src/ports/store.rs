@@ -5,6 +5,9 @@
 //! - what belongs to another organization is not there;
 //! - lists have a total order that doesn't change while rows are added: by creation, then by reference;
 //! - an insert that meets an existing row changes nothing and says so; it doesn't end the transaction.
+//!
+//! Customers may be spread over nodes. What a caller names by its reference alone is looked for on all of them, once: everything
+//! after that names the customer.
 
 use thiserror::Error;
 

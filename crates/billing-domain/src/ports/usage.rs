@@ -23,9 +23,11 @@ pub trait UsageEvents {
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
-    /// By reference, deleted ones too.
+    /// Whose an event is, by its reference alone; a deleted one's, too.
+    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>>;
+    /// By reference alone, deleted ones too.
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
-    /// Which of some events there are, deleted ones too.
+    /// Which of some events there are, by their references alone, deleted ones too.
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>>;
 }
 
@@ -38,8 +40,13 @@ pub trait EventChanges {
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
     fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
-    /// The superseded revisions of events, by event, oldest first.
-    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
+    /// The superseded revisions of customers' events, by event, oldest first.
+    fn superseded_revisions(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>>;
     /// Puts all events of a document on another; their revisions stay as they are.
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()>;
     /// Puts those events of a document on another that count in one service period of a product.

@@ -130,7 +130,8 @@ impl BookEntries for Transaction<'_> {
         if changed == 0 {
             return Ok(false);
         }
-        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = self.document(key.organization, key.document)? else {
+        let stored = self.documents_by_refs(key.organization, &[key.customer], &[key.document])?.pop();
+        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = stored else {
             return self.refuse(format!("documents {}: a draft that can't be read", key.document));
         };
         with_conn!(self, "documents", |conn| {

@@ -9,17 +9,19 @@ use billing_domain::document::totals::UsageFacts;
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{USAGE, WithParts};
+use super::event_rows::EventRow;
 use super::running_totals::{TotalRow, read_totals};
-use super::{MAX_BINDS, owned};
-use crate::one_of::{Value, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
+use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
 use crate::sql_types::{Bound, JsonText};
@@ -233,46 +235,69 @@ impl Transaction<'_> {
 }
 
 impl Books for Transaction<'_> {
-    fn agreement(
-        &mut self,
-        organization: OrganizationId,
-        contract_ref: ContractRef,
-        lock: Option<Lock>,
-    ) -> StoreResult<Option<Agreement>> {
+    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>> {
         let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
             lock,
             contracts::table
-                .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
+                .find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid())))
+                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid()))),
             (Found::as_select(), VersionBefore)
         )?;
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
-        let counts_in = || {
-            usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id)
-        };
-        let found: Vec<(Found, Option<JsonText>)> = load_contract!(
+    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>> {
+        let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .select(Found::as_select())
+            .load(conn))?;
+        found.into_iter().next().map(Found::read).transpose()
+    }
+
+    fn hold_event(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Agreement, UsageEvent)>> {
+        // Both rows are held by the statement that reads them, so both are as they are after waiting.
+        let found: Vec<(Found, Option<JsonText>, EventRow)> = load_contract!(
             self,
             Some(Lock::Exclusive),
             contracts::table
-                .filter(contracts::contract_id.eq_any(counts_in()))
+                .inner_join(
+                    usage_events::table.on(usage_events::contract_id
+                        .eq(contracts::contract_id)
+                        .and(usage_events::customer_id.eq(contracts::customer_id)))
+                )
+                .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
+                .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
-            (Found::as_select(), VersionBefore)
+            (Found::as_select(), VersionBefore, EventRow::as_select())
         )?;
-        found.into_iter().next().map(|found| self.unchanged(found)).transpose()
+        let Some((contract, before, event)) = found.into_iter().next() else { return Ok(None) };
+        Ok(Some((self.unchanged((contract, before))?, event.read()?)))
     }
 
-    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>> {
-        let ids = contracts.iter().map(|contract| contract.as_uuid());
+    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>> {
+        let ids = contracts.iter().map(|key| key.contract.as_uuid());
+        let customers: BTreeSet<Uuid> = contracts.iter().map(|key| key.customer.as_uuid()).collect();
+        let wanted: BTreeSet<&ContractKey> = contracts.iter().collect();
         let found: Vec<(Found, Cell<Uuid>)> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.clone()))
+            .filter(also_one_of_ids(contracts::customer_id, customers))
             .select((Found::as_select(), contracts::organization_id))
             .load(conn))?;
-        let own = owned("contracts", organization, found)?;
-        let mut agreements = own.into_iter().map(Found::read).collect::<StoreResult<Vec<_>>>()?;
+        let mut agreements = Vec::with_capacity(found.len());
+        for (found, owner) in found {
+            let owner = Row::new("contracts", found.id()?).cell("organization_id", owner)?;
+            let agreement = found.read()?;
+            if wanted.contains(&agreement.contract.key(OrganizationId::from_uuid(owner))) {
+                agreements.push(agreement);
+            }
+        }
         agreements.sort_by_key(|agreement| agreement.contract.contract_ref);
         Ok(agreements)
     }
@@ -315,8 +340,13 @@ impl Books for Transaction<'_> {
         by_creation(found)
     }
 
-    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
-        by_creation(self.own_documents(organization, refs)?)
+    fn book_documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>> {
+        by_creation(self.own_documents(organization, customers, refs)?)
     }
 }
 
@@ -326,4 +356,31 @@ pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>
     let mut documents = rows.into_iter().map(WithParts::read_for_book).collect::<StoreResult<Vec<_>>>()?;
     documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
     Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::ports::Books as _;
+    use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+    use uuid::Uuid;
+
+    use crate::plans::plans_of;
+
+    #[test]
+    fn contracts_events_and_documents_are_found_by_their_references_without_a_walk_through_others() {
+        let id = Uuid::from_u128;
+        let (organization, customer) = (OrganizationId::from_uuid(id(1)), CustomerId::from_uuid(id(2)));
+        let plans = plans_of(|tx| {
+            assert_eq!(tx.agreement_of(organization, ContractRef::from_uuid(id(3))).expect("a look-up"), None);
+            assert_eq!(tx.hold_event(organization, customer, EventRef::from_uuid(id(4))).expect("a look-up"), None);
+            let refs = [DocumentRef::from_uuid(id(5)), DocumentRef::from_uuid(id(6))];
+            assert!(tx.book_documents_by_refs(organization, &[customer], &refs).expect("a look-up").is_empty());
+        });
+        assert_eq!(plans.len(), 3);
+        for (plan, found) in plans.iter().zip(["contract_id=?", "event_id=? AND customer_id=?", "(document_id=?)"]) {
+            let walks = |step: &String| step.starts_with("SCAN") && !step.contains("json_each");
+            assert!(!plan.steps.iter().any(|step| walks(step) || step.contains("(organization_id=?)")), "{plan:?}");
+            assert!(plan.steps.iter().any(|step| step.contains(found)), "{found}: {plan:?}");
+        }
+    }
 }

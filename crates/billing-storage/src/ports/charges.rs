@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{counted, limits, stored};
 use crate::failure::Failure;
 use crate::leaf::Leaf as _;
-use crate::one_of::one_of_texts;
+use crate::one_of::{also_one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
 use crate::schema::{charge_revisions, charges};
 use crate::sql_types::Bound;
@@ -193,8 +193,14 @@ impl Charges for Transaction<'_> {
         rows.into_iter().next().map(ChargeRow::read).transpose()
     }
 
-    fn superseded_charges(&mut self, organization: OrganizationId, charges: &[ChargeRef]) -> StoreResult<Vec<Charge>> {
+    fn superseded_charges(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        charges: &[ChargeRef],
+    ) -> StoreResult<Vec<Charge>> {
         let rows: Vec<RevisionRow> = with_conn!(self, "charge_revisions", |conn| charge_revisions::table
+            .filter(also_one_of_ids(charge_revisions::customer_id, customers.iter().map(|customer| customer.as_uuid())))
             .filter(charge_revisions::organization_id.eq(Bound(organization.as_uuid())))
             .filter(one_of_texts(charge_revisions::charge_ref, charges.iter().map(ChargeRef::as_str)))
             .order((charge_revisions::charge_ref, charge_revisions::revision))

@@ -24,7 +24,7 @@ use super::{MAX_BINDS, counted, limits, stored};
 use crate::failure::Failure;
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::leaf::Leaf as _;
-use crate::one_of::{Value, one_of_rows};
+use crate::one_of::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers, documents};
 use crate::sql_types::{Bound, JsonText};
@@ -398,8 +398,19 @@ impl Contracts for Transaction<'_> {
         self.insert_segments(contract, None)
     }
 
+    fn contract_key(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractKey>> {
+        let found: Option<Cell<Uuid>> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .select(contracts::customer_id)
+            .first(conn)
+            .optional())?;
+        let customer = found.map(|id| Row::new("contracts", contract_ref).cell("customer_id", id)).transpose()?;
+        Ok(customer.map(|id| ContractKey { organization, customer: CustomerId::from_uuid(id), contract: contract_ref }))
+    }
+
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
-        Ok(self.agreement(organization, contract_ref, None)?.map(|agreement| agreement.contract))
+        Ok(self.agreement_of(organization, contract_ref)?.map(|agreement| agreement.contract))
     }
 
     fn contracts_of_customer(
@@ -435,10 +446,16 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<Vec<Contract>> {
         let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
         self.holds_contracts |= lock.is_some();
-        // SQLite is asked in the same process, and finds a list of pairs by no index.
-        let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / 2 };
+        // SQLite is asked in the same process, and finds a list of pairs by no index. Of customers that are spread each is asked by
+        // itself, in one order for all who do.
+        let at_once = if self.is_sqlite() || self.is_spread { 1 } else { MAX_BINDS / 2 };
+        let mut pairs = pairs.to_vec();
+        if self.is_spread {
+            pairs.sort_unstable();
+        }
         for pairs in pairs.chunks(at_once) {
-            let walked = || walked_through(pairs.iter().map(|(customer_id, _)| customer_id.as_uuid()), lock);
+            let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
+            let walked = || walked_through(customers(), lock);
             let rows: Vec<(Outline, Option<String>)> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
                     .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
@@ -448,7 +465,10 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    outlines!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
+                    outlines!(organization)
+                        .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
+                        .filter(contracts::contract_id.eq_any(metering))
+                        .filter(walked())
                 )?
             } else {
                 let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
@@ -461,7 +481,10 @@ impl Contracts for Transaction<'_> {
                     self,
                     "contracts",
                     lock,
-                    outlines!(organization).filter(contracts::contract_id.eq_any(metering)).filter(walked())
+                    outlines!(organization)
+                        .filter(one_of_ids(contracts::customer_id, customers()))
+                        .filter(contracts::contract_id.eq_any(metering))
+                        .filter(walked())
                 )?
             };
             for row in rows {
@@ -487,6 +510,19 @@ impl Contracts for Transaction<'_> {
     }
 
     fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
+        if self.is_spread {
+            let mut locks: BTreeMap<ContractKey, Lock> = BTreeMap::new();
+            for (key, lock) in contracts {
+                let strongest = locks.entry(*key).or_insert(*lock);
+                if *lock == Lock::Exclusive {
+                    *strongest = Lock::Exclusive;
+                }
+            }
+            for (key, lock) in locks {
+                self.lock_contract(key, lock)?;
+            }
+            return Ok(());
+        }
         let is_first = !self.holds_contracts;
         self.holds_contracts |= !contracts.is_empty();
         // SQLite's only writer holds every row already.

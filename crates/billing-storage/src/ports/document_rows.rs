@@ -1,6 +1,6 @@
 //! Documents as rows: the head, the products on it, and what was issued.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
@@ -18,7 +18,7 @@ use super::stored;
 use crate::failure::Failure;
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::leaf::Leaf as _;
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
@@ -89,6 +89,10 @@ impl WithParts {
         self.document.id()
     }
 
+    pub(super) fn customer(&self) -> StoreResult<Uuid> {
+        self.document.customer()
+    }
+
     /// Its number as people read it, whether it can be one or not.
     pub(super) fn number(&self) -> String {
         self.document.number()
@@ -121,6 +125,10 @@ impl WithParts {
 impl DocumentRow {
     fn id(&self) -> StoreResult<Uuid> {
         Row::new("documents", "").cell("document_id", self.document_id.clone())
+    }
+
+    fn customer(&self) -> StoreResult<Uuid> {
+        Row::new("documents", self.id()?).cell("customer_id", self.customer_id.clone())
     }
 
     fn number(&self) -> String {
@@ -283,18 +291,18 @@ pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
     }
 }
 
+/// Documents by reference, and their customers.
+fn keys_of(documents: &[&DocumentRow]) -> StoreResult<(Vec<Uuid>, BTreeSet<Uuid>)> {
+    let ids = documents.iter().map(|row| row.id()).collect::<StoreResult<_>>()?;
+    Ok((ids, documents.iter().map(|row| row.customer()).collect::<StoreResult<_>>()?))
+}
+
 impl Transaction<'_> {
     /// Reads what documents say, in one query for all.
     pub(super) fn with_content(&mut self, rows: Vec<WithParts>) -> StoreResult<Vec<Document>> {
-        let ids: Vec<Uuid> = rows.iter().map(WithParts::id).collect::<StoreResult<_>>()?;
-        let (discarded, kept): (Vec<_>, Vec<_>) = rows
-            .iter()
-            .map(|row| &row.document)
-            .zip(ids)
-            .filter(|(row, _)| !row.is_draft())
-            .partition(|(row, _)| row.is_discarded());
-        let ids_of = |chosen: Vec<(&DocumentRow, Uuid)>| chosen.into_iter().map(|(_, id)| id).collect();
-        let (mut issued, mut discarded) = (self.issued_of(ids_of(kept))?, self.discarded_of(ids_of(discarded))?);
+        let (discarded, kept): (Vec<_>, Vec<_>) =
+            rows.iter().map(|row| &row.document).filter(|row| !row.is_draft()).partition(|row| row.is_discarded());
+        let (mut issued, mut discarded) = (self.issued_of(&kept)?, self.discarded_of(&discarded)?);
         let read = |row: WithParts| {
             let parts = row.parts()?;
             row.document.read(parts, &mut issued, &mut discarded)
@@ -302,12 +310,14 @@ impl Transaction<'_> {
         rows.into_iter().map(read).collect()
     }
 
-    fn issued_of(&mut self, ids: Vec<Uuid>) -> StoreResult<Issued> {
-        if ids.is_empty() {
+    fn issued_of(&mut self, documents: &[&DocumentRow]) -> StoreResult<Issued> {
+        if documents.is_empty() {
             return Ok(Issued::new());
         }
+        let (ids, customers) = keys_of(documents)?;
         let rows: Vec<(Cell<Uuid>, JsonText)> = with_conn!(self, "issued_documents", |conn| issued_documents::table
             .filter(one_of_ids(issued_documents::document_id, ids))
+            .filter(also_one_of_ids(issued_documents::customer_id, customers))
             .select((issued_documents::document_id, issued_documents::content))
             .load(conn))?;
         let read = |(id, content): (Cell<Uuid>, JsonText)| {
@@ -318,12 +328,14 @@ impl Transaction<'_> {
         rows.into_iter().map(read).collect()
     }
 
-    fn discarded_of(&mut self, ids: Vec<Uuid>) -> StoreResult<Discarded> {
-        if ids.is_empty() {
+    fn discarded_of(&mut self, rows: &[&DocumentRow]) -> StoreResult<Discarded> {
+        if rows.is_empty() {
             return Ok(Discarded::new());
         }
+        let (ids, customers) = keys_of(rows)?;
         let rows: Vec<(Cell<Uuid>, Option<JsonText>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, ids))
+            .filter(also_one_of_ids(documents::customer_id, customers))
             .filter(documents::discarded_content.is_not_null())
             .select((documents::document_id, documents::discarded_content))
             .load(conn))?;

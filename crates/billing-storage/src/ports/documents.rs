@@ -13,13 +13,24 @@ use super::books::by_creation;
 use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
-use crate::one_of::one_of_ids;
-use crate::row::Cell;
+use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 impl Documents for Transaction<'_> {
+    fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>> {
+        let found: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
+            .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
+            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .select(documents::customer_id)
+            .first(conn)
+            .optional())?;
+        let customer = found.map(|id| Row::new("documents", document_ref).cell("customer_id", id)).transpose()?;
+        Ok(customer.map(|id| DocumentKey { organization, customer: CustomerId::from_uuid(id), document: document_ref }))
+    }
+
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
         let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
@@ -29,8 +40,13 @@ impl Documents for Transaction<'_> {
         Ok(self.with_content(rows)?.pop())
     }
 
-    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
-        let own = self.own_documents(organization, refs)?;
+    fn documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<Document>> {
+        let own = self.own_documents(organization, customers, refs)?;
         self.with_content(own)
     }
 
@@ -77,10 +93,16 @@ impl Documents for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Those of some documents that are an organization's.
-    pub(super) fn own_documents(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<WithParts>> {
+    /// Those of some documents that are an organization's, and one of some customers'.
+    pub(super) fn own_documents(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<WithParts>> {
         let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
+            .filter(also_one_of_ids(documents::customer_id, customers.iter().map(|customer| customer.as_uuid())))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
         owned("documents", organization, found)
@@ -90,7 +112,7 @@ impl Transaction<'_> {
 #[cfg(test)]
 mod tests {
     use billing_domain::ports::Documents as _;
-    use billing_domain::refs::{DocumentRef, OrganizationId};
+    use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
     use uuid::Uuid;
 
     use crate::plans::plans_of;
@@ -99,7 +121,9 @@ mod tests {
     fn documents_are_found_by_their_references_without_a_walk_through_the_organizations() {
         let plans = plans_of(|tx| {
             let refs = [DocumentRef::from_uuid(Uuid::from_u128(1))];
-            let found = tx.documents_by_refs(OrganizationId::from_uuid(Uuid::from_u128(2)), &refs).expect("a look-up");
+            let customers = [3, 4].map(|id| CustomerId::from_uuid(Uuid::from_u128(id)));
+            let organization = OrganizationId::from_uuid(Uuid::from_u128(2));
+            let found = tx.documents_by_refs(organization, &customers, &refs).expect("a look-up");
             assert!(found.is_empty());
         });
         assert!(plans[0].steps.iter().any(|step| step.starts_with("SEARCH documents USING PRIMARY KEY")), "{plans:?}");

@@ -1,17 +1,19 @@
 //! When contracts next have something to issue.
 
+use std::collections::BTreeSet;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId};
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, Ts};
 use crate::tx::{Transaction, load_held, with_conn};
 
 /// Begins a character of a pattern that stands for itself; no reference has it.
@@ -71,25 +73,37 @@ impl DueContracts for Transaction<'_> {
             .filter(contract_products::contract_id.eq(contracts::contract_id))
             .filter(contract_products::customer_id.eq(contracts::customer_id))
             .filter(naming);
-        // All of them: one that is due already may be put off by a billing run that isn't committed yet.
-        let held: Vec<Cell<Uuid>> = load_held!(
+        // All of them: one that is due already may be put off by a billing run that isn't committed yet. Where they are spread they are
+        // held by being written, each with what it has by then.
+        let lock = (!self.is_spread).then_some(Lock::Exclusive);
+        let held: Vec<(Cell<Uuid>, Cell<Uuid>)> = load_held!(
             self,
             "contracts",
-            Some(Lock::Exclusive),
+            lock,
             contracts::table
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(exists(of_contract))
                 .order(contracts::contract_id)
-                .select(contracts::contract_id)
+                .select((contracts::contract_id, contracts::customer_id))
         )?;
         // Those that were held, by their identities alone: they are the organization's.
         let row = Row::new("contracts", "");
-        let ids: Vec<Uuid> = held.into_iter().map(|id| row.cell("contract_id", id)).collect::<StoreResult<_>>()?;
-        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
-            .filter(one_of_ids(contracts::contract_id, ids))
-            .filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at))))
-            .set(contracts::next_due_at.eq(Bound(at)))
-            .execute(conn))?;
+        let read = |(id, customer)| Ok((row.cell("contract_id", id)?, row.cell("customer_id", customer)?));
+        let keys: Vec<(Uuid, Uuid)> = held.into_iter().map(read).collect::<StoreResult<_>>()?;
+        let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
+        let are_spread = self.is_spread;
+        with_conn!(self, "contracts", |conn| {
+            let these = contracts::table
+                .filter(one_of_ids(contracts::contract_id, ids))
+                .filter(also_one_of_ids(contracts::customer_id, customers));
+            if are_spread {
+                let earlier = sql::<Nullable<Ts>>("least(next_due_at, ").bind::<Ts, _>(Bound(at)).sql(")");
+                return diesel::update(these).set(contracts::next_due_at.eq(earlier)).execute(conn);
+            }
+            diesel::update(these.filter(contracts::next_due_at.is_null().or(contracts::next_due_at.gt(Bound(at)))))
+                .set(contracts::next_due_at.eq(Bound(at)))
+                .execute(conn)
+        })?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Changes of events: their next revisions, and the documents they stand on.
 
 use billing_domain::ports::{EventChanges, StoreResult};
-use billing_domain::refs::{DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
 use diesel::dsl::{exists, not};
@@ -14,7 +14,7 @@ use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::{owned, stored};
 use crate::failure::Failure;
 use crate::on_document::PeriodsOnDocument;
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
@@ -61,11 +61,17 @@ impl EventChanges for Transaction<'_> {
         Ok(())
     }
 
-    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+    fn superseded_revisions(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>> {
         let found: Vec<(RevisionRow, Cell<Uuid>)> =
             with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
                 .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
+                .filter(also_one_of_ids(usage_event_revisions::customer_id, customers.iter().map(|customer| customer.as_uuid())))
                 .order((usage_event_revisions::event_id, usage_event_revisions::revision))
                 .select((RevisionRow::as_select(), customers::organization_id))
                 .load(conn))?;

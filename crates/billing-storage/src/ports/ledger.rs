@@ -1,6 +1,6 @@
 //! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Period;
 use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
@@ -19,7 +19,7 @@ use super::books::load_of_contracts;
 use super::document_rows::VOID;
 use super::{MAX_BINDS, stored};
 use crate::leaf::Leaf as _;
-use crate::one_of::{Value, one_of_ids, one_of_rows};
+use crate::one_of::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -211,10 +211,11 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lines of several documents, in their order, as they are kept.
-    pub(super) fn line_rows(&mut self, ids: &[Uuid]) -> StoreResult<Vec<LineRow>> {
+    /// The lines of several documents of customers, in their order, as they are kept.
+    pub(super) fn line_rows(&mut self, customers: BTreeSet<Uuid>, ids: &[Uuid]) -> StoreResult<Vec<LineRow>> {
         with_conn!(self, "document_lines", |conn| document_lines::table
             .filter(one_of_ids(document_lines::document_id, ids.iter().copied()))
+            .filter(also_one_of_ids(document_lines::customer_id, customers))
             .order((document_lines::document_id, document_lines::ordinal))
             .select(LineRow::as_select())
             .load(conn))

@@ -1,6 +1,6 @@
 //! Lists for finance: each asks for identifiers by an index, then for what they name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::Document;
@@ -8,8 +8,8 @@ use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, CustomerFilter, Customers as _, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums, Found,
-    ListPart, Lists, Sought, StoreResult, Todays,
+    ContractFilter, Contracts as _, CustomerFilter, Customers as _, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums,
+    Found, ListPart, Lists, Sought, StoreResult, Todays,
 };
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use diesel::prelude::*;
@@ -21,10 +21,10 @@ use super::document_lists::{Segment, narrowed, push_order, push_segment, push_to
 use super::document_rows::WithParts;
 use super::owned;
 use super::{counted, limits};
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents};
-use crate::sql_types::{Bound, Id};
+use crate::sql_types::Id;
 use crate::statement::Statement;
 use crate::tx::{Transaction, with_conn};
 
@@ -32,14 +32,14 @@ impl Transaction<'_> {
     /// Whose documents a filter is about, where it says so: a contract is one customer's. `None` of one that isn't there.
     fn customer_of(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Option<Option<CustomerId>>> {
         let (Some(contract_ref), None) = (filter.contract_ref, filter.customer_id) else { return Ok(Some(filter.customer_id)) };
-        let found: Option<Cell<Uuid>> = with_conn!(self, "contracts", |conn| contracts::table
-            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-            .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
-            .select(contracts::customer_id)
-            .first(conn)
-            .optional())?;
-        let read = |id| Row::new("contracts", contract_ref).cell("customer_id", id).map(CustomerId::from_uuid);
-        Ok(found.map(read).transpose()?.map(Some))
+        Ok(self.contract_key(organization, contract_ref)?.map(|key| Some(key.customer)))
+    }
+
+    /// Identifiers, and the customers whose they are.
+    fn keys(&mut self, statement: Statement<(Id, Id)>) -> StoreResult<Vec<(Uuid, Uuid)>> {
+        let keys: Vec<(Cell<Uuid>, Cell<Uuid>)> = with_conn!(self, "lists", |conn| statement.load(conn))?;
+        let row = Row::new("lists", "");
+        keys.into_iter().map(|(id, customer)| Ok((row.cell("id", id)?, row.cell("customer_id", customer)?))).collect()
     }
 
     fn ids(&mut self, statement: Statement<Id>) -> StoreResult<Vec<Uuid>> {
@@ -72,24 +72,26 @@ impl Lists for Transaction<'_> {
             push_segment(&mut s, order, segment, part.after.as_ref());
             s
         };
-        let (mut ids, mut skip) = (Vec::new(), part.skip);
+        let (mut keys, mut skip) = (Vec::new(), part.skip);
         for segment in segments(order, part.after.as_ref()) {
-            let left = part.limit.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX));
+            let left = part.limit.saturating_sub(u32::try_from(keys.len()).unwrap_or(u32::MAX));
             if left == 0 {
                 break;
             }
-            let mut s = of_segment(*segment).after("SELECT document_id");
+            let mut s = of_segment(*segment).after("SELECT document_id, customer_id");
             push_order(&mut s, filter, order, *segment, ListPart { skip, limit: left, ..part });
-            let found = self.ids(s)?;
+            let found = self.keys(s)?;
             if !found.is_empty() {
                 skip = 0;
             } else if skip > 0 && *segment == Segment::Keyed {
                 skip = skip.saturating_sub(self.count(of_segment(*segment).after("SELECT count(*)"))?);
             }
-            ids.extend(found);
+            keys.extend(found);
         }
+        let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
         let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, ids.iter().copied()))
+            .filter(also_one_of_ids(documents::customer_id, customers))
             .select((WithParts::as_select(), documents::organization_id))
             .load(conn))?;
         let found = self.with_content(owned("documents", organization, rows)?)?;
@@ -114,10 +116,16 @@ impl Lists for Transaction<'_> {
         Ok(sums)
     }
 
-    fn contract_numbers(&mut self, organization: OrganizationId, refs: &[ContractRef]) -> StoreResult<Vec<(ContractRef, u64)>> {
+    fn contract_numbers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[ContractRef],
+    ) -> StoreResult<Vec<(ContractRef, u64)>> {
         // Compared here: with the condition in the query SQLite walks through all contracts of the organization.
         let rows: Vec<(Cell<Uuid>, Cell<Uuid>, i64)> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, refs.iter().map(|contract| contract.as_uuid())))
+            .filter(also_one_of_ids(contracts::customer_id, customers.iter().map(|customer| customer.as_uuid())))
             .select((contracts::contract_id, contracts::organization_id, contracts::number))
             .load(conn))?;
         let mut numbers = Vec::new();
@@ -159,17 +167,18 @@ impl Lists for Transaction<'_> {
         }
         let total = self.count(narrowed.after("SELECT count(*)"))?;
         let (limit, offset) = limits(page);
-        let mut of_page = narrowed.after("SELECT contract_id");
+        let mut of_page = narrowed.after("SELECT contract_id, customer_id");
         of_page.sql(" ORDER BY ");
         if filter.number.is_some() {
             // As with documents: there is one at most.
             of_page.on_sqlite("+");
         }
         of_page.sql("created_at, contract_id LIMIT ").number(limit).sql(" OFFSET ").number(offset);
-        let ids = self.ids(of_page)?;
+        let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
         // They are the organization's: the first statement says so.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.iter().copied()))
+            .filter(also_one_of_ids(contracts::customer_id, customers))
             .select(FoundContract::as_select())
             .load(conn))?;
         Ok(Page { items: in_order(&ids, read_contracts(rows)?, |contract| contract.contract_ref.as_uuid()), total })

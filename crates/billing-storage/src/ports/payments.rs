@@ -207,7 +207,7 @@ impl Payments for Transaction<'_> {
         organization: OrganizationId,
         filter: &PaymentFilter,
         page: PageRequest,
-    ) -> StoreResult<Page<Payment>> {
+    ) -> StoreResult<Page<(AccountKey, Payment)>> {
         let (limit, offset) = limits(page);
         let (rows, total): (Vec<PaymentRow>, i64) = with_conn!(self, "payments", |conn| {
             let narrowed = || {
@@ -234,7 +234,8 @@ impl Payments for Transaction<'_> {
             let ordered = narrowed().order((payments::recorded_at, payments::payment_id)).limit(limit).offset(offset);
             Ok((ordered.select(PaymentRow::as_select()).load(conn)?, total))
         })?;
-        Ok(Page { items: read_payments(rows)?, total: counted(total)? })
+        let items = rows.into_iter().map(PaymentRow::read).collect::<StoreResult<_>>()?;
+        Ok(Page { items, total: counted(total)? })
     }
 
     fn payments_of_document(&mut self, key: DocumentKey) -> StoreResult<Vec<Payment>> {

@@ -1,5 +1,6 @@
 //! Usage as it is read. What is visited comes row by row from one statement: there may be millions.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use billing_domain::calendar::Timestamp;
@@ -22,7 +23,7 @@ use super::event_rows::EventRow;
 use crate::connect::LONG_READ_TIMEOUT;
 use crate::events_query::EventsQuery;
 use crate::json::StoredReport;
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::usage_events;
 use crate::sql_types::{Dec, Id, JsonText, Ts};
@@ -202,12 +203,15 @@ impl Transaction<'_> {
 
 impl UsageReading for Transaction<'_> {
     fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>> {
-        let (count, ids) =
-            (EventsQuery::<BigInt>::count(organization, filter), EventsQuery::<Id>::page(organization, filter, page));
+        let (count, keys) =
+            (EventsQuery::<BigInt>::count(organization, filter), EventsQuery::<(Id, Id)>::page(organization, filter, page));
         let (total, rows): (i64, Vec<EventRow>) = with_conn!(self, "usage_events", |conn| {
             let total = count.get_result(conn)?;
-            let ids: Vec<Uuid> = ids.load(conn)?;
-            let of_page = usage_events::table.filter(one_of_ids(usage_events::event_id, ids));
+            let keys: Vec<(Uuid, Uuid)> = keys.load(conn)?;
+            let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
+            let of_page = usage_events::table
+                .filter(one_of_ids(usage_events::event_id, ids))
+                .filter(also_one_of_ids(usage_events::customer_id, customers));
             Ok((total, of_page.select(EventRow::as_select()).load(conn)?))
         })?;
         let mut items: Vec<UsageEvent> = rows.into_iter().map(EventRow::read).collect::<StoreResult<_>>()?;

@@ -125,21 +125,37 @@ pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, Usa
 impl Transaction<'_> {
     /// Holds those totals that are there, in the order of their keys.
     fn hold_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<Vec<TotalRow>> {
-        load_held!(
-            self,
-            "usage_totals",
-            Some(Lock::Exclusive),
-            usage_totals::table
-                .filter(one_of_keys(keys))
-                .filter(usage_totals::organization_id.eq(Bound(organization)))
-                .order((
-                    usage_totals::contract_id,
-                    usage_totals::product_no,
-                    usage_totals::period_start,
-                    usage_totals::usage_product_ref,
-                ))
-                .select(TotalRow::as_select())
-        )
+        macro_rules! held {
+            ($keys:expr) => {
+                usage_totals::table
+                    .filter(one_of_keys($keys))
+                    .filter(usage_totals::organization_id.eq(Bound(organization)))
+                    .order((
+                        usage_totals::contract_id,
+                        usage_totals::product_no,
+                        usage_totals::period_start,
+                        usage_totals::usage_product_ref,
+                    ))
+                    .select(TotalRow::as_select())
+            };
+        }
+        if !self.is_spread {
+            return load_held!(self, "usage_totals", Some(Lock::Exclusive), held!(keys));
+        }
+        let mut keys = keys.to_vec();
+        keys.sort();
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((customer, _)) = keys.first() else { continue };
+            let of_customer: Vec<TotalRow> = load_held!(
+                self,
+                "usage_totals",
+                Some(Lock::Exclusive),
+                held!(keys).filter(usage_totals::customer_id.eq(Bound(customer.as_uuid())))
+            )?;
+            found.extend(of_customer);
+        }
+        Ok(found)
     }
 
     fn make_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<()> {
@@ -191,7 +207,9 @@ impl RunningTotals for Transaction<'_> {
         let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {
             // SQLite is asked in the same process, and has no arrays.
             (Connection::Sqlite(connection), _) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
-            (Connection::Postgres(connection), 1) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
+            (Connection::Postgres(connection), many) if many == 1 || self.is_spread => {
+                puts.into_iter().map(|put| put.execute(*connection)).sum()
+            }
             (Connection::Postgres(connection), _) => PutTotals::new(organization, puts).execute(*connection),
         };
         if changed.map_err(|error| self.failed("usage_totals", &error))? != totals.len() {

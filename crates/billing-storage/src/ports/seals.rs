@@ -148,8 +148,9 @@ impl Transaction<'_> {
 
     fn check_page(&mut self, series: &Series, page: Vec<Sealed>, chain: &mut Chain, broken: &mut Vec<String>) -> StoreResult<()> {
         let ids: Vec<Uuid> = page.iter().map(|(_, document, _)| document.id()).collect::<StoreResult<_>>()?;
+        let customers = page.iter().map(|(_, document, _)| document.customer()).collect::<StoreResult<_>>()?;
         let mut lines: HashMap<Uuid, Vec<LineRow>> = HashMap::new();
-        for line in self.line_rows(&ids)? {
+        for line in self.line_rows(customers, &ids)? {
             lines.entry(line.document_id()?).or_default().push(line);
         }
         for (id, (seal, document, repeated)) in ids.into_iter().zip(page) {

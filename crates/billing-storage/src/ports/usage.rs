@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::party::Customer;
 use billing_domain::ports::{Customers as _, StoreResult, UsageEvents, UsageProducts as _};
-use billing_domain::refs::{CustomerRef, EventRef, OrganizationId, UsageProductRef};
+use billing_domain::refs::{CustomerId, CustomerRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::usage::UsageEvent;
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -62,6 +62,16 @@ impl UsageEvents for Transaction<'_> {
         Ok(())
     }
 
+    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>> {
+        let found: Vec<(Cell<Uuid>, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
+            .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
+            .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
+            .select((usage_events::customer_id, customers::organization_id))
+            .load(conn))?;
+        let customer = owned("usage_events", organization, found)?.pop();
+        customer.map(|id| Ok(CustomerId::from_uuid(Row::new("usage_events", event_ref).cell("customer_id", id)?))).transpose()
+    }
+
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
         let found: Vec<(EventRow, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
@@ -100,10 +110,12 @@ mod tests {
         let plans = plans_of(|tx| {
             assert_eq!(tx.event(organization, event).expect("a look-up"), None);
             assert!(tx.known_events(organization, &[event]).expect("a look-up").is_empty());
-            assert!(tx.superseded_revisions(organization, &[event]).expect("a look-up").is_empty());
+            assert_eq!(tx.customer_of_event(organization, event).expect("a look-up"), None);
+            let customers = [3, 4].map(|id| CustomerId::from_uuid(Uuid::from_u128(id)));
+            assert!(tx.superseded_revisions(organization, &customers, &[event]).expect("a look-up").is_empty());
             assert!(tx.kept_events(organization, &[key(3), key(4), key(5)]).expect("a look-up").is_empty());
         });
-        assert_eq!(plans.len(), 4);
+        assert_eq!(plans.len(), 5);
         for plan in plans {
             let walks =
                 |step: &String| step.starts_with("SCAN") && !step.contains("json_each") && !step.contains("VALUES CLAUSE");

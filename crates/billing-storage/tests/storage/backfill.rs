@@ -437,9 +437,9 @@ fn what_is_owed_adds_up(test: &TestDatabase) {
 }
 
 fn documents_have_families_and_default_taxes(test: &TestDatabase) {
-    let (organization, _, _) = here();
+    let (organization, customer, _) = here();
     let refs: Vec<DocumentRef> = DOCUMENTS.iter().map(|old| document(old.id)).collect();
-    let known = read(test, |tx| tx.book_documents_by_refs(organization, &refs)).expect("documents");
+    let known = read(test, |tx| tx.book_documents_by_refs(organization, &[customer], &refs)).expect("documents");
     let of = |known: &BookDocument| (known.head.document_ref, known.family, known.default_tax);
     let mut shown: Vec<_> = known.iter().map(of).collect();
     shown.sort_by_key(|row| row.0);
@@ -545,7 +545,7 @@ fn usage_has_service_dates(test: &TestDatabase) {
         let event = read(test, |tx| tx.event(organization, event_ref(n))).expect("read").expect("an event");
         assert_eq!(event.service_date, date(expected));
     }
-    let earlier = read(test, |tx| tx.superseded_revisions(organization, &[event_ref(EVENT)])).expect("revisions");
+    let earlier = read(test, |tx| tx.superseded_revisions(organization, &[customer], &[event_ref(EVENT)])).expect("revisions");
     assert_eq!(earlier.iter().map(|event| event.service_date).collect::<Vec<_>>(), [date("2026-01-01")]);
     let totals =
         read(test, |tx| tx.book_rows(ContractKey { organization, customer, contract: contract_ref })).expect("a book").usage;

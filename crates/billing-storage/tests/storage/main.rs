@@ -2,6 +2,7 @@
 
 mod backfill;
 mod contract;
+mod distribute;
 mod frozen;
 mod migrations;
 mod opening;

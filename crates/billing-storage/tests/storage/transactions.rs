@@ -261,7 +261,7 @@ fn who_shares_a_contract_does_not_pass_who_waits_for_it_alone() {
     let alone: [Hold; 3] = [
         |tx, w| tx.hold_contracts(&[(w.contract.key(w.organization), Lock::Exclusive)]),
         |tx, w| tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive).map(drop),
-        |tx, w| tx.agreement(w.organization, w.contract.contract_ref, Some(Lock::Exclusive)).map(drop),
+        |tx, w| tx.agreement(w.contract.key(w.organization), Some(Lock::Exclusive)).map(drop),
     ];
     for alone in alone {
         let (order, passed) = (std::sync::Mutex::new(Vec::new()), AtomicU32::new(0));

@@ -131,7 +131,7 @@ impl Payments for MemoryTx {
         organization: OrganizationId,
         filter: &PaymentFilter,
         request: PageRequest,
-    ) -> StoreResult<Page<Payment>> {
+    ) -> StoreResult<Page<(AccountKey, Payment)>> {
         let passes = |kept: &&OfAccount<Payment>| {
             let payment = &kept.row;
             filter.customer_id.is_none_or(|wanted| wanted == kept.key.customer_id)
@@ -140,8 +140,9 @@ impl Payments for MemoryTx {
                 && filter.from.is_none_or(|from| from <= payment.paid_date)
                 && filter.to.is_none_or(|to| payment.paid_date <= to)
         };
-        let passed = self.state.payments.of(organization).filter(passes).map(|kept| &kept.row);
-        Ok(page(passed, request, by_recording))
+        let of_account = |kept: &OfAccount<Payment>| (kept.key.clone(), kept.row.clone());
+        let passed: Vec<(AccountKey, Payment)> = self.state.payments.of(organization).filter(passes).map(of_account).collect();
+        Ok(page(passed.iter(), request, |(_, payment)| by_recording(payment)))
     }
 
     fn payments_of_document(&mut self, key: DocumentKey) -> StoreResult<Vec<Payment>> {

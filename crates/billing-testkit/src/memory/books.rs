@@ -17,38 +17,48 @@ use billing_domain::ports::{
     UsageEvents as _,
 };
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
+use billing_domain::usage::UsageEvent;
 
 use super::documents::order;
 use super::{MemoryTx, corrupt, sorted};
 
 impl Books for MemoryTx {
-    fn agreement(
-        &mut self,
-        organization: OrganizationId,
-        contract_ref: ContractRef,
-        lock: Option<Lock>,
-    ) -> StoreResult<Option<Agreement>> {
-        let Some(contract) = self.contract(organization, contract_ref)? else { return Ok(None) };
+    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>> {
+        let Some(row) = self.contract_of(key) else { return Ok(None) };
+        let (contract, next_due_at) = (row.contract.clone(), row.next_due_at);
         if let Some(lock) = lock {
-            self.lock_contract(contract.key(organization), lock)?;
+            self.lock_contract(key, lock)?;
         }
-        let Some(customer) = self.customers_by_ids(organization, &[contract.customer_id])?.pop() else {
-            return Err(corrupt(format!("{contract_ref:?} has no customer")));
+        let Some(customer) = self.customers_by_ids(key.organization, &[key.customer])?.pop() else {
+            return Err(corrupt(format!("{:?} has no customer", key.contract)));
         };
-        let next_due_at = self.contract_of(contract.key(organization)).and_then(|row| row.next_due_at);
         Ok(Some(Agreement { contract, customer, next_due_at }))
     }
 
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
-        match self.event(organization, event_ref)? {
-            Some(event) => self.agreement(organization, event.placement.contract_ref, Some(Lock::Exclusive)),
+    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>> {
+        match self.contract_key(organization, contract_ref)? {
+            Some(key) => self.agreement(key, None),
             None => Ok(None),
         }
     }
 
-    fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>> {
-        let wanted = BTreeSet::from_iter(contracts.iter().copied());
-        wanted.into_iter().filter_map(|contract_ref| self.agreement(organization, contract_ref, None).transpose()).collect()
+    fn hold_event(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        event_ref: EventRef,
+    ) -> StoreResult<Option<(Agreement, UsageEvent)>> {
+        let found = self.event(organization, event_ref)?.filter(|event| event.customer_id == customer_id);
+        let Some(event) = found else { return Ok(None) };
+        let key = ContractKey { organization, customer: customer_id, contract: event.placement.contract_ref };
+        Ok(self.agreement(key, Some(Lock::Exclusive))?.map(|agreement| (agreement, event)))
+    }
+
+    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>> {
+        let mut wanted = contracts.to_vec();
+        wanted.sort_by_key(|key| key.contract);
+        wanted.dedup();
+        wanted.into_iter().filter_map(|key| self.agreement(key, None).transpose()).collect()
     }
 
     fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>> {
@@ -68,8 +78,14 @@ impl Books for MemoryTx {
         Ok(found)
     }
 
-    fn book_documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<BookDocument>> {
-        Ok(self.known_to_book(organization, |row| refs.contains(&row.head.document_ref)))
+    fn book_documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<BookDocument>> {
+        let is_asked = |row: &Document| customers.contains(&row.head.customer_id) && refs.contains(&row.head.document_ref);
+        Ok(self.known_to_book(organization, is_asked))
     }
 }
 

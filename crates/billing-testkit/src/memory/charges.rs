@@ -3,7 +3,7 @@
 use billing_domain::charge::Charge;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{ChargeFilter, Charges, Insertion, StoreError, StoreResult};
-use billing_domain::refs::{ChargeRef, ContractKey, OrganizationId};
+use billing_domain::refs::{ChargeRef, ContractKey, CustomerId, OrganizationId};
 
 use super::{MemoryTx, page, sorted};
 
@@ -44,9 +44,15 @@ impl Charges for MemoryTx {
         Ok(self.state.charges.of(organization).find(|row| row.charge_ref == *charge_ref).cloned())
     }
 
-    fn superseded_charges(&mut self, organization: OrganizationId, charges: &[ChargeRef]) -> StoreResult<Vec<Charge>> {
+    fn superseded_charges(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        charges: &[ChargeRef],
+    ) -> StoreResult<Vec<Charge>> {
         let rows = self.state.superseded_charges.of(organization);
-        Ok(sorted(rows.filter(|row| charges.contains(&row.charge_ref)), |row| (row.charge_ref.clone(), row.revision)))
+        let asked = rows.filter(|row| customers.contains(&row.customer_id) && charges.contains(&row.charge_ref));
+        Ok(sorted(asked, |row| (row.charge_ref.clone(), row.revision)))
     }
 
     fn charges(

@@ -33,6 +33,10 @@ impl Contracts for MemoryTx {
         Ok(())
     }
 
+    fn contract_key(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractKey>> {
+        Ok(self.contract(organization, contract_ref)?.map(|row| row.key(organization)))
+    }
+
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>> {
         let mut rows = self.state.contracts.of(organization);
         Ok(rows.find(|row| row.contract.contract_ref == contract_ref).map(|row| row.contract.clone()))

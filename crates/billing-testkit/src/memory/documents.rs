@@ -10,12 +10,22 @@ use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId}
 use super::MemoryTx;
 
 impl Documents for MemoryTx {
+    fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>> {
+        Ok(self.document(organization, document_ref)?.map(|row| row.head.key(organization)))
+    }
+
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
         Ok(self.state.documents.of(organization).find(|row| row.head.document_ref == document_ref).cloned())
     }
 
-    fn documents_by_refs(&mut self, organization: OrganizationId, refs: &[DocumentRef]) -> StoreResult<Vec<Document>> {
-        Ok(self.state.documents.of(organization).filter(|row| refs.contains(&row.head.document_ref)).cloned().collect())
+    fn documents_by_refs(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[DocumentRef],
+    ) -> StoreResult<Vec<Document>> {
+        let is_asked = |row: &&Document| customers.contains(&row.head.customer_id) && refs.contains(&row.head.document_ref);
+        Ok(self.state.documents.of(organization).filter(is_asked).cloned().collect())
     }
 
     fn documents(

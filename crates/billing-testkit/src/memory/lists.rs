@@ -206,9 +206,15 @@ impl Lists for MemoryTx {
         Ok(DocumentSums { count: passed.len() as u64, amounts: sums.into_values().map(amounts).collect() })
     }
 
-    fn contract_numbers(&mut self, organization: OrganizationId, refs: &[ContractRef]) -> StoreResult<Vec<(ContractRef, u64)>> {
+    fn contract_numbers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        refs: &[ContractRef],
+    ) -> StoreResult<Vec<(ContractRef, u64)>> {
         let rows = self.state.contracts.of(organization).map(|row| &row.contract);
-        Ok(rows.filter(|row| refs.contains(&row.contract_ref)).map(|row| (row.contract_ref, row.number)).collect())
+        let asked = rows.filter(|row| customers.contains(&row.customer_id) && refs.contains(&row.contract_ref));
+        Ok(asked.map(|row| (row.contract_ref, row.number)).collect())
     }
 
     fn contracts(

@@ -52,6 +52,10 @@ impl UsageEvents for MemoryTx {
         Ok(())
     }
 
+    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>> {
+        Ok(self.event(organization, event_ref)?.map(|row| row.customer_id))
+    }
+
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
         Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
     }
@@ -76,9 +80,15 @@ impl EventChanges for MemoryTx {
         Ok(())
     }
 
-    fn superseded_revisions(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+    fn superseded_revisions(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>> {
         let rows = self.state.superseded_events.of(organization).map(|row| &row.event);
-        Ok(sorted(rows.filter(|row| events.contains(&row.event_ref)), |row| (row.event_ref, row.revision)))
+        let asked = rows.filter(|row| customers.contains(&row.customer_id) && events.contains(&row.event_ref));
+        Ok(sorted(asked, |row| (row.event_ref, row.revision)))
     }
 
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {

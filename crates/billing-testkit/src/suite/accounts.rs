@@ -344,7 +344,7 @@ pub fn payments_are_listed_as_they_were_recorded(store: &dyn Store) {
     let list = |filter: PaymentFilter| -> Vec<PaymentRef> {
         let page = read(store, |tx| tx.payments(w.org, &filter, PageRequest::LARGEST));
         assert_eq!(page.total, page.items.len() as u64);
-        page.items.into_iter().map(|payment| payment.payment_ref).collect()
+        page.items.into_iter().map(|(_, payment)| payment.payment_ref).collect()
     };
     let all = PaymentFilter::default;
     assert_eq!(list(all()), [first.payment_ref, second.payment_ref, later_one.payment_ref]);

@@ -1,5 +1,6 @@
 //! What a contract's book is read from, and what decisions write to it.
 
+use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
@@ -137,7 +138,7 @@ pub fn documents_of_a_book_are_found_by_reference_children_too(store: &dyn Store
     w.void(store, &void);
     w.open(store, w.head(3));
     let find = |refs: &[DocumentRef]| {
-        let found = read(store, |tx| tx.book_documents_by_refs(w.org, refs));
+        let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], refs));
         found.into_iter().map(|known| (known.head, known.standing)).collect::<Vec<_>>()
     };
     assert_eq!(find(&[]), []);
@@ -226,12 +227,12 @@ pub fn books_read_together_are_as_those_read_alone(store: &dyn Store) {
 pub fn contracts_and_customers_come_by_reference(store: &dyn Store) {
     let w = world(store);
     let (second, other) = (two_products(store, &w), world(store));
-    let unknown = w.another_contract(9).contract_ref;
-    let asked = [second.contract.contract_ref, unknown, other.contract.contract_ref, w.contract.contract_ref, unknown];
-    let found = read(store, |tx| tx.agreements(w.org, &asked));
-    let alone = |contract_ref| read(store, |tx| tx.agreement(w.org, contract_ref, None)).expect("a contract");
-    assert_eq!(found, [alone(w.contract.contract_ref), alone(second.contract.contract_ref)]);
-    assert_eq!(read(store, |tx| tx.agreements(w.org, &[])), []);
+    let unknown = w.another_contract(9);
+    let asked = [&second.contract, &unknown, &other.contract, &w.contract, &unknown].map(|contract| contract.key(w.org));
+    let found = read(store, |tx| tx.agreements(&asked));
+    let alone = |contract: &Contract| read(store, |tx| tx.agreement(contract.key(w.org), None)).expect("a contract");
+    assert_eq!(found, [alone(&w.contract), alone(&second.contract)]);
+    assert_eq!(read(store, |tx| tx.agreements(&[])), []);
 }
 
 /// The sums of some families.
@@ -298,7 +299,7 @@ pub fn a_family_keeps_its_default_tax(store: &dyn Store) {
     let w = world(store);
     let (one, other) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
     let kept = |head: &DocumentHead| {
-        let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[head.document_ref]));
+        let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], &[head.document_ref]));
         found[0].default_tax
     };
     assert_eq!(kept(&one), None);

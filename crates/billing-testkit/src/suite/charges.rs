@@ -134,13 +134,13 @@ pub fn a_revision_takes_the_charges_place_and_the_one_before_is_kept(store: &dyn
         w.hold(tx)?;
         tx.revise_charge(w.org, &first, &second)
     });
-    assert_eq!(read(store, |tx| tx.superseded_charges(w.org, std::slice::from_ref(&first.charge_ref))), []);
+    assert_eq!(read(store, |tx| tx.superseded_charges(w.org, &[w.customer.id], std::slice::from_ref(&first.charge_ref))), []);
     revise(store, &w, &first, &second).expect("it is the first");
     assert_eq!(stored(store, &w, &first), second);
     revise(store, &w, &second, &third).expect("it is the second");
     assert_eq!(stored(store, &w, &first), third, "a deleted one is still there");
     let refs = [untouched.charge_ref.clone(), first.charge_ref.clone()];
-    let kept = read(store, |tx| tx.superseded_charges(w.org, &refs));
+    let kept = read(store, |tx| tx.superseded_charges(w.org, &[w.customer.id], &refs));
     assert_eq!(format!("{kept:?}"), format!("{:?}", [&first, &second]), "oldest first, to the last digit");
     assert_eq!(stored(store, &w, &untouched), untouched);
 }
@@ -156,7 +156,10 @@ pub fn revising_a_superseded_charge_is_contended(store: &dyn Store) {
         assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     }
     assert_eq!(stored(store, &w, &first), next(2));
-    assert_eq!(read(store, |tx| tx.superseded_charges(w.org, std::slice::from_ref(&first.charge_ref))), [first]);
+    assert_eq!(
+        read(store, |tx| tx.superseded_charges(w.org, &[w.customer.id], std::slice::from_ref(&first.charge_ref))),
+        [first]
+    );
 }
 
 pub fn a_contracts_book_has_its_charges_deleted_ones_too(store: &dyn Store) {
@@ -234,7 +237,10 @@ pub fn another_organization_has_charges_of_its_own(store: &dyn Store) {
     insert(store, &stranger, &[&charge_of(&stranger.contract, "setup")]);
     let next = Charge { revision: 2, ..charge.clone() };
     revise(store, &w, &charge, &next).expect("it is its own");
-    assert_eq!(read(store, |tx| tx.superseded_charges(stranger.org, std::slice::from_ref(&charge.charge_ref))), []);
+    assert_eq!(
+        read(store, |tx| tx.superseded_charges(stranger.org, &[w.customer.id], std::slice::from_ref(&charge.charge_ref))),
+        []
+    );
     assert_eq!(stored(store, &w, &charge), next);
     assert_eq!(stored(store, &stranger, &charge).revision, 1);
     assert_eq!(read(store, |tx| tx.book_rows(ContractKey { organization: stranger.org, ..w.contract.key(w.org) })).charges, []);

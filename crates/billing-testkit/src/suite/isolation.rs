@@ -9,7 +9,7 @@ use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
-use billing_domain::refs::{ContractKey, DocumentKey, ProductNo};
+use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
 
@@ -146,10 +146,12 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     });
     read(store, |tx| {
         assert_eq!(tx.event(stranger, event.event_ref)?, None);
+        assert_eq!(tx.customer_of_event(stranger, event.event_ref)?, None);
         assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         assert_eq!(usage(tx, stranger, w.customer.id, std::slice::from_ref(&key))?, []);
         Ok(())
     });
+    assert_eq!(write(store, |tx| tx.hold_event(stranger, w.customer.id, event.event_ref)), None);
 }
 
 /// Where the first product's invoice of January stands.
@@ -167,15 +169,52 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
         let filter = DocumentFilter { customer_id: Some(customer), contract_ref: Some(contract), ..DocumentFilter::default() };
         assert_eq!(tx.documents(stranger, &filter, all())?, Page::empty());
         assert_eq!(tx.documents_in_places(&[(w.contract.key(stranger), january())])?, []);
-        assert_eq!(tx.agreement(stranger, contract, None)?, None);
+        assert_eq!(tx.agreement(w.contract.key(stranger), None)?, None);
+        assert_eq!(tx.agreement_of(stranger, contract)?, None);
+        assert_eq!((tx.contract_key(stranger, contract)?, tx.document_key(stranger, head.document_ref)?), (None, None));
         assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
-        assert_eq!(tx.book_documents_by_refs(stranger, &[head.document_ref])?, []);
+        assert_eq!(tx.book_documents_by_refs(stranger, &[w.customer.id], &[head.document_ref])?, []);
         assert!(!tx.issue_document(head.key(stranger), &w.frozen(&head, cents(1)))?);
         assert!(!tx.void_draft(head.key(stranger), &w.said(&head), later(1))?);
         Ok(())
     });
     let drafts = read(store, |tx| tx.book_rows(w.contract.key(w.org))).documents;
     assert_eq!(drafts.into_iter().map(|document| document.head).collect::<Vec<_>>(), [head]);
+}
+
+pub fn a_reference_alone_tells_whose_it_is_and_another_customer_has_none_of_it(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let first = fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let second = UsageEvent { revision: 2, ..first.clone() };
+    write(store, |tx| {
+        tx.insert_events(w.org, std::slice::from_ref(&first))?;
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        tx.revise_event(w.org, &first, &second)
+    });
+    let (own, other) = (w.customer.id, CustomerId::from_uuid(Uuid::now_v7()));
+    let (document, contract, event) = (head.document_ref, w.contract.contract_ref, first.event_ref);
+    read(store, |tx| {
+        assert_eq!(tx.contract_key(w.org, contract)?, Some(w.contract.key(w.org)));
+        assert_eq!(tx.document_key(w.org, document)?, Some(head.key(w.org)));
+        assert_eq!(tx.customer_of_event(w.org, event)?, Some(own));
+        assert_eq!(tx.agreement_of(w.org, contract)?, tx.agreement(w.contract.key(w.org), None)?);
+        assert_eq!(tx.agreement(ContractKey { customer: other, ..w.contract.key(w.org) }, None)?, None);
+        for (customers, found) in [(vec![], 0), (vec![other], 0), (vec![other, own], 1)] {
+            assert_eq!(tx.documents_by_refs(w.org, &customers, &[document])?.len(), found);
+            assert_eq!(tx.book_documents_by_refs(w.org, &customers, &[document])?.len(), found);
+            assert_eq!(tx.contract_numbers(w.org, &customers, &[contract])?.len(), found);
+            assert_eq!(tx.superseded_revisions(w.org, &customers, &[event])?.len(), found);
+        }
+        Ok(())
+    });
+    write(store, |tx| {
+        assert_eq!(tx.hold_event(w.org, other, event)?, None);
+        let (agreement, held) = tx.hold_event(w.org, own, event)?.expect("it is there");
+        assert_eq!(Some(agreement), tx.agreement(w.contract.key(w.org), None)?);
+        assert_eq!(held, second);
+        Ok(())
+    });
 }
 
 pub fn another_organization_changes_no_events(store: &dyn Store) {
@@ -196,7 +235,7 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     let answer = transact_answer(store, |tx| tx.revise_event(stranger, &second, &third));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     write(store, |tx| {
-        assert_eq!(tx.superseded_revisions(stranger, &[first.event_ref])?, []);
+        assert_eq!(tx.superseded_revisions(stranger, &[w.customer.id], &[first.event_ref])?, []);
         assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
         tx.move_events_of_period(from.key(stranger), to.document_ref, ProductNo(0), month(1).start())?;
         tx.move_events(from.key(stranger), to.document_ref)

@@ -389,7 +389,10 @@ pub fn the_numbers_of_contracts_come_by_reference(store: &dyn Store) {
     let (w, stranger) = (world(store), world(store));
     let unknown = w.another_contract(9).contract_ref;
     let refs = [w.contract.contract_ref, unknown, stranger.contract.contract_ref];
-    assert_eq!(read(store, |tx| tx.contract_numbers(w.org, &refs)), [(w.contract.contract_ref, w.contract.number)]);
+    assert_eq!(
+        read(store, |tx| tx.contract_numbers(w.org, &[w.customer.id, stranger.customer.id], &refs)),
+        [(w.contract.contract_ref, w.contract.number)]
+    );
 }
 
 pub fn customers_are_found_by_name_email_and_tax_number(store: &dyn Store) {

@@ -217,6 +217,7 @@ macro_rules! store_contract {
                 another_organization_sees_no_usage
                 another_organization_sees_no_documents
                 another_organization_has_its_own_numbers
+                a_reference_alone_tells_whose_it_is_and_another_customer_has_none_of_it
                 another_organization_changes_no_events
                 another_organization_corrects_no_documents
                 another_organization_inspects_nothing

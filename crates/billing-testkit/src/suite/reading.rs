@@ -334,7 +334,7 @@ pub fn an_event_names_every_document_of_its_period_that_carries_it(store: &dyn S
     // What stood on a void document another one has taken over.
     w.void(store, &credit);
     assert_eq!(numbers(store)[0], of(&[&invoice, &debit]));
-    let kept = read(store, |tx| tx.superseded_revisions(w.org, &[fourth.event_ref]));
+    let kept = read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[fourth.event_ref]));
     assert_eq!(kept, [first, second, third]);
 }
 
@@ -391,8 +391,8 @@ pub fn superseded_revisions_of_events_come_by_event(store: &dyn Store) {
     let asked = [other.event_ref, untouched.event_ref, one.event_ref, EventRef::from_uuid(Uuid::now_v7())];
     let mut expected = vec![one, second, other];
     expected.sort_by_key(|event| (event.event_ref, event.revision));
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &asked)), expected);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[])), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &asked)), expected);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[])), []);
 }
 
 pub fn documents_by_references_leave_out_what_is_not_there(store: &dyn Store) {
@@ -400,13 +400,13 @@ pub fn documents_by_references_leave_out_what_is_not_there(store: &dyn Store) {
     let (issued, draft) = (w.issue(store, w.head(1), cents(100)), w.open(store, w.head(2)));
     let unknown = DocumentRef::from_uuid(Uuid::now_v7());
     let asked = [draft.document_ref, unknown, issued.document_ref];
-    let mut found = read(store, |tx| tx.documents_by_refs(w.org, &asked));
+    let mut found = read(store, |tx| tx.documents_by_refs(w.org, &[w.customer.id], &asked));
     found.sort_by_key(|document| document.head.period.start());
     assert_eq!(refs_of(&found), [issued.document_ref, draft.document_ref]);
     for document in found {
         assert_eq!(read(store, |tx| tx.document(w.org, document.head.document_ref)), Some(document));
     }
-    assert_eq!(read(store, |tx| tx.documents_by_refs(w.org, &[])), []);
+    assert_eq!(read(store, |tx| tx.documents_by_refs(w.org, &[w.customer.id], &[])), []);
 }
 
 pub fn another_organization_reads_no_usage(store: &dyn Store) {
@@ -433,5 +433,5 @@ pub fn another_organization_reads_no_usage(store: &dyn Store) {
         assert_eq!(data(store, stranger.org, &scope), []);
         assert_eq!(reported(store, stranger.org, &scope), []);
     }
-    assert_eq!(read(store, |tx| tx.documents_by_refs(stranger.org, &[head.document_ref])), []);
+    assert_eq!(read(store, |tx| tx.documents_by_refs(stranger.org, &[w.customer.id], &[head.document_ref])), []);
 }

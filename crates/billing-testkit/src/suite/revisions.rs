@@ -62,17 +62,17 @@ pub fn a_revision_takes_the_events_place_and_the_one_before_is_kept(store: &dyn 
     let third = UsageEvent { deleted: true, revision: 3, revised_at: later(3), ..second.clone() };
     let untouched = event(&w, &january, 5, "9");
     insert(store, &w, &[first.clone(), untouched.clone()]);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref])), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), []);
     write(store, |tx| tx.revise_event(w.org, &first, &second));
     assert_eq!(stored(store, &w, &first), second);
     write(store, |tx| tx.revise_event(w.org, &second, &third));
     assert_eq!(stored(store, &w, &first), third);
-    let kept = read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref]));
+    let kept = read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref]));
     assert_eq!(format!("{kept:?}"), format!("{:?}", [&first, &second]), "oldest first, to the last digit");
     assert_eq!(kept, [first, second]);
     assert_eq!(stored(store, &w, &untouched), untouched);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[untouched.event_ref])), []);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[EventRef::from_uuid(Uuid::now_v7())])), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[untouched.event_ref])), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[EventRef::from_uuid(Uuid::now_v7())])), []);
 }
 
 pub fn revising_what_is_superseded_already_is_contended(store: &dyn Store) {
@@ -91,7 +91,7 @@ pub fn revising_what_is_superseded_already_is_contended(store: &dyn Store) {
     let answer = transact_answer(store, |tx| tx.revise_event(w.org, &unknown, &UsageEvent { revision: 2, ..unknown.clone() }));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     assert_eq!(stored(store, &w, &first), second);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref])), [first]);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), [first]);
 }
 
 pub fn a_revision_rolled_back_leaves_no_trace(store: &dyn Store) {
@@ -102,11 +102,11 @@ pub fn a_revision_rolled_back_leaves_no_trace(store: &dyn Store) {
     undo(store, |tx| {
         tx.revise_event(w.org, &first, &UsageEvent { revision: 2, deleted: true, ..first.clone() })?;
         tx.move_events(head.key(w.org), other.document_ref)?;
-        assert_eq!(tx.superseded_revisions(w.org, &[first.event_ref])?.len(), 1);
+        assert_eq!(tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])?.len(), 1);
         Ok(())
     });
     assert_eq!(stored(store, &w, &first), first);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref])), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), []);
 }
 
 pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store) {
@@ -136,7 +136,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     }
     assert_eq!(document_of(store, &w, &staying), third.document_ref);
     assert_eq!(document_of(store, &w, &of_others), others.document_ref);
-    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[first.event_ref])), [first]);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), [first]);
     assert!(!has_events(&from) && has_events(&to));
     // There is nothing left to move.
     write(store, |tx| tx.move_events(from.key(w.org), third.document_ref));

@@ -1,0 +1,274 @@
+//! Every statement names its customer, so that customers can be spread over nodes: a reference in a path may ask all of them
+//! once, everything after it asks one. Told by the plans that PostgreSQL itself writes down of every operation's statements.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+use acceptance::database::Planned;
+use acceptance::{Client, Clock, Database, Server, binary, books, catalog, on_both_databases, tour};
+use serde_json::{Value, json};
+
+/// Names an empty database of a cluster.
+const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
+
+/// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
+const BY_ANOTHER_COLUMN: [(&str, &str); 3] =
+    [("number_series", "entity_ref"), ("replay_log", "idempotency_key"), ("audit_log", "audit_id")];
+
+/// Statements that ask everywhere on purpose, by a part of their text, with the reason.
+const EVERYWHERE: [(&str, &str); 33] = [
+    (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
+    (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
+    (r#""usage_events"."customer_id")) WHERE ("usage_events"."event_id" = $1)"#, A_REFERENCE),
+    (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
+    (r#"FROM "payments" WHERE (("payments"."payment_id" = $1) AND ("payments"."organization_id" = $2))"#, A_REFERENCE),
+    (r#"FROM "applications" WHERE ((("applications"."application_id" = $1)"#, A_REFERENCE),
+    (
+        r#""usage_events"."customer_id")) WHERE "usage_events"."event_id" = ANY($1)"#,
+        "a file names events by their references alone",
+    ),
+    ("SELECT contract_id, customer_id FROM contracts WHERE organization_id = $1", A_LIST),
+    ("SELECT count(*) FROM contracts WHERE organization_id = $1", A_LIST),
+    ("SELECT document_id, customer_id FROM documents WHERE organization_id = $1", A_LIST),
+    ("SELECT currency, count(*), ", A_LIST),
+    (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."deleted" = $2))"#, A_LIST),
+    ("SELECT count(*) FROM (SELECT event_id, ", A_LIST),
+    ("SELECT e.event_id, e.customer_id FROM (", A_LIST),
+    ("SELECT e.event_id, e.report_data FROM (", A_REPORT),
+    ("SELECT e.event_id, e.occurred_at, ", A_REPORT),
+    ("SELECT f.event_id, f.idempotency_key, ", A_SEARCH),
+    ("FROM charges t WHERE t.organization_id = $1", A_SEARCH),
+    ("FROM contracts t WHERE t.organization_id = $1", A_SEARCH),
+    ("FROM documents t WHERE t.organization_id = $1", A_SEARCH),
+    ("FROM payments t WHERE t.organization_id = $1", A_SEARCH),
+    (r#"WHERE ((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
+    (r#"WHERE (((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
+    ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
+    (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
+    (r#"FROM "accounts" WHERE ("accounts"."organization_id" = $1) ORDER BY"#, VERIFY),
+    (r#""documents_opened", count("documents"."document_id")"#, VERIFY),
+    (r#"FROM "documents" WHERE ("documents"."organization_id" = $1) GROUP BY"#, VERIFY),
+    (r#"SELECT DISTINCT "issued_documents"."entity_ref""#, VERIFY),
+    (r#"("issued_documents"."chain_position" >= $4)"#, VERIFY),
+    (r#"("issued_documents"."document_id" IS NULL)"#, VERIFY),
+    (r#"SELECT EXISTS (SELECT "documents"."document_id""#, "a prefix is another entity's if any document has it"),
+    (r#"("number_series"."kind" != $2)"#, VERIFY),
+];
+const A_REFERENCE: &str = "a path names it by its reference alone, once";
+const A_LIST: &str = "a list of all customers'";
+const A_REPORT: &str = "a report on all customers";
+const A_SEARCH: &str = "what is searched for may be any customer's";
+const VERIFY: &str = "everything is verified";
+
+/// The column that says where a table's rows are.
+fn distribution(table: &str) -> &'static str {
+    BY_ANOTHER_COLUMN.iter().find(|(other, _)| *other == table).map_or("customer_id", |(_, column)| column)
+}
+
+#[test]
+fn statements_name_the_customer_they_are_about() {
+    let database = Database::postgres();
+    // The tables are there before their statements are planned.
+    binary::succeed(&database, &["migrate"]);
+    database.log_plans();
+    carry_everything_out(&database);
+
+    let spread: BTreeSet<String> = database
+        .ask("SELECT table_name FROM information_schema.columns WHERE column_name = 'customer_id' AND table_name <> 'customers'")
+        .into_iter()
+        .chain(BY_ANOTHER_COLUMN.iter().map(|(table, _)| (*table).to_owned()))
+        .collect();
+    let (mut everywhere, mut met, mut seen) = (BTreeMap::new(), BTreeSet::new(), 0);
+    for Planned { statement, plan } in database.logged_plans() {
+        let nowhere = unnamed(&plan, &spread);
+        seen += 1;
+        if nowhere.is_empty() {
+            continue;
+        }
+        match EVERYWHERE.iter().find(|(part, _)| statement.contains(part)) {
+            Some((part, _)) => drop(met.insert(*part)),
+            None => drop(everywhere.insert(statement, nowhere)),
+        }
+    }
+    assert!(seen > 1000, "{seen} plans");
+    let told: Vec<String> = everywhere.iter().map(|(statement, tables)| format!("{tables:?}: {statement}")).collect();
+    assert!(told.is_empty(), "{} statements ask every node:\n{}", told.len(), told.join("\n"));
+    let in_vain: Vec<&str> = EVERYWHERE.iter().map(|(part, _)| *part).filter(|part| !met.contains(part)).collect();
+    assert!(in_vain.is_empty(), "no statement asks everywhere any more that has {in_vain:?}");
+}
+
+on_both_databases!(a_database_without_the_extension_is_not_spread);
+
+fn a_database_without_the_extension_is_not_spread(database: &Database) {
+    let why =
+        if database.is_sqlite() { "A SQLite file is on one machine" } else { "The database doesn't have the extension Citus" };
+    for _ in 0..2 {
+        let said = binary::succeed(database, &["migrate", "--distribute"]);
+        assert!(said.ends_with(&format!("{why}: there is nothing to spread.\n")), "{said}");
+    }
+}
+
+/// On an empty database of a cluster, which was given the extension.
+#[test]
+fn everything_is_carried_out_on_a_cluster() {
+    let Ok(url) = std::env::var(CLUSTER) else {
+        // Past the harness, which keeps what a test that passes prints.
+        writeln!(std::io::stderr(), "SKIPPED: {CLUSTER} names no database of a Citus cluster, so nothing was tried on one")
+            .expect("standard error");
+        return;
+    };
+    let database = Database::there(&url);
+    let said = binary::succeed(&database, &["migrate", "--distribute"]);
+    assert!(said.contains("Spread "), "the database isn't empty, or has no extension: {said}");
+    assert_eq!(binary::succeed(&database, &["migrate", "--distribute"]), "The schema is up to date.\nAll tables are spread.\n");
+    carry_everything_out(&database);
+}
+
+/// Every operation, and `verify`.
+fn carry_everything_out(database: &Database) {
+    let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
+    let server = Server::start_on(database, &clock);
+    let client = tour::take(&server).client;
+    beside_the_tour(&client);
+    drop(server);
+    binary::succeed(database, &["verify"]);
+}
+
+/// What the tour has no need of: many events at once, of several contracts and customers, again under their keys; events that
+/// move, and documents that are put out of force before they are issued.
+fn beside_the_tour(client: &Client) {
+    let customers = ["one", "two", "three"];
+    for customer in customers {
+        catalog::make_customer(client, customer);
+        let product = json!({"product_pricing_ref": "api-plan", "billing_start_date": "2026-11-01", "billing_end_date": "2027-10-31", "entity_ref": "seller"});
+        client.post("/api/contracts/", &json!({"customer_ref": customer, "products": [product]})).ok();
+    }
+    let event = |customer: &str, day: u32, key: &str| {
+        json!({
+            "timestamp": format!("2026-11-{day:02}T06:00:00Z"), "customer_ref": customer, "usage_product_ref": "api-calls",
+            "quantity": 1, "idempotency_key": key,
+        })
+    };
+    let events: Vec<Value> = customers.iter().map(|customer| event(customer, 5, "first")).collect();
+    for _ in 0..2 {
+        client.post("/api/usage/event/batch", &json!({"events": events})).ok();
+    }
+    let event_ref = books::report(client, &event("one", 6, "second"))["event_ref"].clone();
+    books::update(client, &event_ref, json!({"timestamp": "2026-11-07T06:00:00Z"})).ok();
+    let copy = json!([catalog::with(event("one", 7, "second"), &json!({"event_ref": event_ref}))]);
+    client.post("/api/usage/import?name=copies.json", &copy).ok();
+    client.get(&format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"))).ok();
+    client.get("/api/documents/filter?pageSize=1000").ok();
+    client.get("/api/usage/event/filter?pageSize=1000").ok();
+    client.get("/api/charges/filter?pageSize=1000").ok();
+    client.get("/api/contracts/search?pageSize=1000").ok();
+    client.post("/api/entities/edit/seller", &json!({"grace_hours": 3})).ok();
+}
+
+/// The tables of a plan whose rows are looked for everywhere.
+fn unnamed(plan: &Value, spread: &BTreeSet<String>) -> BTreeSet<String> {
+    let (mut scans, mut equal) = (BTreeMap::new(), Vec::new());
+    walk(plan, &mut scans, &mut equal);
+    let is_column = |side: &str| {
+        side.split_once('.').is_some_and(|(alias, _)| scans.keys().any(|scan: &String| scan == alias.trim_matches('"')))
+    };
+    let is_named = |column: String| {
+        let mut reached = BTreeSet::from([column]);
+        loop {
+            let further: BTreeSet<String> = equal
+                .iter()
+                .flat_map(|(a, b)| [(a, b), (b, a)])
+                .filter(|(a, b)| reached.contains(*a) && !reached.contains(*b))
+                .map(|(_, b): (&String, &String)| b.clone())
+                .collect();
+            if further.iter().any(|side| !is_column(side)) {
+                return true;
+            }
+            if further.is_empty() {
+                return false;
+            }
+            reached.extend(further);
+        }
+    };
+    let spread = scans.iter().filter(|(_, table)| spread.contains(*table));
+    spread
+        .filter(|(alias, table)| !is_named(format!("{alias}.{}", distribution(table))))
+        .map(|(_, table)| table.clone())
+        .collect()
+}
+
+/// The tables that a plan reads, by alias, and which columns and values it takes for equal.
+fn walk(node: &Value, scans: &mut BTreeMap<String, String>, equal: &mut Vec<(String, String)>) {
+    if let (Some(alias), Some(table), Some(kind)) =
+        (node["Alias"].as_str(), node["Relation Name"].as_str(), node["Node Type"].as_str())
+        && kind != "ModifyTable"
+    {
+        scans.insert(alias.to_owned(), table.to_owned());
+    }
+    for (key, value) in node.as_object().into_iter().flatten() {
+        if let Some(condition) = value.as_str().filter(|_| key.ends_with("Cond") || key.ends_with("Filter")) {
+            equalities(condition, equal);
+        }
+    }
+    node["Plans"].as_array().into_iter().flatten().for_each(|below| walk(below, scans, equal));
+}
+
+/// The equalities that all have to hold for a condition to hold.
+fn equalities(condition: &str, equal: &mut Vec<(String, String)>) {
+    let condition = bare(condition);
+    let parts = split(condition, " AND ");
+    if parts.len() > 1 {
+        parts.into_iter().for_each(|part| equalities(part, equal));
+    } else if split(condition, " OR ").len() == 1
+        && let [left, right] = split(condition, " = ")[..]
+    {
+        equal.push((side(left), side(right)));
+    }
+}
+
+/// A side of an equality: a column without its cast, or what else it is.
+fn side(text: &str) -> String {
+    let text = text.strip_prefix("ANY ").unwrap_or(text);
+    let text = bare(split(text, "::")[0]);
+    text.replace('"', "")
+}
+
+/// Without parentheses around all of it.
+fn bare(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+    match inner.filter(|inner| is_balanced(inner)) {
+        Some(inner) => bare(inner),
+        None => text,
+    }
+}
+
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0;
+    text.chars().all(|character| {
+        depth += match character {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth >= 0
+    })
+}
+
+/// The parts of a text between a separator that stands in no parentheses.
+fn split<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
+    let (mut parts, mut depth, mut begin) = (Vec::new(), 0, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if depth == 0 && at >= begin && text[at..].starts_with(separator) => {
+                parts.push(&text[begin..at]);
+                begin = at + separator.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
