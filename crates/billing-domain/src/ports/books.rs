@@ -9,7 +9,7 @@ use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
-use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
+use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,6 @@ pub trait Books {
         contract_ref: ContractRef,
         lock: Option<Lock>,
     ) -> StoreResult<Option<Agreement>>;
-    /// The contract in which an event counts, held [`Lock::Exclusive`], and its customer.
-    ///
-    /// # Errors
-    /// As [`agreement`](Self::agreement).
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>>;
     /// Those of these contracts that are there, with their customers, by reference.
     fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>>;
     /// Everything the books of contracts are made of, by contract.

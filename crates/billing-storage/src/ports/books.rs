@@ -8,7 +8,7 @@ use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::totals::UsageFacts;
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use super::running_totals::{TotalRow, read_totals};
 use super::{MAX_BINDS, owned};
 use crate::one_of::{Value, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
+use crate::schema::{contracts, document_parts, documents, usage_totals};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
 use crate::under::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
@@ -244,21 +244,6 @@ impl Books for Transaction<'_> {
             lock,
             contracts::table
                 .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
-            (Found::as_select(), VersionBefore)
-        )?;
-        found.into_iter().next().map(|found| self.unchanged(found)).transpose()
-    }
-
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
-        let counts_in = || {
-            usage_events::table.filter(usage_events::event_id.eq(Bound(event_ref.as_uuid()))).select(usage_events::contract_id)
-        };
-        let found: Vec<(Found, Option<JsonText>)> = load_contract!(
-            self,
-            Some(Lock::Exclusive),
-            contracts::table
-                .filter(contracts::contract_id.eq_any(counts_in()))
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
             (Found::as_select(), VersionBefore)
         )?;

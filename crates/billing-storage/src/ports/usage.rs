@@ -63,12 +63,19 @@ impl UsageEvents for Transaction<'_> {
     }
 
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
+        Ok(self.events_by_refs(organization, &[event_ref])?.pop())
+    }
+
+    fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
         let found: Vec<(EventRow, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
-            .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
+            .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
             .select((EventRow::as_select(), customers::organization_id))
             .load(conn))?;
-        owned("usage_events", organization, found)?.pop().map(EventRow::read).transpose()
+        let found = owned("usage_events", organization, found)?;
+        let mut found = found.into_iter().map(EventRow::read).collect::<StoreResult<Vec<_>>>()?;
+        found.sort_by_key(|event| event.event_ref);
+        Ok(found)
     }
 
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {

@@ -14,9 +14,8 @@ use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::party::Entity;
 use billing_domain::ports::{
     BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
-    UsageEvents as _,
 };
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 use super::documents::order;
 use super::{MemoryTx, corrupt, sorted};
@@ -37,13 +36,6 @@ impl Books for MemoryTx {
         };
         let next_due_at = self.contract_of(contract.key(organization)).and_then(|row| row.next_due_at);
         Ok(Some(Agreement { contract, customer, next_due_at }))
-    }
-
-    fn agreement_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<Agreement>> {
-        match self.event(organization, event_ref)? {
-            Some(event) => self.agreement(organization, event.placement.contract_ref, Some(Lock::Exclusive)),
-            None => Ok(None),
-        }
     }
 
     fn agreements(&mut self, organization: OrganizationId, contracts: &[ContractRef]) -> StoreResult<Vec<Agreement>> {

@@ -56,23 +56,29 @@ impl UsageEvents for MemoryTx {
         Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
     }
 
+    fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+        Ok(sorted(self.state.events.of(organization).filter(|row| events.contains(&row.event_ref)), |row| row.event_ref))
+    }
+
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
         Ok(self.state.events.of(organization).map(|row| row.event_ref).filter(|known| events.contains(known)).collect())
     }
 }
 
 impl EventChanges for MemoryTx {
-    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
-        let document = self.document(organization, superseded.placement.document_ref)?;
-        let lifecycle = document.map(|document| document.lifecycle);
-        let is_issued = matches!(lifecycle, Some(Lifecycle::Issued(_) | Lifecycle::Uncollectible(_)));
-        let billed = is_issued && !self.is_billed_before(organization, superseded);
-        let mut rows = self.state.events.of_mut(organization);
-        let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
-            return Err(StoreError::Contended);
-        };
-        *row = revised.clone();
-        self.state.superseded_events.push(organization, Superseded { event: superseded.clone(), billed });
+    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()> {
+        for (superseded, revised) in revisions {
+            let document = self.document(organization, superseded.placement.document_ref)?;
+            let lifecycle = document.map(|document| document.lifecycle);
+            let is_issued = matches!(lifecycle, Some(Lifecycle::Issued(_) | Lifecycle::Uncollectible(_)));
+            let billed = is_issued && !self.is_billed_before(organization, superseded);
+            let mut rows = self.state.events.of_mut(organization);
+            let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
+                return Err(StoreError::Contended);
+            };
+            *row = revised.clone();
+            self.state.superseded_events.push(organization, Superseded { event: superseded.clone(), billed });
+        }
         Ok(())
     }
 

@@ -187,13 +187,13 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     let customer = w.customer.id;
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&first))?;
-        tx.revise_event(w.org, &first, &second)?;
+        tx.revise_events(w.org, &[(first.clone(), second.clone())])?;
         let (key, zero) = lock_usage(tx, w.org, customer, std::slice::from_ref(&key))?.remove(0);
         let total = zero.plus(first.counted()).expect("in range");
         put_usage(tx, w.org, customer, &[(key, total)])
     });
     let third = UsageEvent { revision: 3, ..first.clone() };
-    let answer = transact_answer(store, |tx| tx.revise_event(stranger, &second, &third));
+    let answer = transact_answer(store, |tx| tx.revise_events(stranger, &[(second.clone(), third.clone())]));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     write(store, |tx| {
         assert_eq!(tx.superseded_revisions(stranger, &[first.event_ref])?, []);
