@@ -98,8 +98,8 @@ pub(crate) fn keep(
 pub(crate) struct Keys(BTreeSet<(OrganizationId, RequestKey)>);
 
 impl Keys {
-    /// Holds a request's key until the transaction ends, without waiting for a twin; answers what the request was answered, where it
-    /// was carried out before.
+    /// Holds a request's key until the transaction ends, without waiting for a twin; answers what the request was answered, where
+    /// it was carried out before.
     ///
     /// # Errors
     /// [`UseCaseError::RequestInProgress`] while a twin is carried out, in the same transaction or another.

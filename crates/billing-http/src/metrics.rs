@@ -1,6 +1,7 @@
 //! What a server tells whoever watches it, in the text format of OpenMetrics, which Prometheus reads.
 //!
-//! Labels are the names of operations, classes of statuses and kinds of work: nothing that a caller chooses, no organization, no secret.
+//! Labels are the names of operations, classes of statuses and kinds of work: nothing that a caller chooses, no organization, no
+//! secret.
 
 use std::fmt;
 use std::sync::Arc;

@@ -189,8 +189,8 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
     }
 }
 
-/// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came. Nothing that was sent
-/// but names of fields.
+/// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came.
+/// Nothing that was sent but names of fields.
 fn log(facts: &Facts, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
     let Admitted { operation, actor } = &*facts.admitted;
     let operation = operation.get();

@@ -212,7 +212,8 @@ impl Changing<'_> {
         contracts.map(key).collect()
     }
 
-    /// Looks at events, and where they are to go. What is wrong with an update's fields is told before a contract is looked for.
+    /// Looks at events, and where they are to go. What is wrong with an update's fields is told before a contract is looked
+    /// for.
     fn look(
         &self,
         tx: &mut dyn Tx,
@@ -306,8 +307,8 @@ impl Changing<'_> {
         Ok(names)
     }
 
-    /// Takes the present revision out of its total and puts the revised one in, each on its document; answers the next revision,
-    /// which is to be stored. `None` where what that takes isn't known before what was decided is stored.
+    /// Takes the present revision out of its total and puts the revised one in, each on its document; answers the next
+    /// revision, which is to be stored. `None` where what that takes isn't known before what was decided is stored.
     fn revise(&self, tx: &mut dyn Tx, books: &mut Books, seen: &Seen) -> UseCaseResult<Option<UsageEvent>> {
         let Seen { event: present, revised, target } = seen;
         let (from, old_key) = (present.placement.contract_ref, present.usage_key());

@@ -77,12 +77,12 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
     })
 }
 
-/// The update that a format makes of a free-form event in another's place: timestamp, quantity, report data and checks are those of
-/// the new one alone. Stores nothing.
+/// The update that a format makes of a free-form event in another's place: timestamp, quantity, report data and checks are
+/// those of the new one alone. Stores nothing.
 ///
 /// # Errors
-/// As [`map_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no format ever
-/// processed.
+/// As [`map_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no format
+/// ever processed.
 pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
     let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {

@@ -90,8 +90,8 @@ impl FileImport {
         Self { format, dry_run, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() }
     }
 
-    /// Takes events of the file as `record` does, which may take fewer than it is given. Answers those that are refused, in the order
-    /// given, each by its line, and where it stopped.
+    /// Takes events of the file as `record` does, which may take fewer than it is given. Answers those that are refused, in the
+    /// order given, each by its line, and where it stopped.
     ///
     /// # Errors
     /// [`UseCaseError::Invalid`] where there is no such format; what stops all of them. Then none of the events was taken, and

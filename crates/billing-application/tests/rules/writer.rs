@@ -80,11 +80,11 @@ impl Doored {
         door.to_fail = next..next + times;
     }
 
-    /// Has one fail, once the one that waits and so many after it have been.
+    /// Has one fail instead of being committed: the one that waits, or so many after it.
     fn fail_after(&self, many: usize) {
         let mut door = self.door.lock().expect("a door");
-        let next = door.begun + 1 + many;
-        door.to_fail = next..next + 1;
+        let failing = door.begun + many;
+        door.to_fail = failing..failing + 1;
     }
 }
 
@@ -544,28 +544,37 @@ fn a_batch_takes_turns_with_single_events() {
     assert!(stopped_by.is_none());
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
     assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
-    // The one before them; the single event with a part of the batch; a thousand, when nobody else waits; and the rest.
+    // As long as single events come, none waits for more than a group of theirs.
+    assert_eq!(office.writer.figures().events.sizes.largest(), 256);
+}
+
+#[test]
+fn batches_alone_are_written_a_thousand_at_a_time() {
+    let office = Office::with_a_draft();
+    let TakenBatch { results, .. } = taken(&office.batch(vec![calls(DAY, "1"); 2_001]));
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_001);
     let sizes = office.writer.figures().events.sizes;
-    let of_group = |bound| sizes.buckets().find(|(upper, _)| *upper == bound).map(|(_, many)| many);
-    assert_eq!((of_group(1), of_group(256), of_group(1_000)), (Some(1), Some(1), Some(2)));
+    assert_eq!((sizes.count(), sizes.largest()), (3, EVENTS_PER_TRANSACTION as u64));
 }
 
 #[test]
 fn a_batch_that_is_stopped_says_what_is_stored() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
-        office.store.fail_after(1);
-        office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1])
-    });
-    let TakenBatch { results, stopped_by } = taken(&told);
-    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), EVENTS_PER_TRANSACTION);
-    assert!(matches!(stopped_by, Some(UseCaseError::Store(StoreError::Corrupt(_)))), "{stopped_by:?}");
-    let told = office.together(|| {
-        office.store.fail(1);
-        office.batch(vec![calls(DAY, "1"); 2])
-    });
-    let outcome = told.recv_timeout(SOON).expect("an answer").1;
-    assert!(matches!(outcome, Err(UseCaseError::Store(StoreError::Corrupt(_)))), "{outcome:?}");
+    for (failing, stored) in [(1, EVENTS_PER_TRANSACTION), (0, 0)] {
+        office.store.close();
+        let told = office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1]);
+        office.store.wait_for_one();
+        office.store.fail_after(failing);
+        office.store.open();
+        let outcome = told.recv_timeout(SOON).expect("an answer").1;
+        let (results, error) = match outcome {
+            Ok(TakenBatch { results, stopped_by }) => (results, stopped_by),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), stored);
+        assert!(matches!(error, Some(UseCaseError::Store(StoreError::Corrupt(_)))), "{error:?}");
+    }
+    assert!(office.books.documents().contains("calls × 1001:"), "{}", office.books.documents());
 }
 
 #[test]

@@ -200,8 +200,8 @@ impl Writing<'_> {
         }
     }
 
-    /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's: the
-    /// others are done without it.
+    /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's:
+    /// the others are done without it.
     fn divided<R: InGroup>(
         &self,
         group: Vec<R>,

@@ -106,7 +106,7 @@ impl UsageWriter {
             self.queue.figures().turned_away += 1;
             return Err(WriterBusy);
         }
-        state.turns.push(waiting);
+        state.turns.push(waiting, Instant::now());
         drop(state);
         self.queue.arrived.notify_one();
         Ok(())

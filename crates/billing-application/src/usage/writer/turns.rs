@@ -1,12 +1,12 @@
 //! Who waits for the writer, and whose turn it is.
 //!
-//! Organizations have their turns one after the other. In a turn a group takes [`SHARE`] of what an organization has waiting, in the
-//! order in which that came, of a batch that many of its events; what is left of a batch goes behind all else of its
+//! Organizations have their turns one after the other. In a turn a group takes [`SHARE`] of what an organization has waiting,
+//! in the order in which that came, of a batch that many of its events; what is left of a batch goes behind all else of its
 //! organization. A group goes round until nobody waits or it is full. What room is left then is the batches'.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use billing_domain::refs::OrganizationId;
 
@@ -21,6 +21,9 @@ const MAX_GROUP: usize = 256;
 const SHARE: usize = 32;
 /// As how many events a change counts: it takes a contract alone, and reads its whole book.
 const CHANGE_COUNTS: usize = 4;
+/// How long no single request must have come for groups to be as large as a transaction of a batch may be. Whoever asks again
+/// as soon as they are answered isn't waiting when the next group begins, and would wait for all of it.
+const QUIET: Duration = Duration::from_secs(1);
 /// What an organization may have waiting, single events or changes, however many of others wait.
 const ALWAYS_LET_IN: usize = 32;
 
@@ -31,6 +34,8 @@ pub(super) struct Turns {
     /// Organizations that have something waiting; whose turn is next comes first.
     order: VecDeque<OrganizationId>,
     load: Load,
+    /// When a single request came last.
+    single_came: Option<Instant>,
 }
 
 /// What an organization has waiting.
@@ -55,7 +60,7 @@ pub(super) struct Group {
     pub(super) whole: Option<WaitingWhole>,
     /// Of which events are in the group.
     pub(super) batches: Vec<Batch>,
-    /// Whether no single request waited: what is in it may be written in large steps.
+    /// Whether nobody waits or came lately but batches: what is in it may be written in large steps.
     pub(super) is_of_batches: bool,
     /// What nobody waits for any more.
     pub(super) expired: Vec<InLine>,
@@ -139,8 +144,12 @@ impl Turns {
     }
 
     /// Lets something wait.
-    pub(super) fn push(&mut self, waiting: Waiting) {
-        self.push_in_line(InLine::New(waiting));
+    pub(super) fn push(&mut self, waiting: Waiting, now: Instant) {
+        let waiting = InLine::New(waiting);
+        if waiting.is_single() {
+            self.single_came = Some(now);
+        }
+        self.push_in_line(waiting);
     }
 
     /// Lets what is left of a batch wait, behind all else of its organization.
@@ -161,8 +170,9 @@ impl Turns {
 
     /// Who is written next.
     pub(super) fn next_group(&mut self, now: Instant) -> Group {
-        let mut group = Group { is_of_batches: self.load.singles() == 0, ..Group::default() };
-        // Where only batches wait, a group is as much as a transaction takes of those of one organization.
+        let is_quiet = self.single_came.is_none_or(|came| now.saturating_duration_since(came) >= QUIET);
+        let mut group = Group { is_of_batches: is_quiet && self.load.singles() == 0, ..Group::default() };
+        // Where only batches come, a group is as much as a transaction takes of those of one organization.
         let share = if group.is_of_batches { EVENTS_PER_TRANSACTION } else { SHARE };
         let mut room = if group.is_of_batches { EVENTS_PER_TRANSACTION } else { MAX_GROUP };
         let mut set_aside = Vec::new();

@@ -252,7 +252,7 @@ impl Batch {
         }
     }
 
-    /// Ends a group: tells what became of all when that is known or something stopped it, and answers the batch when it goes on.
+    /// Ends a group: tells what became of all when that is known or something stopped it; answers the batch when it goes on.
     pub(super) fn part_done(mut self) -> Option<Self> {
         let part: Option<Vec<_>> = std::mem::take(&mut self.part).into_iter().collect();
         let Some(part) = part else {
