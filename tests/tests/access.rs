@@ -15,7 +15,7 @@ on_both_databases!(
     a_key_does_what_its_scopes_say_and_no_more,
 );
 
-const PUBLIC: [&str; 5] = ["/auth/login", "/auth/logout", "/health/live", "/health/ready", "/openapi.json"];
+const PUBLIC: [&str; 6] = ["/auth/login", "/auth/logout", "/health/live", "/health/ready", "/metrics", "/openapi.json"];
 const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 
 fn operations(client: &Client) -> Vec<(String, String)> {

@@ -54,8 +54,8 @@ const ROOMS: [Room; 13] = [
     Room {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow billing-application billing-domain billing-import billing-json billing-report \
-                  futures-util governor ipnet maud rust_decimal serde serde_json strsim tempfile thiserror tokio tracing url utoipa \
-                  validator",
+                  futures-util governor ipnet maud prometheus-client rust_decimal serde serde_json strsim tempfile thiserror tokio \
+                  tracing url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {

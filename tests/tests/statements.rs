@@ -67,7 +67,7 @@ fn requests_send_a_few_statements_however_much_is_there() {
 
     let sent = [
         ("an event on a draft", on_a_draft, 10),
-        ("an update", update, 14),
+        ("an update", update, 16),
         ("an edit", edit, 20),
         ("the current invoice", current, 8),
         ("a batch with an event on each of many contracts", many, 20),

@@ -76,6 +76,9 @@ pub enum UseCaseError {
     /// A request under the same key isn't done yet.
     #[error("a request under this idempotency key is still being carried out: send it again shortly, under the same key")]
     RequestInProgress,
+    /// More waits than will be done in time.
+    #[error("too many requests are waiting; try again shortly")]
+    Overloaded,
     /// Of events that are taken all or not at all, some are refused: each by its index, and why.
     #[error("{} of the events are refused, so none is stored", .0.len())]
     EventsRefused(Vec<(usize, UseCaseError)>),

@@ -4,11 +4,12 @@
 //! all of it or nothing: after a crash, and from another server. What a use case refuses isn't kept: it has changed
 //! nothing, and may be mended and sent again under its key.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, KeptRequest, Reply, RequestKey};
-use billing_domain::ports::{Access, transact};
+use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::OrganizationId;
 
 use crate::error::{UseCaseError, UseCaseResult};
@@ -51,22 +52,69 @@ pub fn once<T>(
 ) -> UseCaseResult<Reply> {
     let organization = allow(principal, request.use_case)?;
     transact(&*services.store, Access::Write, |tx| {
-        if !tx.hold_key(organization, &request.key, request.wait)? {
-            return Err(UseCaseError::RequestInProgress);
-        }
-        let now = services.now();
-        if let Some(kept) = tx.kept_request(organization, &request.key, now.plus_seconds(-ANSWER_KEPT_SECONDS))? {
-            return repeat(services, organization, request, kept);
+        if let Some(answer) = hold(tx, services, organization, request, request.wait)? {
+            return Ok(Reply { answer, is_repeat: true });
         }
         let answer = render(services.joined(tx, |services| work(services, principal))?)?;
-        let sealed = match &request.sealed_for {
-            None => answer.clone(),
-            Some(secret) => KeptAnswer(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
-        };
-        let kept = KeptRequest { body: request.body, answer: sealed, kept_at: now };
-        tx.keep_request(organization, &request.key, &kept)?;
+        keep(tx, services, organization, request, answer.clone())?;
         Ok(Reply { answer, is_repeat: false })
     })
+}
+
+/// Holds a request's key until the transaction ends; answers what it was answered, where it was carried out before.
+fn hold(
+    tx: &mut dyn Tx,
+    services: &Services<'_>,
+    organization: OrganizationId,
+    request: &KeyedRequest,
+    wait: Duration,
+) -> UseCaseResult<Option<KeptAnswer>> {
+    if !tx.hold_key(organization, &request.key, wait)? {
+        return Err(UseCaseError::RequestInProgress);
+    }
+    let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let kept = tx.kept_request(organization, &request.key, since)?;
+    kept.map(|kept| repeat(services, organization, request, kept)).transpose()
+}
+
+/// Keeps the answer to a request whose key is held.
+pub(crate) fn keep(
+    tx: &mut dyn Tx,
+    services: &Services<'_>,
+    organization: OrganizationId,
+    request: &KeyedRequest,
+    answer: KeptAnswer,
+) -> UseCaseResult<()> {
+    let sealed = match &request.sealed_for {
+        None => answer,
+        Some(secret) => KeptAnswer(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
+    };
+    let kept = KeptRequest { body: request.body, answer: sealed, kept_at: services.now() };
+    Ok(tx.keep_request(organization, &request.key, &kept)?)
+}
+
+/// The keys of requests that are carried out in one transaction.
+#[derive(Default)]
+pub(crate) struct Keys(BTreeSet<(OrganizationId, RequestKey)>);
+
+impl Keys {
+    /// Holds a request's key until the transaction ends, without waiting for a twin; answers what the request was answered, where
+    /// it was carried out before.
+    ///
+    /// # Errors
+    /// [`UseCaseError::RequestInProgress`] while a twin is carried out, in the same transaction or another.
+    pub(crate) fn hold(
+        &mut self,
+        tx: &mut dyn Tx,
+        services: &Services<'_>,
+        organization: OrganizationId,
+        request: &KeyedRequest,
+    ) -> UseCaseResult<Option<KeptAnswer>> {
+        if !self.0.insert((organization, request.key.clone())) {
+            return Err(UseCaseError::RequestInProgress);
+        }
+        hold(tx, services, organization, request, Duration::ZERO)
+    }
 }
 
 /// Carries a request out: [`once`] under its key, where it has one. What `work` needs is made ready by `prepare`, outside of
@@ -86,15 +134,18 @@ pub fn carry_out<P, T>(
         let prepared = prepare(services, principal)?;
         return Ok(Reply { answer: render(work(services, principal, &prepared)?)?, is_repeat: false });
     };
-    if let Some(reply) = repeated(services, principal, request)? {
-        return Ok(reply);
+    if let Some(answer) = repeated(services, principal, request)? {
+        return Ok(Reply { answer, is_repeat: true });
     }
     let prepared = prepare(services, principal)?;
     once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
 }
 
 /// The answer to a request that was carried out under its key already, without keeping a writer busy.
-fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<Reply>> {
+///
+/// # Errors
+/// As [`once`].
+pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<KeptAnswer>> {
     let organization = allow(principal, request.use_case)?;
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = transact(&*services.store, Access::Read, |tx| {
@@ -103,18 +154,22 @@ fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedReque
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
 
-fn repeat(services: &Services, organization: OrganizationId, request: &KeyedRequest, kept: KeptRequest) -> UseCaseResult<Reply> {
+fn repeat(
+    services: &Services<'_>,
+    organization: OrganizationId,
+    request: &KeyedRequest,
+    kept: KeptRequest,
+) -> UseCaseResult<KeptAnswer> {
     if kept.body != request.body {
         return Err(UseCaseError::IdempotencyKeyReuse);
     }
-    let answer = match &request.sealed_for {
-        None => kept.answer,
+    match &request.sealed_for {
+        None => Ok(kept.answer),
         Some(secret) => {
             let opened = services.sealer.open(secret, &request.key.place(organization), &kept.answer.0);
-            KeptAnswer(opened.ok_or_else(shown_once)?)
+            Ok(KeptAnswer(opened.ok_or_else(shown_once)?))
         }
-    };
-    Ok(Reply { answer, is_repeat: true })
+    }
 }
 
 fn shown_once() -> UseCaseError {

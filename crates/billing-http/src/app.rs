@@ -29,6 +29,17 @@ pub fn app(
         .default_service(web::to(routes::unknown_route))
 }
 
+/// The application of the address that tells metrics alone.
+pub fn metrics_app(
+    state: HttpState,
+) -> App<impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>> {
+    App::new()
+        .wrap(from_fn(answer))
+        .app_data(web::Data::new(state))
+        .route("/metrics", web::get().to(routes::service::told_metrics))
+        .default_service(web::to(routes::unknown_route))
+}
+
 /// The OpenAPI document.
 fn description(numbers: NumbersAs) -> &'static str {
     static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::text(NumbersAs::Number));

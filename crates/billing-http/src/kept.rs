@@ -30,6 +30,11 @@ impl Success {
         Self { status: StatusCode::OK, headers, body: body.into_bytes() }
     }
 
+    /// Nothing to say.
+    pub(crate) const fn nothing() -> Self {
+        Self { status: StatusCode::NO_CONTENT, headers: Vec::new(), body: Vec::new() }
+    }
+
     /// JSON.
     pub(crate) fn json(body: String) -> Self {
         Self::of(JSON, body)

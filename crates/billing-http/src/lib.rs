@@ -21,6 +21,7 @@ mod channel;
 mod decimals;
 mod dto;
 mod kept;
+mod metrics;
 mod middleware;
 mod numbers;
 mod once;
@@ -39,7 +40,7 @@ mod settings;
 mod state;
 mod twins;
 
-pub use app::app;
+pub use app::{app, metrics_app};
 pub use dto::imports::import_answer;
 pub use openapi::openapi_json;
 pub use pages::key_calls;

@@ -23,7 +23,7 @@ use billing_domain::access::Actor;
 use tracing::Instrument as _;
 
 use crate::auth::address;
-use crate::operation::{VERSION, VERSIONED_BELOW};
+use crate::operation::{Operation, VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
 
@@ -60,14 +60,14 @@ pub(crate) struct Facts {
 /// What the guard found out, kept for a request that fails without leaving anything else.
 #[derive(Debug, Default)]
 struct Admitted {
-    route: OnceLock<&'static str>,
+    operation: OnceLock<&'static Operation>,
     actor: OnceLock<Actor>,
 }
 
 impl Facts {
-    /// Notes the path of a request's operation, with its parameters by name.
-    pub(crate) fn is_for(&self, route: &'static str) {
-        self.admitted.route.get_or_init(|| route);
+    /// Notes a request's operation.
+    pub(crate) fn is_for(&self, operation: &'static Operation) {
+        self.admitted.operation.get_or_init(|| operation);
     }
 
     /// Notes who asks.
@@ -124,14 +124,14 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
                 None => response,
             };
             add_headers(response.headers_mut(), &facts, &state);
-            log(&facts, response.status().as_u16(), request.match_pattern(), problem.as_ref());
+            log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
             Ok(ServiceResponse::new(request, response))
         }
         // The request is gone with whatever failed; the server sends the error's own answer.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, &state);
-            log(&facts, response.status().as_u16(), None, Some(&problem));
+            log(&facts, &state, response.status().as_u16(), None, Some(&problem));
             Err(InternalError::from_response(problem, response).into())
         }
     }
@@ -189,11 +189,13 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
     }
 }
 
-/// One line per request; of a refused one also why, which fields are wrong, and from where it came. Nothing that was sent
-/// but names of fields.
-fn log(facts: &Facts, status: u16, matched: Option<String>, problem: Option<&Problem>) {
-    let Admitted { route, actor } = &*facts.admitted;
-    let route = route.get().copied().or(matched.as_deref()).unwrap_or("-");
+/// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came.
+/// Nothing that was sent but names of fields.
+fn log(facts: &Facts, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
+    let Admitted { operation, actor } = &*facts.admitted;
+    let operation = operation.get();
+    state.metrics().answered(operation.map(|operation| operation.id), status, facts.started.elapsed());
+    let route = operation.map(|operation| operation.path).or(matched.as_deref()).unwrap_or("-");
     let actor = actor.get().map_or_else(|| "-".to_owned(), ToString::to_string);
     tracing::info!(
         method = %facts.method,

@@ -10,7 +10,6 @@ use billing_application::idempotency::{KeyedRequest, TWIN_WAIT, carry_out};
 use billing_application::usage::{EventView, TakenUsage};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{KeptAnswer, Reply};
-use billing_domain::usage::EventKey;
 use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,14 +21,13 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// Says that an answer was given before.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-const TRUE: &str = "true";
+pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
 
 /// A request that is carried out once.
 pub(crate) struct Once {
-    state: HttpState,
-    principal: Principal,
-    keyed: Option<KeyedRequest>,
+    pub(crate) state: HttpState,
+    pub(crate) principal: Principal,
+    pub(crate) keyed: Option<KeyedRequest>,
 }
 
 impl Caller {
@@ -42,11 +40,6 @@ impl Caller {
 }
 
 impl Once {
-    /// The request's key as the key of the one event it brings.
-    pub(crate) fn sent(&self) -> Option<EventKey> {
-        self.keyed.as_ref().map(|keyed| EventKey { key: keyed.key.key.clone(), body: keyed.body })
-    }
-
     /// The answer holds a secret, which only who has this one may read again.
     pub(crate) fn sealed_for(self, secret: String) -> Self {
         Self { keyed: self.keyed.map(|keyed| KeyedRequest { sealed_for: Some(secret), ..keyed }), ..self }
@@ -90,14 +83,15 @@ impl Once {
             work(services, &principal, keyed.as_ref())
         });
         let Reply { answer, is_repeat } = carried_out.await?;
-        kept::respond(answer, is_repeat.then_some((REPLAYED, TRUE)))
+        kept::respond(answer, is_repeat.then_some(REPLAYED))
     }
 }
 
 /// The answer to an event that was taken, now or before.
-pub(crate) fn answer_of(taken: TakenUsage, answer: fn(&EventView) -> String) -> KeptAnswer {
+pub(crate) fn answer_of(taken: &TakenUsage, answer: fn(&EventView) -> String) -> KeptAnswer {
+    let (replayed, is_true) = REPLAYED;
     match taken {
-        TakenUsage::Now(view) => Success::json(answer(&view)).kept(),
-        TakenUsage::Before(answer) => Success::json(answer).with(REPLAYED, TRUE).kept(),
+        TakenUsage::Now(view) => Success::json(answer(view)).kept(),
+        TakenUsage::Before(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
     }
 }

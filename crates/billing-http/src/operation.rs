@@ -1,5 +1,7 @@
 //! An operation: one method on one path, who may, what it takes and what it answers.
 
+use std::fmt;
+
 use actix_web::Route;
 use actix_web::http::Method;
 use billing_application::UseCase;
@@ -142,6 +144,12 @@ impl<const LIST: bool> Answer for Free<LIST> {
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
         let object = ObjectBuilder::new().schema_type(Type::Object);
         if LIST { ArrayBuilder::new().items(object).into() } else { object.into() }
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -170,7 +170,8 @@ operations! {
         POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event,
             takes EventUpdateBody,
             answers EventJson: "The event as it is now",
-            refuses matching;
+            refuses matching,
+            by writer;
 
         /// Reads every change of a usage event, deleted ones included.
         GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
@@ -188,7 +189,8 @@ operations! {
         /// Deletes a usage event; its documents follow in the same request, its history stays.
         DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
             gone: "The event counts no more",
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            by writer;
 
         /// Sums up usage by hour, day or month of UTC.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
@@ -546,6 +548,12 @@ operations! {
         /// Whether requests should be sent here.
         GET "/health/ready" Nothing => service::ready,
             answers HealthJson: "They should";
+
+        /// What this server counts, for Prometheus: requests, and what is written of usage. No organization is told apart.
+        ///
+        /// Where metrics have an address of their own, only there.
+        GET "/metrics" Nothing => service::metrics,
+            writes "application/openmetrics-text": "The metrics, in the text format of OpenMetrics";
 
         /// This description of the interface.
         GET "/openapi.json" Nothing => service::openapi,

@@ -1,23 +1,39 @@
-//! Requests that bring one event: they wait for the writer of usage, which also looks up whether their token still works.
+//! Requests that the writer of usage carries out with others: they wait for their turn, and where they bring an event or change one,
+//! whether their token still works is looked up with it.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use billing_application::access::authenticate;
-use billing_application::error::UseCaseError;
-use billing_application::usage::{EventView, NewUsageEvent, Reporter, TakenUsage, WaitingEvent};
-use billing_application::{UseCase, allow};
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::idempotency::{KeyedRequest, TWIN_WAIT};
+use billing_application::usage::{
+    Carried, Changed, EventChange, EventView, Keyed, NewUsageEvent, Reply, Reporter, TakenBatch, TakenUsage, Waiting,
+    WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work,
+};
+use billing_application::{Services, UseCase, allow};
 use billing_domain::access::{Principal, TokenClaims};
-use billing_domain::idempotency::RequestKey;
+use billing_domain::idempotency::{self, KeptAnswer, RequestKey};
+use billing_domain::refs::{EventRef, OrganizationId};
+use billing_json::hash;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::caller::{Caller, blocking};
+use crate::dto::events::event_answer;
+use crate::kept;
 use crate::middleware::Facts;
+use crate::once::{Once, REPLAYED};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
+use crate::twins::Turn;
+
+/// How long a request waits before it looks again whether its twin on another server is done.
+const TWIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A bearer token whose key isn't looked up yet, and whether that was done since.
 #[derive(Clone)]
@@ -51,13 +67,14 @@ impl Unchecked {
     }
 }
 
-/// Who brings an event, as far as it is known.
+/// Who asks, as far as it is known.
+#[derive(Clone)]
 enum Who {
     Known(Principal),
     Unchecked(Unchecked),
 }
 
-/// A request that brings an event.
+/// A request that brings an event or changes one.
 pub(crate) struct Reporting {
     state: HttpState,
     who: Who,
@@ -67,6 +84,9 @@ pub(crate) struct Reporting {
     pub(crate) key: Option<RequestKey>,
 }
 
+/// What becomes of a request, for whoever waits for it.
+type Told<T> = UseCaseResult<Carried<T>>;
+
 impl Reporting {
     /// Somebody whose credential was checked.
     pub(crate) fn of(caller: Caller, facts: Facts) -> Self {
@@ -74,51 +94,225 @@ impl Reporting {
         Self { state, who: Who::Known(principal), use_case, facts, key }
     }
 
-    /// The same as for all other requests: the credential is checked now.
-    pub(crate) async fn caller(self) -> Result<Caller, Problem> {
-        let Self { state, who, use_case, facts, key } = self;
-        let principal = match who {
-            Who::Known(principal) => principal,
-            Who::Unchecked(unchecked) => unchecked.check(&state).await?,
-        };
-        facts.is_by(principal.actor());
-        Ok(Caller { state, principal, use_case, key })
-    }
-
-    /// Hands the event to the writer, and waits until it is durable.
+    /// Hands an event to the writer, and waits until it is durable.
     ///
     /// # Errors
     /// What refuses it, as `told`; overloaded, with nothing done.
     pub(crate) async fn report(
-        self,
+        &self,
         event: NewUsageEvent,
         answer: fn(&EventView) -> String,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<TakenUsage, Problem> {
+        let work = |reply| Work::Event(WaitingEvent { event, answer, keyed: None, reply });
+        match self.hand_over(work, None).await?.map_err(told)? {
+            Carried::Now(taken) => Ok(taken),
+            Carried::Before(_) => Err(Problem::internal()),
+        }
+    }
+
+    /// The same for an event whose request is to be known again, by what it says.
+    pub(crate) async fn report_once(
+        self,
+        event: NewUsageEvent,
+        (answer, render): (fn(&EventView) -> String, fn(&TakenUsage) -> KeptAnswer),
+        said: &Value,
+        told: fn(UseCaseError) -> UseCaseError,
+    ) -> Result<HttpResponse, Problem> {
+        let work = |keyed, reply| Work::Event(WaitingEvent { event: event.clone(), answer, keyed, reply });
+        self.once(said, render, &work, told).await
+    }
+
+    /// Hands a change of an event to the writer, and waits until it is durable; once under the request's key, where it has one.
+    ///
+    /// # Errors
+    /// What refuses it, as `told`; overloaded, with nothing done.
+    pub(crate) async fn change(
+        self,
+        (event_ref, change): (EventRef, EventChange),
+        render: fn(&Changed) -> KeptAnswer,
+        said: &Value,
+        told: fn(UseCaseError) -> UseCaseError,
+    ) -> Result<HttpResponse, Problem> {
+        let work = |keyed, reply| Work::Change(WaitingChange { event_ref, change: change.clone(), keyed, reply });
+        self.once(said, render, &work, told).await
+    }
+
+    /// The request as it is known under its key, by what it says.
+    pub(crate) fn keyed(&self, said: &Value) -> Option<KeyedRequest> {
+        let key = self.key.clone()?;
+        // A twin is waited for here, not where others wait.
+        Some(KeyedRequest { use_case: self.use_case, key, body: hash(Some(said)), wait: Duration::ZERO, sealed_for: None })
+    }
+
+    async fn once<T: Send + 'static>(
+        self,
+        said: &Value,
+        render: fn(&T) -> KeptAnswer,
+        work: &dyn Fn(Option<Keyed<T>>, Reply<Carried<T>>) -> Work,
+        told: fn(UseCaseError) -> UseCaseError,
+    ) -> Result<HttpResponse, Problem> {
+        let carried = match self.keyed(said) {
+            None => self.hand_over(|reply| work(None, reply), None).await?,
+            Some(request) => {
+                let twins = Twins::wait(&self.state, self.organization(), &request.key).await?;
+                loop {
+                    let keyed = Some(Keyed { request: request.clone(), render });
+                    let told = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
+                    if !twins.is_to_wait(&told).await {
+                        break told;
+                    }
+                }
+            }
+        };
+        match carried.map_err(told)? {
+            Carried::Now(done) => kept::respond(render(&done), None),
+            Carried::Before(answer) => kept::respond(answer, Some(REPLAYED)),
+        }
+    }
+
+    const fn organization(&self) -> OrganizationId {
+        match &self.who {
+            Who::Known(principal) => principal.organization(),
+            Who::Unchecked(unchecked) => unchecked.claims.organization,
+        }
+    }
+
+    /// Hands something to the writer, and waits until it is told what became of it. The turn is kept for as long.
+    async fn hand_over<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Reply<Carried<T>>) -> Work,
+        turn: Option<Arc<Turn>>,
+    ) -> Result<Told<T>, Problem> {
         let Self { state, who, facts, .. } = self;
-        let (reporter, unchecked) = match who {
-            Who::Known(principal) => (Reporter::Known(principal), None),
-            Who::Unchecked(unchecked) => (Reporter::Bearer(unchecked.claims.clone()), Some(unchecked)),
+        let reporter = match who {
+            Who::Known(principal) => Reporter::Known(principal.clone()),
+            Who::Unchecked(unchecked) => Reporter::Bearer(unchecked.claims.clone()),
         };
         let (reply, replied) = oneshot::channel();
-        // Nobody to tell means nobody is waiting for it.
-        let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
-        let until = facts.deadline.into_std();
-        let waiting = WaitingEvent { reporter, event, answer, until, reply };
-        state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
-        let Ok((principal, outcome)) = replied.await else {
-            // Either it was too late for it, or what took it panicked, which the panic hook has printed.
-            let is_late = tokio::time::Instant::now() >= facts.deadline;
-            return Err(if is_late { Problem::timed_out() } else { Problem::internal() });
-        };
-        if let Some(unchecked) = unchecked {
+        let reply = Box::new(move |principal, outcome| {
+            let _turn = turn;
+            // Nobody to tell means nobody is waiting for it.
+            drop(reply.send((principal, outcome)));
+        });
+        let (principal, outcome) = wait(state, facts, reporter, work(reply), replied).await?;
+        if let Who::Unchecked(unchecked) = who {
             unchecked.is_checked.store(true, Ordering::Relaxed);
         }
         if let Some(principal) = principal {
             facts.is_by(principal.actor());
         }
-        outcome.map_err(|error| Problem::from(told(error)))
+        Ok(outcome)
     }
+}
+
+/// Hands something to the writer, and waits for what it is told.
+async fn wait<T>(
+    state: &HttpState,
+    facts: &Facts,
+    reporter: Reporter,
+    work: Work,
+    replied: oneshot::Receiver<T>,
+) -> Result<T, Problem> {
+    let waiting = Waiting { reporter, until: facts.deadline.into_std(), work };
+    state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
+    // Either it was too late for it, or what took it panicked, which the panic hook has printed.
+    let is_late = || tokio::time::Instant::now() >= facts.deadline;
+    replied.await.map_err(|_| if is_late() { Problem::timed_out() } else { Problem::internal() })
+}
+
+/// The twins of a request under way, here and on other servers.
+struct Twins {
+    turn: Arc<Turn>,
+    until: Instant,
+}
+
+impl Twins {
+    /// Waits until no twin is under way here.
+    async fn wait(state: &HttpState, organization: OrganizationId, key: &RequestKey) -> Result<Self, Problem> {
+        let until = Instant::now() + TWIN_WAIT;
+        Ok(Self { turn: Arc::new(state.twins().turn(organization, key, TWIN_WAIT).await?), until })
+    }
+
+    fn turn(&self) -> Arc<Turn> {
+        Arc::clone(&self.turn)
+    }
+
+    /// Whether a twin is under way on another server, and may be done in time; waits a little then.
+    async fn is_to_wait<T>(&self, outcome: &UseCaseResult<T>) -> bool {
+        let is_under_way = matches!(outcome, Err(UseCaseError::RequestInProgress)) && Instant::now() < self.until;
+        if is_under_way {
+            tokio::time::sleep(TWIN_PAUSE).await;
+        }
+        is_under_way
+    }
+}
+
+impl Once {
+    /// Has the writer carry the request out in a transaction of its own, when it is its turn; as how many events it counts, and
+    /// about how many bytes it takes.
+    pub(crate) async fn in_turn(
+        self,
+        facts: &Facts,
+        (events, bytes): (usize, usize),
+        work: impl Fn(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<idempotency::Reply> + Send + Sync + 'static,
+    ) -> Result<HttpResponse, Problem> {
+        let Self { state, principal, keyed } = self;
+        let keyed = keyed.map(|keyed| KeyedRequest { wait: Duration::ZERO, ..keyed });
+        let twins = match &keyed {
+            Some(keyed) => Some(Twins::wait(&state, principal.organization(), &keyed.key).await?),
+            None => None,
+        };
+        let work = Arc::new(work);
+        loop {
+            let (reply, replied) = oneshot::channel();
+            let (work, turn, span) = (Arc::clone(&work), twins.as_ref().map(Twins::turn), tracing::Span::current());
+            let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Reporter::Known(principal.clone()));
+            let work = Box::new(move |services: &Services<'_>| {
+                let _turn = turn;
+                // Nobody to tell means nobody is waiting for it.
+                drop(reply.send(span.in_scope(|| work(services, &by, keyed.as_ref()))));
+            });
+            let work = Work::Whole(WaitingWhole { events, bytes, work });
+            let outcome = wait(&state, facts, reporter, work, replied).await?;
+            if let Some(twins) = &twins
+                && twins.is_to_wait(&outcome).await
+            {
+                continue;
+            }
+            let idempotency::Reply { answer, is_repeat } = outcome?;
+            return kept::respond(answer, is_repeat.then_some(REPLAYED));
+        }
+    }
+
+    /// Has the writer take events, in as many transactions as the turns of others make of it.
+    pub(crate) async fn take(self, facts: &Facts, events: Vec<NewUsageEvent>) -> Result<TakenBatch, Problem> {
+        take_batch(&self.state, self.principal, facts, events, false).await
+    }
+}
+
+impl Caller {
+    /// Has the writer take events that came on their way; those that go on with others aren't turned away.
+    pub(crate) async fn take(self, facts: &Facts, events: Vec<NewUsageEvent>, goes_on: bool) -> Result<TakenBatch, Problem> {
+        take_batch(&self.state, self.principal, facts, events, goes_on).await
+    }
+}
+
+async fn take_batch(
+    state: &HttpState,
+    principal: Principal,
+    facts: &Facts,
+    events: Vec<NewUsageEvent>,
+    goes_on: bool,
+) -> Result<TakenBatch, Problem> {
+    if events.is_empty() {
+        return Ok(TakenBatch::default());
+    }
+    let (reply, replied) = oneshot::channel();
+    // Nobody to tell means nobody is waiting for it.
+    let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
+    let work = Work::Batch(WaitingBatch { events, answer: event_answer, goes_on, reply });
+    Ok(wait(state, facts, Reporter::Known(principal), work, replied).await??)
 }
 
 impl FromRequest for Reporting {

@@ -56,6 +56,8 @@ pub struct HttpSettings {
     pub reports_at_once: usize,
     /// Groups of events that are written at a time.
     pub groups_at_once: usize,
+    /// Whether metrics are told somewhere else: then not among the operations.
+    pub metrics_apart: bool,
 }
 
 impl HttpSettings {
@@ -71,6 +73,7 @@ impl HttpSettings {
             batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
             reports_at_once: DEFAULT_REPORTS_AT_ONCE,
             groups_at_once: 1,
+            metrics_apart: false,
         }
     }
 }

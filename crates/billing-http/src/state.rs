@@ -10,6 +10,7 @@ use billing_application::usage::{UsageWriter, WriterLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::gate::LogInGate;
+use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::settings::HttpSettings;
 use crate::twins::TwinGate;
@@ -28,7 +29,8 @@ struct Shared {
     twins: TwinGate,
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
-    writer: UsageWriter,
+    writer: Arc<UsageWriter>,
+    metrics: Metrics,
     stopping: AtomicBool,
 }
 
@@ -40,11 +42,12 @@ impl HttpState {
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
-        let writer = UsageWriter::start(services.clone(), limits);
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, stopping }))
+        let writer = Arc::new(UsageWriter::start(services.clone(), limits));
+        let metrics = Metrics::new(Arc::clone(&writer));
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, metrics, stopping }))
     }
 
-    /// Takes the events that wait, and no more. For the end of a process, once no request is under way.
+    /// Writes what waits, and no more. For the end of a process, once no request is under way.
     pub fn finish(&self) {
         self.0.writer.stop();
     }
@@ -83,6 +86,10 @@ impl HttpState {
 
     pub(crate) fn writer(&self) -> &UsageWriter {
         &self.0.writer
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub(crate) fn twins(&self) -> &TwinGate {

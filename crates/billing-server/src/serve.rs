@@ -1,6 +1,7 @@
 //! `serve`: first start, HTTP server, scheduler, orderly end.
 
 use std::io::IsTerminal;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use actix_web::HttpServer;
@@ -42,6 +43,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),
             groups_at_once: composition.database.groups_at_once(),
+            metrics_apart: settings.metrics_listen.is_some(),
             log_in: LogInLimits {
                 failures: settings.login_failures,
                 attempts_per_address_per_minute: settings.logins_per_minute,
@@ -58,6 +60,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         .client_request_timeout(Duration::from_secs(10))
         .bind(settings.listen)
         .map_err(|error| Failure::Setting(format!("cannot listen on {}: {error}", settings.listen)))?;
+    let cannot_listen = |address, error| Failure::Setting(format!("cannot listen on {address} for metrics: {error}"));
+    let bind = |address| TcpListener::bind(address).map_err(|error| cannot_listen(address, error));
+    let metrics = settings.metrics_listen.map(bind).transpose()?;
     // After the address is ours: a password that is shown once must not be lost to a port in use.
     for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
@@ -68,6 +73,12 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();
+        if let Some(listener) = metrics {
+            let state = state.clone();
+            let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone())).disable_signals().workers(1);
+            // It ends with the process.
+            actix_web::rt::spawn(metrics.listen(listener)?.run());
+        }
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
         running.await
     });

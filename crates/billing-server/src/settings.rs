@@ -167,6 +167,10 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "ADDRESS:PORT", env = "USAGE_BILLING_LISTEN", default_value = "127.0.0.1:8080", value_parser = address_and_port)]
     pub(crate) listen: SocketAddr,
 
+    /// IP address and port for /metrics alone; without it, metrics are told beside the interface.
+    #[arg(long, value_name = "ADDRESS:PORT", env = "USAGE_BILLING_METRICS_LISTEN", value_parser = address_and_port)]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
     /// Where clients reach the service, http:// or https:// without a path; the address listened on when not given. https makes
     /// cookies secure.
     #[arg(long, value_name = "URL", env = "USAGE_BILLING_PUBLIC_URL")]

@@ -94,15 +94,29 @@ impl QueryFragment<Pg> for InsertRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("INSERT INTO ");
         out.push_sql(self.table);
-        for (i, (name, _)) in self.columns.iter().enumerate() {
-            out.push_sql(if i > 0 { ", " } else { " (" });
-            out.push_sql(name);
-        }
-        for (i, (_, column)) in self.columns.iter().enumerate() {
-            out.push_sql(if i > 0 { ", " } else { ") SELECT * FROM unnest(" });
-            column.push_bind(&mut out)?;
-        }
-        out.push_sql(") ON CONFLICT DO NOTHING");
+        push_names(&self.columns, &mut out);
+        out.push_sql(" SELECT * FROM ");
+        push_rows(&self.columns, &mut out)?;
+        out.push_sql(" ON CONFLICT DO NOTHING");
         Ok(())
     }
+}
+
+/// The names of columns, in parentheses.
+pub(crate) fn push_names(columns: &[(&'static str, Column)], out: &mut AstPass<'_, '_, Pg>) {
+    for (i, (name, _)) in columns.iter().enumerate() {
+        out.push_sql(if i > 0 { ", " } else { " (" });
+        out.push_sql(name);
+    }
+    out.push_sql(")");
+}
+
+/// Columns as rows.
+pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    for (i, (_, column)) in columns.iter().enumerate() {
+        out.push_sql(if i > 0 { ", " } else { "unnest(" });
+        column.push_bind(out)?;
+    }
+    out.push_sql(")");
+    Ok(())
 }

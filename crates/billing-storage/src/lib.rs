@@ -34,6 +34,7 @@ mod one_of;
 mod plans;
 mod ports;
 mod recognize;
+mod revisions;
 mod row;
 mod schema;
 mod sql_types;

@@ -1,25 +1,51 @@
-//! Changing and deleting events: the draft is re-rated, or an adjustment is drawn up, in the same transaction
-//! (billing rules 5).
+//! Changing and deleting events: drafts are re-rated, or adjustments are drawn up, in the same transaction
+//! (billing rules 5). One change and a group of them are the same code.
+//!
+//! The contracts of a group are held exclusively, in the order of their references, before anything of them is decided. What a
+//! decision reads of the store must not miss what another of the same transaction has yet to write: a change that would ask for
+//! such a thing is left, for a transaction after it.
 
-use billing_domain::access::Principal;
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
-use billing_domain::ledger::{ContractBook, issue, post};
+use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_event};
-use billing_domain::party::Customer;
+use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Access, StoreError, Tx, transact};
-use billing_domain::refs::{ContractKey, EventRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
-use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::text::OneLine;
+use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
-use super::read::{EventView, only, view_events};
+use super::read::{EventView, view_events};
 use super::slice::MAX_HOLD_ATTEMPTS;
 use crate::accounts::Deciding;
-use crate::books::{self, corrupt, entities_of, supplies, total_of};
+use crate::books::{self, corrupt, entities_of, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
+
+/// How an event is changed.
+#[derive(Clone, Debug)]
+pub enum EventChange {
+    /// What it says. An update that changes nothing makes no revision.
+    Update(Box<EventUpdate>),
+    /// It stops counting; its row and every revision stay.
+    Delete,
+}
+
+/// An event that was changed.
+#[derive(Clone, Debug)]
+pub enum Changed {
+    /// As it is now.
+    Updated(Box<EventView>),
+    /// It counts no more.
+    Deleted,
+}
 
 /// Changes an event. An update that changes nothing makes no revision.
 ///
@@ -32,54 +58,11 @@ pub fn update_event(
     event_ref: EventRef,
     update: &EventUpdate,
 ) -> UseCaseResult<EventView> {
-    let organization = allow(principal, UseCase::UpdateEvent)?;
-    let now = services.now();
-    transact(&*services.store, Access::Write, |tx| {
-        let held = match update.occurred_at {
-            Some(_) => hold_moving(tx, principal, event_ref, update, now)?,
-            None => hold_in_place(tx, principal, event_ref, Some(update), now)?,
-        };
-        let revised = update.applied_to(&held.event);
-        if revised == held.event {
-            return only(view_events(tx, organization, &[&held.present], vec![revised])?);
-        }
-        let (revised, books) = revise(services, tx, principal, held, revised, now)?;
-        only(view_events(tx, organization, &Vec::from_iter(&books), vec![revised])?)
-    })
-}
-
-/// Customer and usage product of an event never change.
-fn refuse_other_names(
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    update: &EventUpdate,
-    event: &UsageEvent,
-    customer: &Customer,
-) -> UseCaseResult<()> {
-    let mut found = Violations::none();
-    let detail = "can't be changed: delete the event and report another";
-    let (path, same) = match &update.customer {
-        None => ("customer_ref", true),
-        Some(NamedCustomer::Ref(given)) => ("customer_ref", *given == customer.customer_ref),
-        Some(NamedCustomer::Name(given)) => ("customer_name", *given == customer.profile.name),
-    };
-    if !same {
-        found.add(&[path], "not_changeable", detail);
+    allow(principal, UseCase::UpdateEvent)?;
+    match change(services, principal, event_ref, &EventChange::Update(Box::new(update.clone())))? {
+        Changed::Updated(view) => Ok(*view),
+        Changed::Deleted => Err(UseCaseError::InvariantViolation("an updated event without a view")),
     }
-    let (path, same) = match &update.usage_product {
-        None => ("usage_product_ref", true),
-        Some(NamedUsageProduct::Ref(given)) => ("usage_product_ref", *given == event.usage_product_ref),
-        Some(NamedUsageProduct::Name(given)) => {
-            let refs = std::slice::from_ref(&event.usage_product_ref);
-            let product = tx.usage_products_by_refs(principal.organization(), refs)?.into_iter().next();
-            let product = product.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))?;
-            ("usage_product_name", *given == product.profile.name)
-        }
-    };
-    if !same {
-        found.add(&[path], "not_changeable", detail);
-    }
-    Ok(found.or(())?)
 }
 
 /// Deletes an event: it stops counting; its row and every revision stay.
@@ -88,220 +71,467 @@ fn refuse_other_names(
 /// [`UseCaseError::Unknown`], for an event deleted before, too.
 pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
     allow(principal, UseCase::DeleteEvent)?;
-    let now = services.now();
-    transact(&*services.store, Access::Write, |tx| {
-        let held = hold_in_place(tx, principal, event_ref, None, now)?;
-        let revised = UsageEvent { deleted: true, ..held.event.clone() };
-        revise(services, tx, principal, held, revised, now)?;
-        Ok(())
-    })
+    change(services, principal, event_ref, &EventChange::Delete).map(drop)
 }
 
-/// An event, with the contract it counts in, and the one it goes to where its timestamp moves it.
-struct Held {
+fn change(services: &Services, principal: &Principal, event_ref: EventRef, change: &EventChange) -> UseCaseResult<Changed> {
+    let asked = [Asked { event_ref, change }];
+    let (organization, by, now) = (principal.organization(), principal.actor(), services.now());
+    let changing = Changing { services, organization, by, now, asked: &asked };
+    for _ in 0..MAX_HOLD_ATTEMPTS {
+        let changed = transact(&*services.store, Access::Write, |tx| changing.decide(tx)?.pop().flatten().transpose())?;
+        if let Some(changed) = changed {
+            return Ok(changed);
+        }
+    }
+    Err(StoreError::Contended.into())
+}
+
+/// A change that is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) event_ref: EventRef,
+    pub(super) change: &'a EventChange,
+}
+
+/// Changes of an organization's events, on their way into one transaction.
+pub(super) struct Changing<'a> {
+    pub(super) services: &'a Services<'a>,
+    pub(super) organization: OrganizationId,
+    pub(super) by: Actor,
+    pub(super) now: Timestamp,
+    pub(super) asked: &'a [Asked<'a>],
+}
+
+/// What becomes of a change; `None` of one that is left for another transaction.
+type Outcome<T> = Option<UseCaseResult<T>>;
+
+/// An event as it is, and as it is to be.
+struct Seen {
     event: UsageEvent,
-    present: ContractBook,
-    /// The period it goes to, and the contract where that is another one.
-    moved: Option<Moved>,
+    revised: UsageEvent,
+    /// Where a changed timestamp puts it.
+    target: Option<Target>,
 }
 
-/// Where a changed timestamp puts an event.
-struct Moved {
-    book: Option<ContractBook>,
+/// A service period that an event lands in.
+struct Target {
     key: UsageKey,
     service_period: Period,
     service_date: Date,
 }
 
-/// Reads an event that stays in its period, with its contract held exclusively before anything of it is read.
-fn hold_in_place(
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    event_ref: EventRef,
-    update: Option<&EventUpdate>,
-    now: Timestamp,
-) -> UseCaseResult<Held> {
-    let organization = principal.organization();
-    let customer_id = tx.customer_of_event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
-    for _ in 0..MAX_HOLD_ATTEMPTS {
-        let Some((agreed, event)) = tx.hold_event(organization, customer_id, event_ref)? else { continue };
-        if event.deleted {
-            return Err(UseCaseError::Unknown(Thing::Event));
-        }
-        if let Some(update) = update {
-            refuse_other_names(tx, principal, update, &event, &agreed.customer)?;
-        }
-        let book = books::with_parties(tx, organization, agreed)?;
-        let mut present = books::whole(tx, organization, book, now)?;
-        books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
-        return Ok(Held { event, present, moved: None });
-    }
-    Err(StoreError::Contended.into())
+/// The books of contracts that are held, as decisions leave them.
+struct Books {
+    now: BTreeMap<ContractRef, ContractBook>,
+    /// As they were read, of those that anything was decided about.
+    before: BTreeMap<ContractRef, ContractBook>,
+    /// The totals that were changed and aren't stored yet.
+    changed: BTreeSet<UsageKey>,
+    /// The contracts of which events moved to other documents, which isn't stored yet.
+    moved: BTreeSet<ContractRef>,
 }
 
-/// Reads an event that may move, with its contracts held exclusively, in the order of their references: both are known before
-/// either is held. What is wrong with an update's fields is told before a contract is looked for.
-fn hold_moving(
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    event_ref: EventRef,
-    update: &EventUpdate,
-    now: Timestamp,
-) -> UseCaseResult<Held> {
-    let organization = principal.organization();
-    for _ in 0..MAX_HOLD_ATTEMPTS {
-        let event = live_event(tx, principal, event_ref)?;
-        let customer = tx.customers_by_ids(organization, &[event.customer_id])?.into_iter().next();
-        let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
-        refuse_other_names(tx, principal, update, &event, &customer)?;
-        let revised = update.applied_to(&event);
-        if revised.occurred_at == event.occurred_at {
-            return hold_in_place(tx, principal, event_ref, Some(update), now);
+impl Changing<'_> {
+    /// Changes the events: what becomes of each, in their order. What is refused leaves no trace.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn decide(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<Outcome<Changed>>> {
+        let mut outcomes: Vec<Outcome<Changed>> = self.asked.iter().map(|_| None).collect();
+        // Of several changes of one event, the first.
+        let mut first: BTreeMap<EventRef, usize> = BTreeMap::new();
+        for (index, asked) in self.asked.iter().enumerate() {
+            first.entry(asked.event_ref).or_insert(index);
         }
-        refuse_future(revised.occurred_at, now)?;
-        let target = target_of(tx, organization, &customer, &revised)?;
-        let present = event.placement.contract_ref;
-        let both = [present, target.0.contract_ref];
-        let keys = both.map(|contract| ContractKey { organization, customer: event.customer_id, contract });
-        let held = books::held_all(tx, organization, &keys, now)?;
+        let first: BTreeSet<usize> = first.into_values().collect();
+        let mut contracts: BTreeSet<ContractKey> = BTreeSet::new();
+        let mut found: Vec<usize> = Vec::with_capacity(first.len());
+        for (index, seen) in self.look(tx, first, None)? {
+            match seen {
+                Ok(seen) => {
+                    contracts.extend(self.contracts(&seen));
+                    found.push(index);
+                }
+                Err(refusal) => refuse(&mut outcomes, index, refusal)?,
+            }
+        }
+        if found.is_empty() {
+            return Ok(outcomes);
+        }
+        let customers = BTreeSet::from_iter(contracts.iter().map(|contract| contract.customer));
+        let held = books::held_all(tx, self.organization, &Vec::from_iter(contracts), self.now)?;
+        let mut books = Books::of(held);
         // Again, as things are now that nobody can change them.
-        let Some((_, again)) = tx.hold_event(organization, event.customer_id, event_ref)? else { continue };
-        if again != event || target_of(tx, organization, &customer, &revised)? != target {
-            continue;
+        let seen = self.look(tx, found, Some(&Vec::from_iter(customers)))?;
+        books.know(tx, self.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
+        let (mut shown, mut indices, mut revisions) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, seen) in seen {
+            let outcome = seen.and_then(|seen| {
+                if !self.contracts(&seen).iter().all(|contract| books.now.contains_key(&contract.contract)) {
+                    return Ok(None);
+                }
+                if seen.revised == seen.event {
+                    shown.push((index, seen.event));
+                    return Ok(None);
+                }
+                let revised = self.revise(tx, &mut books, &seen)?;
+                Ok(revised.map(|revised| (seen.event, revised)))
+            });
+            match outcome {
+                Ok(Some(revision)) => {
+                    indices.push(index);
+                    revisions.push(revision);
+                }
+                Ok(None) => {}
+                Err(refusal) => refuse(&mut outcomes, index, refusal)?,
+            }
         }
-        let (_, mut moved) = target;
-        let (mut of_event, mut others): (Vec<_>, Vec<_>) =
-            held.into_iter().partition(|book| book.contract.contract_ref == present);
-        moved.book = others.pop();
-        let mut present = of_event.pop().ok_or_else(|| corrupt("an event", &event_ref, "has no contract"))?;
-        books::know(tx, organization, &mut present, &[event.placement.document_ref])?;
-        return Ok(Held { event, present, moved: Some(moved) });
+        self.write(tx, &mut books, &revisions)?;
+        for (index, (_, revised)) in indices.into_iter().zip(revisions) {
+            if revised.deleted {
+                outcomes[index] = Some(Ok(Changed::Deleted));
+            } else {
+                shown.push((index, revised));
+            }
+        }
+        let (indices, events): (Vec<usize>, Vec<UsageEvent>) = shown.into_iter().unzip();
+        if !events.is_empty() {
+            let views = view_events(tx, self.organization, &Vec::from_iter(books.now.values()), events)?;
+            for (index, view) in indices.into_iter().zip(views) {
+                outcomes[index] = Some(Ok(Changed::Updated(Box::new(view))));
+            }
+        }
+        Ok(outcomes)
     }
-    Err(StoreError::Contended.into())
+
+    /// The contracts that a change is about.
+    fn contracts(&self, seen: &Seen) -> BTreeSet<ContractKey> {
+        let target = seen.target.as_ref().map(|target| target.key.contract_ref);
+        let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
+        let key = |contract| ContractKey { organization: self.organization, customer: seen.event.customer_id, contract };
+        contracts.map(key).collect()
+    }
+
+    /// Looks at events, for the first time or again, of customers that are known by then, and where they are to go. What is wrong with an update's fields is told before a contract is looked
+    /// for.
+    fn look(
+        &self,
+        tx: &mut dyn Tx,
+        indices: impl IntoIterator<Item = usize>,
+        again_of: Option<&[CustomerId]>,
+    ) -> UseCaseResult<Vec<(usize, UseCaseResult<Seen>)>> {
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let refs: Vec<EventRef> = indices.iter().map(|index| self.asked[*index].event_ref).collect();
+        let found = match again_of {
+            None => tx.events_by_refs(self.organization, &refs)?,
+            Some(customers) => tx.events_of_customers(self.organization, customers, &refs)?,
+        };
+        let live = found.into_iter().filter(|event| !event.deleted);
+        let live: BTreeMap<EventRef, UsageEvent> = live.map(|event| (event.event_ref, event)).collect();
+        // They can't have changed since.
+        let names = if again_of.is_none() { Some(self.names(tx, &indices, &live)?) } else { None };
+        let mut seen: Vec<(usize, UseCaseResult<Seen>)> = Vec::with_capacity(indices.len());
+        for index in indices {
+            let Asked { event_ref, change } = self.asked[index];
+            let looked = live.get(&event_ref).cloned().ok_or(UseCaseError::Unknown(Thing::Event)).and_then(|event| {
+                let revised = match change {
+                    EventChange::Delete => UsageEvent { deleted: true, ..event.clone() },
+                    EventChange::Update(update) => {
+                        if let Some(names) = &names {
+                            names.refuse_others(update, &event)?;
+                        }
+                        update.applied_to(&event)
+                    }
+                };
+                if revised.occurred_at != event.occurred_at {
+                    refuse_future(revised.occurred_at, self.now)?;
+                }
+                Ok(Seen { event, revised, target: None })
+            });
+            seen.push((index, looked));
+        }
+        self.find_targets(tx, &mut seen)?;
+        Ok(seen)
+    }
+
+    /// Finds where events with other timestamps go.
+    fn find_targets(&self, tx: &mut dyn Tx, seen: &mut [(usize, UseCaseResult<Seen>)]) -> UseCaseResult<()> {
+        let moves = |seen: &Seen| seen.revised.occurred_at != seen.event.occurred_at;
+        let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
+        let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
+            moving.map(|seen| (seen.event.customer_id, seen.event.usage_product_ref.clone())).collect();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
+        for contract in tx.contracts_metering(self.organization, &Vec::from_iter(pairs), None)? {
+            candidates.entry(contract.customer_id).or_default().push(contract);
+        }
+        let entities = entities_of(tx, self.organization, candidates.values().flatten())?;
+        for (_, looked) in seen {
+            if !looked.as_ref().is_ok_and(moves) {
+                continue;
+            }
+            let moved = std::mem::replace(looked, Err(UseCaseError::InvariantViolation("an event that moves nowhere")));
+            *looked = moved.and_then(|moved| {
+                let of_customer = candidates.get(&moved.event.customer_id).map_or(&[][..], Vec::as_slice);
+                let target = Some(target_of(&moved.revised, of_customer, &entities)?);
+                Ok(Seen { target, ..moved })
+            });
+        }
+        Ok(())
+    }
+
+    /// What updates name, as far as that is needed to tell whether it is what their events have.
+    fn names(&self, tx: &mut dyn Tx, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<Names> {
+        let (mut customers, mut products) = (BTreeSet::new(), BTreeSet::new());
+        for index in indices {
+            let Asked { event_ref, change: EventChange::Update(update) } = self.asked[*index] else { continue };
+            let Some(event) = live.get(&event_ref) else { continue };
+            if update.customer.is_some() {
+                customers.insert(event.customer_id);
+            }
+            if let Some(NamedUsageProduct::Name(_)) = &update.usage_product {
+                products.insert(event.usage_product_ref.clone());
+            }
+        }
+        let mut names = Names::default();
+        if !customers.is_empty() {
+            let found = tx.customers_by_ids(self.organization, &Vec::from_iter(customers))?;
+            names.customers = found.into_iter().map(|customer| (customer.id, customer)).collect();
+        }
+        if !products.is_empty() {
+            let found = tx.usage_products_by_refs(self.organization, &Vec::from_iter(products))?;
+            let named = |product: UsageProduct| (product.usage_product_ref, product.profile.name);
+            names.products = found.into_iter().map(named).collect();
+        }
+        Ok(names)
+    }
+
+    /// Takes the present revision out of its total and puts the revised one in, each on its document; answers the next
+    /// revision, which is to be stored. `None` where what that takes isn't known before what was decided is stored.
+    fn revise(&self, tx: &mut dyn Tx, books: &mut Books, seen: &Seen) -> UseCaseResult<Option<UsageEvent>> {
+        let Seen { event: present, revised, target } = seen;
+        let (from, old_key) = (present.placement.contract_ref, present.usage_key());
+        // Within its period an event takes its new date with it.
+        let service_date = target.as_ref().map_or(present.service_date, |target| target.service_date);
+        let moved = target.as_ref().filter(|target| target.key != old_key);
+        let to = moved.map(|moved| moved.key.contract_ref).filter(|to| *to != from);
+        if books.moved.contains(&from) || to.is_some_and(|to| books.moved.contains(&to)) {
+            return Ok(None);
+        }
+        let mut book = books.take(from)?;
+        let mut other = to.map(|to| books.take(to)).transpose()?;
+        let decided = self.revise_in(tx, books, (&mut book, other.as_mut()), seen, (moved, service_date));
+        books.put(book);
+        if let Some(other) = other {
+            books.put(other);
+        }
+        if decided.as_ref().is_ok_and(Option::is_some) {
+            books.changed.insert(old_key);
+            books.changed.extend(moved.map(|moved| moved.key.clone()));
+        }
+        let placement = decided?;
+        Ok(placement.map(|placement| UsageEvent {
+            placement,
+            service_date,
+            revision: present.revision + 1,
+            revised_at: self.now,
+            revised_by: self.by,
+            ..revised.clone()
+        }))
+    }
+
+    fn revise_in(
+        &self,
+        tx: &mut dyn Tx,
+        books: &Books,
+        (book, other): (&mut ContractBook, Option<&mut ContractBook>),
+        Seen { event: present, revised, .. }: &Seen,
+        (moved, service_date): (Option<&Target>, Date),
+    ) -> UseCaseResult<Option<Placement>> {
+        let (organization, now, old_key) = (self.organization, self.now, present.usage_key());
+        let standing = present.placement.document_ref;
+        let may_count = !books.changed.contains(&old_key);
+        let kept = book.usage().get(&old_key);
+        if !book.tells(&old_key, &kept) && !may_count {
+            return Ok(None);
+        }
+        let total = books::total_of(tx, organization, book, &old_key)?;
+        let mut without = total.minus(present.event_ref, present.quantity)?;
+        // What its line items ask for may not be known any more.
+        if !book.tells(&old_key, &without) {
+            if !may_count {
+                return Ok(None);
+            }
+            without = tx.recount_usage(organization, present.customer_id, &old_key, Some(present.event_ref))?;
+        }
+        let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
+        let ids = &mut supplies(self.services);
+        let before = books.before(book)?;
+        let Some(moved) = moved else {
+            let period = period_of(book, &old_key);
+            if let (Some(validations), Some(_), Some(period)) = (&revised.validations, after, period) {
+                check_validations(validations, period.terms)?;
+            }
+            let document_ref = book.attempt(before, |book| post::change(book, &old_key, without, after, standing, now, ids))?;
+            return Ok(Some(Placement { document_ref, ..present.placement }));
+        };
+        let counted = after.ok_or(UseCaseError::InvariantViolation("an event that moves and is deleted"))?;
+        let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
+        let target = other.as_deref().unwrap_or(&*book);
+        if !target.tells(&moved.key, &target.usage().get(&moved.key)) && books.changed.contains(&moved.key) {
+            return Ok(None);
+        }
+        // It may not be there.
+        tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
+        let document_ref = match other {
+            Some(other) => {
+                books::total_of(tx, organization, other, &moved.key)?;
+                let before_other = books.before(other)?;
+                book.attempt(before, |book| {
+                    post::change(book, &old_key, without, None, standing, now, ids)?;
+                    other.attempt(before_other, |other| post::add(other, no, product, &[counted], now, ids))
+                })?
+            }
+            None => {
+                books::total_of(tx, organization, book, &moved.key)?;
+                book.attempt(before, |book| {
+                    post::change(book, &old_key, without, None, standing, now, ids)?;
+                    post::add(book, no, product, &[counted], now, ids)
+                })?
+            }
+        };
+        let (contract_ref, service_period) = (moved.key.contract_ref, moved.service_period);
+        Ok(Some(Placement { contract_ref, product_no: no, service_period, document_ref }))
+    }
+
+    /// Writes what was decided, and the events' next revisions.
+    fn write(&self, tx: &mut dyn Tx, books: &mut Books, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
+        let mut decided: Vec<&mut ContractBook> = books.now.values_mut().filter(|book| !book.entries().is_empty()).collect();
+        for book in &mut decided {
+            issue::remind(book, self.now)?;
+        }
+        let Self { services, organization, by, now: at, .. } = *self;
+        books::write_all(tx, Deciding { services, organization, by, at }, decided)?;
+        if revisions.is_empty() { Ok(()) } else { Ok(tx.revise_events(organization, revisions)?) }
+    }
 }
 
-/// The contract and period that an event with another timestamp lands in.
-fn target_of(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    customer: &Customer,
-    revised: &UsageEvent,
-) -> UseCaseResult<(Contract, Moved)> {
-    let pair = (customer.id, revised.usage_product_ref.clone());
-    let contracts = tx.contracts_metering(organization, &[pair], None)?;
-    let entities = entities_of(tx, organization, &contracts)?;
+impl Books {
+    fn of(held: Vec<ContractBook>) -> Self {
+        let now = held.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
+        Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new() }
+    }
+
+    /// Adds the documents that events stand on.
+    fn know<'s>(
+        &mut self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        seen: impl Iterator<Item = &'s Seen>,
+    ) -> UseCaseResult<()> {
+        let mut standing: BTreeMap<ContractRef, Vec<DocumentRef>> = BTreeMap::new();
+        for Seen { event: UsageEvent { placement, .. }, .. } in seen {
+            standing.entry(placement.contract_ref).or_default().push(placement.document_ref);
+        }
+        for (contract_ref, documents) in standing {
+            if let Some(book) = self.now.get_mut(&contract_ref) {
+                books::know(tx, organization, book, &documents)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, contract: ContractRef) -> UseCaseResult<ContractBook> {
+        let book = self.now.remove(&contract).ok_or_else(|| corrupt("a contract", &contract, "is not held"))?;
+        self.before.entry(contract).or_insert_with(|| book.clone());
+        Ok(book)
+    }
+
+    /// As it was read.
+    fn before(&self, book: &ContractBook) -> UseCaseResult<&ContractBook> {
+        let contract_ref = book.contract.contract_ref;
+        self.before.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))
+    }
+
+    fn put(&mut self, book: ContractBook) {
+        let contract_ref = book.contract.contract_ref;
+        if book.entries().iter().any(|entry| matches!(entry, Entry::EventsMoved { .. })) {
+            self.moved.insert(contract_ref);
+        }
+        self.now.insert(contract_ref, book);
+    }
+}
+
+/// The names that customers and usage products have now.
+#[derive(Default)]
+struct Names {
+    customers: BTreeMap<CustomerId, Customer>,
+    products: BTreeMap<UsageProductRef, OneLine>,
+}
+
+impl Names {
+    /// Customer and usage product of an event never change.
+    fn refuse_others(&self, update: &EventUpdate, event: &UsageEvent) -> UseCaseResult<()> {
+        let mut found = Violations::none();
+        let detail = "can't be changed: delete the event and report another";
+        let customer = || {
+            let customer = self.customers.get(&event.customer_id);
+            customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))
+        };
+        let (path, same) = match &update.customer {
+            None => ("customer_ref", true),
+            Some(NamedCustomer::Ref(given)) => ("customer_ref", *given == customer()?.customer_ref),
+            Some(NamedCustomer::Name(given)) => ("customer_name", *given == customer()?.profile.name),
+        };
+        if !same {
+            found.add(&[path], "not_changeable", detail);
+        }
+        let (path, same) = match &update.usage_product {
+            None => ("usage_product_ref", true),
+            Some(NamedUsageProduct::Ref(given)) => ("usage_product_ref", *given == event.usage_product_ref),
+            Some(NamedUsageProduct::Name(given)) => {
+                let name = self.products.get(&event.usage_product_ref);
+                let name = name.ok_or_else(|| corrupt("an event", &event.event_ref, "has no usage product"))?;
+                ("usage_product_name", given == name)
+            }
+        };
+        if !same {
+            found.add(&[path], "not_changeable", detail);
+        }
+        Ok(found.or(())?)
+    }
+}
+
+/// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole transaction.
+fn refuse(outcomes: &mut [Outcome<Changed>], index: usize, error: UseCaseError) -> UseCaseResult<()> {
+    if matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_)) {
+        return Err(error);
+    }
+    outcomes[index] = Some(Err(error));
+    Ok(())
+}
+
+/// The service period that an event lands in.
+fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<Target> {
     let facts = EventFacts {
-        usage_product_ref: &revised.usage_product_ref,
-        occurred_at: revised.occurred_at,
-        validations: revised.validations.as_ref(),
+        usage_product_ref: &event.usage_product_ref,
+        occurred_at: event.occurred_at,
+        validations: event.validations.as_ref(),
     };
-    let found = match_event(facts, &contracts, &entities)?;
-    let moved = Moved {
-        book: None,
-        key: usage_key(found.contract.contract_ref, &found.period, &revised.usage_product_ref),
+    let found = match_event(facts, contracts, entities)?;
+    Ok(Target {
+        key: usage_key(found.contract.contract_ref, &found.period, &event.usage_product_ref),
         service_period: found.period.days(),
         service_date: found.service_date,
-    };
-    Ok((found.contract.clone(), moved))
-}
-
-impl PartialEq for Moved {
-    /// Before anything of a book is read.
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key && self.service_date == other.service_date && self.service_period == other.service_period
-    }
+    })
 }
 
 pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
     let event = tx.event(principal.organization(), event_ref)?;
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(Thing::Event))
-}
-
-/// Takes the present revision out of its total and puts the revised one in, each on its document, and stores the next
-/// revision.
-fn revise(
-    services: &Services,
-    tx: &mut dyn Tx,
-    principal: &Principal,
-    held: Held,
-    revised: UsageEvent,
-    now: Timestamp,
-) -> UseCaseResult<(UsageEvent, Vec<ContractBook>)> {
-    let Held { event: present, present: mut book, moved } = held;
-    let organization = principal.organization();
-    let old_key = present.usage_key();
-    let ids = &mut supplies(services);
-    let (mut placement, mut service_date) = (present.placement, present.service_date);
-    let mut other: Option<ContractBook> = None;
-    let moves = moved.filter(|moved| {
-        // Within its period an event takes its new date with it.
-        service_date = moved.service_date;
-        moved.key != old_key
-    });
-    match moves {
-        None => {
-            let total = total_of(tx, organization, &mut book, &old_key)?;
-            let without = without(tx, organization, &book, &present, &old_key, total)?;
-            let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
-            if let (Some(validations), Some(period)) =
-                (revised.validations.as_ref().filter(|_| after.is_some()), period_of(&book, &old_key))
-            {
-                check_validations(validations, period.terms)?;
-            }
-            placement.document_ref = post::change(&mut book, &old_key, without, after, placement.document_ref, now, ids)?;
-        }
-        Some(moved) => {
-            let total = total_of(tx, organization, &mut book, &old_key)?;
-            let without = without(tx, organization, &book, &present, &old_key, total)?;
-            post::change(&mut book, &old_key, without, None, placement.document_ref, now, ids)?;
-            other = moved.book;
-            let target = other.as_mut().unwrap_or(&mut book);
-            // It may not be there.
-            tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
-            total_of(tx, organization, target, &moved.key)?;
-            let counted = CountedEvent { service_date, ..revised.counted() };
-            let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
-            placement = Placement {
-                contract_ref: moved.key.contract_ref,
-                product_no: no,
-                service_period: moved.service_period,
-                document_ref: post::add(target, no, product, &[counted], now, ids)?,
-            };
-        }
-    }
-    let mut decided: Vec<&mut ContractBook> =
-        std::iter::once(&mut book).chain(&mut other).filter(|book| !book.entries().is_empty()).collect();
-    for book in &mut decided {
-        issue::remind(book, now)?;
-    }
-    let deciding = Deciding::of(services, principal, now);
-    books::write_all(tx, deciding, decided)?;
-    let next = UsageEvent {
-        placement,
-        service_date,
-        revision: present.revision + 1,
-        revised_at: now,
-        revised_by: principal.actor(),
-        ..revised
-    };
-    tx.revise_event(organization, &present, &next)?;
-    Ok((next, std::iter::once(book).chain(other).collect()))
-}
-
-/// A total without an event, counted again where what its line items ask for isn't known any more.
-fn without(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &ContractBook,
-    event: &UsageEvent,
-    key: &UsageKey,
-    total: UsageTotal,
-) -> UseCaseResult<UsageTotal> {
-    let without = total.minus(event.event_ref, event.quantity)?;
-    if !book.tells(key, &without) {
-        return Ok(tx.recount_usage(organization, event.customer_id, key, Some(event.event_ref))?);
-    }
-    Ok(without)
 }
 
 fn period_of<'b>(book: &'b ContractBook, key: &UsageKey) -> Option<ProductPeriod<'b>> {

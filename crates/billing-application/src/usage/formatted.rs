@@ -3,7 +3,6 @@
 
 use billing_domain::access::Principal;
 use billing_domain::format::{MappedEvent, UsageFormat};
-use billing_domain::idempotency::{KeptAnswer, Reply};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
@@ -11,14 +10,10 @@ use billing_domain::reported::{EventUpdate, NewUsageEvent};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
-use super::change::{live_event, update_event};
-use super::read::EventView;
-use super::record::record_event;
-use super::slice::TakenUsage;
+use super::change::live_event;
 use crate::books::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
-use crate::idempotency::{KeyedRequest, carry_out};
 use crate::{Services, UseCase, allow};
 
 /// A free-form event to take.
@@ -41,29 +36,6 @@ pub struct FormattedUpdate {
     pub format: Option<NamedFormat>,
     /// The text of a JSON object.
     pub event: String,
-}
-
-/// Takes a free-form event that is a request of its own, as its format gives it; `answer` is as for
-/// [`record_event`]. The event keeps its key for ever; the request is answered again without asking the format, which may have
-/// been edited and name another customer now.
-///
-/// # Errors
-/// [`UseCaseError::FormatFailed`] where the format doesn't fit the event; [`UseCaseError::Invalid`] where there is no such
-/// format; [`UseCaseError::Mapped`] where what the format gives is refused; as [`once`](crate::idempotency::once) under a key.
-pub fn record_formatted(
-    services: &Services<'_>,
-    principal: &Principal,
-    request: Option<&KeyedRequest>,
-    report: &FormattedEvent,
-    answer: &dyn Fn(&EventView) -> String,
-    render: impl Fn(TakenUsage) -> KeptAnswer,
-) -> UseCaseResult<Reply> {
-    // Before a transaction is open: evaluating takes up to 50 ms, and a writer would keep others waiting.
-    let map = |services: &Services<'_>, principal: &Principal| map_formatted(services, principal, report);
-    let take = |services: &Services<'_>, principal: &Principal, event: &NewUsageEvent| {
-        record_event(services, principal, event.clone(), answer).map_err(of_mapped)
-    };
-    carry_out(services, principal, request, map, take, |taken| Ok(render(taken)))
 }
 
 /// The event that a format makes of a free-form one; stores nothing.
@@ -105,13 +77,13 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
     })
 }
 
-/// Processes another free-form event in an event's place: timestamp, quantity, report data and checks are those of the
-/// new one alone.
+/// The update that a format makes of a free-form event in another's place: timestamp, quantity, report data and checks are
+/// those of the new one alone. Stores nothing.
 ///
 /// # Errors
-/// As [`record_formatted`] without a key, and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no
-/// format ever processed.
-pub fn update_formatted(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventView> {
+/// As [`map_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no format
+/// ever processed.
+pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
     let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {
         let present = live_event(tx, principal, update.event_ref)?;
@@ -127,7 +99,7 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
             .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there"))
     })?;
     let (mapped, formatted) = apply(services, &format, &update.event)?;
-    let changes = EventUpdate {
+    Ok(EventUpdate {
         occurred_at: Some(mapped.timestamp),
         quantity: Some(mapped.quantity),
         report_data: mapped.report_data.map_or(Patch::Clear, Patch::Set),
@@ -135,8 +107,7 @@ pub fn update_formatted(services: &Services, principal: &Principal, update: &For
         customer: Some(mapped.customer),
         usage_product: Some(mapped.usage_product),
         formatted: Some(formatted),
-    };
-    update_event(services, principal, update.event_ref, &changes).map_err(of_mapped)
+    })
 }
 
 /// How the latest revision that a format made came in.

@@ -9,12 +9,13 @@ use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::money::Currency;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef};
-use billing_domain::reported::{FileEvent, FileEventKey, Neighbours, NewUsageEvent};
+use billing_domain::reported::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::violation::Violations;
 
+use super::batch::TakenBatch;
 use super::formatted::{map_events, of_mapped};
 use super::read::EventView;
-use super::record::{record_usage, try_usage};
+use super::record::{NO_ANSWER, try_usage};
 use super::slice::TakenUsage;
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
@@ -57,6 +58,15 @@ pub struct TouchedDocument {
     pub events: u64,
 }
 
+/// What became of lines of a file besides their events.
+#[derive(Debug, Default)]
+pub struct TakenLines {
+    /// Those that are refused, and why.
+    pub refused: Vec<(u64, UseCaseError)>,
+    /// The first that wasn't taken, nor the lines after it, and why.
+    pub stopped: Option<(u64, UseCaseError)>,
+}
+
 /// What tells touched documents apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
@@ -80,19 +90,19 @@ impl FileImport {
         Self { format, dry_run, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() }
     }
 
-    /// Takes events of the file in one transaction; `answer` is as for [`record_usage`]. Answers those that are refused, in
-    /// the order given, each by its line.
+    /// Takes events of the file as `record` does, which may take fewer than it is given. Answers those that are refused, in the
+    /// order given, each by its line, and where it stopped.
     ///
     /// # Errors
-    /// [`UseCaseError::Invalid`] where there is no such format; [`UseCaseError::Store`]. Then none of the events was taken, and
+    /// [`UseCaseError::Invalid`] where there is no such format; what stops all of them. Then none of the events was taken, and
     /// they may be given again.
     pub fn take(
         &mut self,
         services: &Services,
         principal: &Principal,
         events: &[FileEvent],
-        answer: &dyn Fn(&EventView) -> String,
-    ) -> UseCaseResult<Vec<(u64, UseCaseError)>> {
+        record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
+    ) -> UseCaseResult<TakenLines> {
         let there = copies(services, principal, events)?;
         let is_copy = |event: &FileEvent| event_ref_of(event).is_some_and(|event_ref| there.contains(&event_ref));
         let mut outcomes: Vec<Option<UseCaseResult<Taken>>> = Vec::with_capacity(events.len());
@@ -117,10 +127,11 @@ impl FileImport {
                 Err(refusal) => outcomes[index] = Some(Err(refusal)),
             }
         }
-        let results = if self.dry_run {
-            try_usage(services, principal, &new_events, answer)?
+        let TakenBatch { results, mut stopped_by } = if self.dry_run {
+            let results = try_usage(services, principal, &new_events, &NO_ANSWER)?;
+            TakenBatch { results, stopped_by: None }
         } else {
-            record_usage(services, principal, &new_events, Neighbours::Unaffected, answer)?
+            record(new_events)?
         };
         for (index, result) in indices.into_iter().zip(results) {
             outcomes[index] = Some(match result {
@@ -130,14 +141,19 @@ impl FileImport {
             });
         }
         let open = if self.dry_run { self.open_before(services, principal, &outcomes)? } else { BTreeSet::new() };
-        let mut refused = Vec::new();
+        let mut lines = TakenLines::default();
         for (event, outcome) in events.iter().zip(outcomes) {
-            let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")));
-            if let Err(refusal) = outcome.and_then(|taken| self.count(event, taken, &open)) {
-                refused.push((event.line, self.told(event, refusal)));
+            let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
+            match outcome.unwrap_or_else(none).and_then(|taken| self.count(event, taken, &open)) {
+                Ok(()) => {}
+                Err(error @ (UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))) => {
+                    lines.stopped = Some((event.line, error));
+                    break;
+                }
+                Err(refusal) => lines.refused.push((event.line, self.told(event, refusal))),
             }
         }
-        Ok(refused)
+        Ok(lines)
     }
 
     /// What became of the events so far.

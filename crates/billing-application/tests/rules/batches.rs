@@ -1,16 +1,14 @@
-//! How a batch is split into transactions, and what of it is kept under a key.
+//! Batches that are one transaction, and what of them is kept under a key.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
 use billing_application::UseCase;
-use billing_application::error::UseCaseError;
 use billing_application::idempotency::KeyedRequest;
 use billing_application::usage::{
     EVENTS_PER_TRANSACTION, EventView, Neighbours, NewUsageEvent, TakenBatch, UsageBatch, record_batch,
 };
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
-use billing_domain::ports::StoreError;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{per_unit, requested};
 
@@ -48,21 +46,6 @@ fn take(books: &Books, request: Option<&KeyedRequest>, batch: &UsageBatch, fails
     let reply = record_batch(services, principal, request, batch, &answer, render).expect("a batch that is begun");
     books.bench.store.set_unavailable(false);
     (reply, shown.into_inner())
-}
-
-#[test]
-fn a_batch_that_is_stopped_says_what_is_stored_and_goes_on_from_there() {
-    let (books, batch) = one_too_many(Neighbours::Unaffected);
-    let (_, taken) = take(&books, None, &batch, true);
-    let TakenBatch { results, stopped_by } = taken.expect("an outcome");
-    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), EVENTS_PER_TRANSACTION);
-    assert!(matches!(stopped_by, Some(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped_by:?}");
-    assert!(books.documents().contains("calls × 1000: 100.00"), "{}", books.documents());
-
-    let rest = UsageBatch { events: batch.events[results.len()..].to_vec(), ..batch };
-    let (_, taken) = take(&books, None, &rest, false);
-    assert!(taken.expect("an outcome").stopped_by.is_none());
-    assert!(books.documents().contains("calls × 1001: 100.10"), "{}", books.documents());
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! Formatted mode: what a format gives of an event is taken, changed and repeated like any other.
 
-use std::cell::Cell;
-
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_events, record_formatted,
-    update_event, update_formatted,
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_events, map_formatted, map_update,
+    of_mapped, record_event, update_event,
 };
 use billing_domain::format::FormatMapping;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, currency, expression, per_unit, requested};
@@ -42,13 +40,8 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
-    let taken = Cell::new(None);
-    let render = |now| {
-        taken.set(Some(now));
-        KeptAnswer(Vec::new())
-    };
-    record_formatted(&books.bench.services, &books.bench.principal, None, &report, &answer, render)?;
-    Ok(taken.take().expect("what was taken"))
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    record_event(services, principal, map_formatted(services, principal, &report)?, &answer).map_err(of_mapped)
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
@@ -57,7 +50,9 @@ fn taken(books: &Books, event: &str) -> EventRef {
 
 fn update(books: &Books, event_ref: EventRef, event: &str) -> UseCaseResult<EventView> {
     let update = FormattedUpdate { event_ref, format: None, event: event.to_owned() };
-    update_formatted(&books.bench.services, &books.bench.principal, &update)
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let update = map_update(services, principal, &update)?;
+    update_event(services, principal, event_ref, &update).map_err(of_mapped)
 }
 
 /// The code of what is refused of a mapped event.

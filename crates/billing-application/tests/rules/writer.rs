@@ -5,17 +5,26 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use billing_application::Services;
+use billing_application::UseCase;
+use billing_application::catalog::edit_usage_product;
 use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::idempotency::KeyedRequest;
 use billing_application::usage::{
-    EventView, NewUsageEvent, Reporter, TakenUsage, UsageWriter, WaitingEvent, WriterBusy, WriterLimits,
+    Carried, Changed, EVENTS_PER_TRANSACTION, EventChange, EventUpdate, EventView, Keyed, NewUsageEvent, Reporter, TakenBatch,
+    TakenUsage, UsageWriter, Waiting, WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work, WriterBusy, WriterLimits,
+    delete_event, update_event,
 };
 use billing_domain::access::{ApiKey, Principal, Scope, Scopes, TokenClaims};
+use billing_domain::catalog::{Aggregation, UsageProductProfile};
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
 use billing_domain::party::NetTerms;
+use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Insertion, RollBack, Store, StoreError, StoreResult, Tx, transact};
+use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, graduated, requested};
+use billing_testkit::random::Random;
 use billing_testkit::{FreshIds, MemoryStore};
 use uuid::Uuid;
 
@@ -70,6 +79,13 @@ impl Doored {
         let next = door.begun + 1;
         door.to_fail = next..next + times;
     }
+
+    /// Has one fail instead of being committed: the one that waits, or so many after it.
+    fn fail_after(&self, many: usize) {
+        let mut door = self.door.lock().expect("a door");
+        let failing = door.begun + many;
+        door.to_fail = failing..failing + 1;
+    }
 }
 
 impl Store for Doored {
@@ -103,7 +119,7 @@ impl Store for Doored {
     }
 }
 
-type Told = (Option<Principal>, UseCaseResult<TakenUsage>);
+type Told<T = TakenUsage> = (Option<Principal>, UseCaseResult<Carried<T>>);
 
 /// A customer with calls in January, a writer, and the door in front of its store.
 struct Office {
@@ -136,7 +152,8 @@ impl Office {
         let (reply, told) = channel();
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
         let answer = |view: &EventView| view.document_numbers.to_string();
-        self.writer.submit(WaitingEvent { reporter, event, answer, until: Instant::now() + patience, reply })?;
+        let work = Work::Event(WaitingEvent { event, answer, keyed: None, reply });
+        self.writer.submit(Waiting { reporter, until: Instant::now() + patience, work })?;
         Ok(told)
     }
 
@@ -153,6 +170,46 @@ impl Office {
         self.store.open();
         assert_eq!(word(&before), "UB-INV-1");
         submitted
+    }
+
+    /// The same, while something that changes nothing is written.
+    fn together_quietly<T>(&self, submit: impl FnOnce() -> T) -> T {
+        self.store.close();
+        let nowhere = self.submit(calls("2024-01-01T00:00:00Z", "1"));
+        self.store.wait_for_one();
+        let submitted = submit();
+        self.store.open();
+        assert!(word(&nowhere).contains("contract"));
+        submitted
+    }
+
+    fn submit_work<T: Send + 'static>(
+        &self,
+        reporter: Reporter,
+        work: impl FnOnce(Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>) -> Work,
+    ) -> Receiver<(Option<Principal>, UseCaseResult<T>)> {
+        let (reply, told) = channel();
+        let work = work(Box::new(move |principal, outcome| drop(reply.send((principal, outcome)))));
+        self.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
+        told
+    }
+
+    fn known(&self) -> Reporter {
+        Reporter::Known(self.books.bench.principal.clone())
+    }
+
+    fn batch(&self, events: Vec<NewUsageEvent>) -> Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)> {
+        let answer = |view: &EventView| view.document_numbers.to_string();
+        self.submit_work(self.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }))
+    }
+
+    fn change(&self, event_ref: EventRef, change: EventChange, keyed: Option<Keyed<Changed>>) -> Receiver<Told<Changed>> {
+        self.submit_work(self.known(), |reply| Work::Change(WaitingChange { event_ref, change, keyed, reply }))
+    }
+
+    /// Takes events of so many calls each, one after the other.
+    fn events(&self, quantities: &[&str]) -> Vec<EventRef> {
+        quantities.iter().map(|quantity| self.books.calls(DAY, quantity)).collect()
     }
 
     fn key(&self, change: impl FnOnce(&mut ApiKey)) -> TokenClaims {
@@ -174,8 +231,9 @@ impl Office {
 /// The word for what somebody was told: the document's number, `=` before a repeated one, or what refuses it.
 fn word(told: &Receiver<Told>) -> String {
     match told.recv_timeout(SOON).expect("an answer").1 {
-        Ok(TakenUsage::Now(view)) => view.document_numbers.to_string(),
-        Ok(TakenUsage::Before(answer)) => format!("={answer}"),
+        Ok(Carried::Now(TakenUsage::Now(view))) => view.document_numbers.to_string(),
+        Ok(Carried::Now(TakenUsage::Before(answer))) => format!("={answer}"),
+        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
         Err(error) => error.to_string(),
     }
 }
@@ -197,7 +255,9 @@ fn events_that_wait_together_are_one_transaction() {
     assert_eq!(words(&told), ["UB-INV-1"; 5]);
     assert_eq!(office.store.written() - before, 2);
     let figures = office.writer.figures();
-    assert_eq!((figures.groups, figures.events, figures.largest_group, figures.waiting), (2, 6, 5, 0));
+    let events = &figures.events;
+    assert_eq!((events.sizes.count(), events.sizes.sum(), events.sizes.largest(), figures.waiting.events), (2, 6, 5, 0));
+    assert_eq!((events.writing.count(), events.committing.count()), (2, 2));
     assert!(office.books.documents().contains("52"), "{}", office.books.documents());
 }
 
@@ -238,8 +298,8 @@ fn a_token_is_looked_up_with_its_event() {
     assert!(matches!(told[5].1, Err(UseCaseError::Forbidden(_))));
     let by = told.each_ref().map(|(_, outcome)| {
         outcome.as_ref().ok().map(|taken| match taken {
-            TakenUsage::Now(view) => view.event.revised_by,
-            TakenUsage::Before(_) => panic!("it has no key"),
+            Carried::Now(TakenUsage::Now(view)) => view.event.revised_by,
+            Carried::Now(TakenUsage::Before(_)) | Carried::Before(_) => panic!("it has no key"),
         })
     });
     assert_eq!(by[0], told[0].0.as_ref().map(Principal::actor));
@@ -286,7 +346,7 @@ fn too_many_are_turned_away_with_nothing_done() {
     office.store.wait_for_one();
     let second = [(); 2].map(|()| office.submit(calls(DAY, "1")));
     assert_eq!(office.submit_as(by(), calls(DAY, "1"), SOON).err(), Some(WriterBusy));
-    assert_eq!((office.writer.figures().turned_away, office.writer.figures().waiting), (1, 2));
+    assert_eq!((office.writer.figures().turned_away, office.writer.figures().waiting.events), (1, 2));
     office.store.open();
     assert_eq!([word(&first), word(&second[0]), word(&second[1])], ["UB-INV-1"; 3]);
     assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
@@ -334,8 +394,8 @@ fn a_panic_takes_nobody_else_with_it() {
     });
     let reporter = Reporter::Known(office.books.bench.principal.clone());
     let answer = |_: &EventView| String::new();
-    let event = WaitingEvent { reporter, event: calls(DAY, "1"), answer, until: Instant::now() + SOON, reply };
-    office.writer.submit(event).expect("room");
+    let work = Work::Event(WaitingEvent { event: calls(DAY, "1"), answer, keyed: None, reply });
+    office.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
     assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");
 }
@@ -348,4 +408,302 @@ fn who_waits_when_it_stops_is_taken_and_nobody_after() {
     assert_eq!(word(&told[0]), "UB-INV-1");
     let by = Reporter::Known(office.books.bench.principal.clone());
     assert_eq!(office.submit_as(by, calls(DAY, "1"), SOON).err(), Some(WriterBusy));
+}
+
+fn to(quantity: &str) -> EventChange {
+    EventChange::Update(Box::new(EventUpdate { quantity: Some(fixtures::quantity(quantity)), ..EventUpdate::default() }))
+}
+
+fn at(timestamp: &str) -> EventChange {
+    EventChange::Update(Box::new(EventUpdate { occurred_at: Some(fixtures::at(timestamp)), ..EventUpdate::default() }))
+}
+
+/// The word for what became of a change: the documents, `-` for a deleted event, or what refuses it.
+fn changed(told: &Receiver<Told<Changed>>) -> String {
+    match told.recv_timeout(SOON).expect("an answer").1 {
+        Ok(Carried::Now(Changed::Updated(view))) => view.document_numbers.to_string(),
+        Ok(Carried::Now(Changed::Deleted)) => "-".to_owned(),
+        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)>) -> TakenBatch {
+    told.recv_timeout(SOON).expect("an answer").1.expect("a batch that is taken")
+}
+
+#[test]
+fn changes_that_wait_together_are_one_transaction() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20", "30", "40"]);
+    let before = office.store.written();
+    let told = office.together(|| {
+        let changes = [to("11"), EventChange::Delete, to("33"), to("40")];
+        events.iter().zip(changes).map(|(event, change)| office.change(*event, change, None)).collect::<Vec<_>>()
+    });
+    assert_eq!(told.iter().map(changed).collect::<Vec<_>>(), ["UB-INV-1", "-", "UB-INV-1", "UB-INV-1"]);
+    // The event before them, and all of them.
+    assert_eq!(office.store.written() - before, 2);
+    let figures = office.writer.figures().changes;
+    assert_eq!((figures.sizes.count(), figures.sizes.sum()), (1, 4));
+    // 1 and 1 before, 11, 33 and 40.
+    assert!(office.books.documents().contains("calls × 86"), "{}", office.books.documents());
+}
+
+#[test]
+fn changes_of_one_event_follow_each_other_in_the_order_they_came() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10"]);
+    let told = office.together(|| {
+        [to("1000"), to("2"), EventChange::Delete, to("5"), EventChange::Delete]
+            .map(|change| office.change(events[0], change, None))
+    });
+    let said = told.each_ref().map(changed);
+    assert_eq!(said[..3], ["UB-INV-1", "UB-INV-1", "-"]);
+    assert!(said[3..].iter().all(|said| said.contains("no such usage event") || said.contains("no such")), "{said:?}");
+    assert!(office.books.documents().contains("calls × 2:"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_refused_change_is_refused_alone() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20", "30"]);
+    let told = office.together(|| {
+        vec![
+            office.change(events[0], to("11"), None),
+            office.change(EventRef::from_uuid(Uuid::now_v7()), to("1"), None),
+            office.change(events[1], at("2025-01-10T00:00:00Z"), None),
+            office.change(events[1], at("2027-01-10T00:00:00Z"), None),
+            office.change(events[2], to("99999999999999"), None),
+            office.change(events[2], to("31"), None),
+        ]
+    });
+    let said: Vec<String> = told.iter().map(changed).collect();
+    assert_eq!((said[0].as_str(), said[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
+    assert!(said[1].contains("no such") && said[2].contains("contract") && said[3].contains("timestamp"), "{said:?}");
+    // 1 and 1 before, 11, 20 and 31.
+    assert!(office.books.documents().contains("calls × 64"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_change_of_another_principal_follows() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20"]);
+    let claims = office.key(|_| {});
+    let reads = office.key(|key| key.scopes = Scopes::of(&[Scope::Read]));
+    let told = office.together(|| {
+        let by = |reporter, event_ref| {
+            let change = to("7");
+            office.submit_work(reporter, |reply| Work::Change(WaitingChange { event_ref, change, keyed: None, reply }))
+        };
+        [by(office.known(), events[0]), by(Reporter::Bearer(claims), events[1]), by(Reporter::Bearer(reads), events[0])]
+    });
+    let by = told.map(|told| match told.recv_timeout(SOON).expect("an answer") {
+        (_, Ok(Carried::Now(Changed::Updated(view)))) => Some(view.event.revised_by),
+        (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("somebody"),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(by[0], Some(office.books.bench.principal.actor()));
+    assert!(by[1].is_some() && by[1] != by[0] && by[2].is_none());
+}
+
+#[test]
+fn a_change_under_a_key_is_carried_out_once() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10"]);
+    let change = |quantity: &str, body: u8| {
+        let key = RequestKey { path: "/update".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+        let body = BodyHash([body; 32]);
+        let request = KeyedRequest { use_case: UseCase::UpdateEvent, key, body, wait: Duration::ZERO, sealed_for: None };
+        let render: fn(&Changed) -> KeptAnswer = |changed| match changed {
+            Changed::Updated(view) => KeptAnswer(view.event.quantity.as_decimal().to_string().into_bytes()),
+            Changed::Deleted => KeptAnswer(Vec::new()),
+        };
+        office.change(events[0], to(quantity), Some(Keyed { request, render }))
+    };
+    // Of twins that wait together one is carried out, and the other told to come again.
+    let told = office.together(|| [change("11", 1), change("11", 1)]);
+    let mut said = told.each_ref().map(changed);
+    said.sort();
+    assert!(said[0] == "UB-INV-1" && said[1].contains("still being carried out"), "{said:?}");
+    assert_eq!(changed(&office.change(events[0], to("12"), None)), "UB-INV-1");
+    assert_eq!(changed(&change("11", 1)), "again 11");
+    assert!(changed(&change("13", 2)).contains("used for another request"));
+    assert!(office.books.documents().contains("calls × 14"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_batch_takes_turns_with_single_events() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let batch = office.batch(vec![calls(DAY, "1"); 2_000]);
+        (batch, office.submit(calls(DAY, "1")))
+    });
+    assert_eq!(word(&told.1), "UB-INV-1");
+    let TakenBatch { results, stopped_by } = taken(&told.0);
+    assert!(stopped_by.is_none());
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
+    assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
+    // As long as single events come, none waits for more than a group of theirs.
+    assert_eq!(office.writer.figures().events.sizes.largest(), 256);
+}
+
+#[test]
+fn batches_alone_are_written_a_thousand_at_a_time() {
+    let office = Office::with_a_draft();
+    let TakenBatch { results, .. } = taken(&office.batch(vec![calls(DAY, "1"); 2_001]));
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_001);
+    let sizes = office.writer.figures().events.sizes;
+    assert_eq!((sizes.count(), sizes.largest()), (3, EVENTS_PER_TRANSACTION as u64));
+}
+
+#[test]
+fn a_batch_that_is_stopped_says_what_is_stored() {
+    let office = Office::with_a_draft();
+    for (failing, stored) in [(1, EVENTS_PER_TRANSACTION), (0, 0)] {
+        office.store.close();
+        let told = office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1]);
+        office.store.wait_for_one();
+        office.store.fail_after(failing);
+        office.store.open();
+        let outcome = told.recv_timeout(SOON).expect("an answer").1;
+        let (results, error) = match outcome {
+            Ok(TakenBatch { results, stopped_by }) => (results, stopped_by),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), stored);
+        assert!(matches!(error, Some(UseCaseError::Store(StoreError::Corrupt(_)))), "{error:?}");
+    }
+    assert!(office.books.documents().contains("calls × 1001:"), "{}", office.books.documents());
+}
+
+#[test]
+fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let singles = [(); 3].map(|()| office.submit(calls(DAY, "10")));
+        let answer = |_: &EventView| panic!("as the test wants it");
+        let events = vec![calls(DAY, "1"), under("b", calls(DAY, "1"))];
+        let batch =
+            office.submit_work(office.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }));
+        (singles, batch)
+    });
+    assert_eq!(words(&told.0), ["UB-INV-1"; 3]);
+    let outcome = told.1.recv_timeout(SOON).expect("an answer").1;
+    assert!(matches!(outcome, Err(UseCaseError::InvariantViolation(_))), "{outcome:?}");
+    assert!(office.books.documents().contains("calls × 32"), "{}", office.books.documents());
+}
+
+#[test]
+fn what_is_one_transaction_has_its_turn() {
+    let office = Office::with_a_draft();
+    let (done, did) = channel();
+    office.together(|| {
+        let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("somebody waits"));
+        let work = Work::Whole(WaitingWhole { events: 10_000, bytes: 1, work });
+        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
+    });
+    assert_eq!(did.recv_timeout(SOON).ok(), Some(office.books.bench.now()));
+}
+
+#[test]
+fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wait() {
+    let office = Office::new(NetTerms::Days(14), WriterLimits { events: 2, batches: 1, ..WriterLimits::default() });
+    let stranger = office.key(|key| key.organization = billing_domain::refs::OrganizationId::from_uuid(Uuid::now_v7()));
+    office.store.close();
+    let first = office.submit(calls(DAY, "1"));
+    office.store.wait_for_one();
+    let own = [(); 2].map(|()| office.submit(calls(DAY, "1")));
+    assert_eq!(office.submit_as(office.known(), calls(DAY, "1"), SOON).err(), Some(WriterBusy));
+    let theirs = office.submit_as(Reporter::Bearer(stranger), calls(DAY, "1"), SOON).expect("room");
+    let batch = office.batch(vec![calls(DAY, "1")]);
+    let full = |goes_on| {
+        let (reply, _told) = channel::<UseCaseResult<TakenBatch>>();
+        let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
+        let answer = |view: &EventView| view.document_numbers.to_string();
+        let work = Work::Batch(WaitingBatch { events: vec![calls(DAY, "1")], answer, goes_on, reply });
+        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work })
+    };
+    assert_eq!((full(false), full(true)), (Err(WriterBusy), Ok(())));
+    office.store.open();
+    assert_eq!([word(&first), word(&own[0]), word(&own[1])], ["UB-INV-1"; 3]);
+    assert_eq!(taken(&batch).results.len(), 1);
+    assert!(word(&theirs).contains("customer_ref"), "a customer of somebody else");
+}
+
+/// Calls of January and February at three tiers, aggregated so, and events in both; January is issued where asked.
+fn history(random: &mut Random, aggregation: Aggregation, is_issued: bool) -> (Office, Vec<EventRef>) {
+    let office = Office::new(NetTerms::Days(14), WriterLimits::default());
+    let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
+    let (services, principal) = (&office.books.bench.services, &office.books.bench.principal);
+    edit_usage_product(services, principal, &fixtures::usage_product_ref("calls"), &aggregate).expect("an edit");
+    let api = office.books.pricing("again", vec![graduated("calls", THREE_TIERS)]);
+    let mut product = requested(&api, "2026-01-01", "2026-02-28");
+    product.payment_time = Some(PaymentTime::AfterUse);
+    office.books.contract(vec![product]);
+    office.books.clock("2026-02-20T12:00:00Z");
+    let events = (0..8).map(|_| office.books.calls(&moment(random), &random.between(0, 400).to_string())).collect();
+    if is_issued {
+        office.books.bill("2026-02-20T12:00:00Z");
+    }
+    (office, events)
+}
+
+fn moment(random: &mut Random) -> String {
+    format!("2026-{:02}-{:02}T00:00:00Z", random.between(1, 2), random.between(1, 19))
+}
+
+/// A change that is mostly taken.
+fn drawn(random: &mut Random) -> EventChange {
+    match random.below(10) {
+        0..2 => EventChange::Delete,
+        2..5 => to(&random.between(0, 400).to_string()),
+        5 => at("2025-06-01T00:00:00Z"),
+        6 => to("99999999999999"),
+        _ => EventChange::Update(Box::new(EventUpdate {
+            occurred_at: Some(fixtures::at(&moment(random))),
+            quantity: random.percent(50).then(|| fixtures::quantity(&random.between(0, 400).to_string())),
+            ..EventUpdate::default()
+        })),
+    }
+}
+
+#[test]
+fn changes_that_wait_together_come_to_what_they_come_to_one_after_the_other() {
+    for seed in 0..60 {
+        let aggregation = [Aggregation::Sum, Aggregation::Max, Aggregation::Latest, Aggregation::Count][seed as usize % 4];
+        let is_issued = seed % 3 == 0;
+        let [(together, events), (alone, same_events)] =
+            [(); 2].map(|()| history(&mut Random::new(seed), aggregation, is_issued));
+        let mut random = Random::new(1_000 + seed);
+        let changes: Vec<(usize, EventChange)> = (0..events.len())
+            .filter(|_| random.percent(80))
+            .map(|event| (event, drawn(&mut Random::new(seed * 100 + event as u64))))
+            .collect();
+        let told = together.together_quietly(|| {
+            changes.iter().map(|(event, change)| together.change(events[*event], change.clone(), None)).collect::<Vec<_>>()
+        });
+        let taken = told.iter().map(|told| told.recv_timeout(SOON).expect("an answer").1.is_ok()).collect::<Vec<_>>();
+        let (services, principal) = (&alone.books.bench.services, &alone.books.bench.principal);
+        let also_taken: Vec<bool> = changes
+            .iter()
+            .map(|(event, change)| match change {
+                EventChange::Delete => delete_event(services, principal, same_events[*event]).is_ok(),
+                EventChange::Update(update) => update_event(services, principal, same_events[*event], update).is_ok(),
+            })
+            .collect();
+        assert_eq!(taken, also_taken, "seed {seed}: {changes:?}");
+        // Every invariant holds in both; and where nothing is issued, there is one way to say what counts.
+        let (shown, also_shown) = (together.books.documents(), alone.books.documents());
+        if !is_issued {
+            assert_eq!(shown, also_shown, "seed {seed}: {changes:?}");
+        }
+        for period in ["2026-01-01", "2026-02-01"] {
+            assert_eq!(
+                crate::billed(&together.books, period, "calls"),
+                crate::billed(&alone.books, period, "calls"),
+                "seed {seed}: {changes:?}"
+            );
+        }
+    }
 }

@@ -9,8 +9,7 @@ use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
 use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
-use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
-use crate::usage::UsageEvent;
+use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +32,6 @@ pub trait Books {
     fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>>;
     /// A contract and its customer, by the contract's reference alone.
     fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>>;
-    /// A customer's event and the contract in which it counts, both held [`Lock::Exclusive`], and the customer; nothing when the
-    /// event went to another contract while that was waited for.
-    ///
-    /// # Errors
-    /// As [`agreement`](Self::agreement).
-    fn hold_event(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Agreement, UsageEvent)>>;
     /// Those of these contracts that are there, with their customers, by reference.
     fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>>;
     /// Everything the books of contracts are made of, by contract.

@@ -23,10 +23,17 @@ pub trait UsageEvents {
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
-    /// Whose an event is, by its reference alone; a deleted one's, too.
-    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>>;
     /// By reference alone, deleted ones too.
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
+    /// Those of some events that are there, by their references alone, in their order, deleted ones too.
+    fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
+    /// The same of these customers alone.
+    fn events_of_customers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>>;
     /// Which of some events there are, by their references alone, deleted ones too.
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>>;
 }
@@ -34,12 +41,12 @@ pub trait UsageEvents {
 /// Changes of usage events: their next revisions, and the documents they stand on.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventChanges {
-    /// Replaces an event by its next revision and keeps the superseded one, and whether the document that one stood on
-    /// was issued already.
+    /// Replaces events, each once, by their next revisions and keeps the superseded ones, which come first, and whether the document
+    /// that each stood on was issued already.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
-    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()>;
+    /// [`StoreError::Contended`](super::StoreError::Contended) when a stored revision isn't the superseded one.
+    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()>;
     /// The superseded revisions of customers' events, by event, oldest first.
     fn superseded_revisions(
         &mut self,

@@ -29,7 +29,7 @@ pub(crate) async fn admit(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let facts = Facts::of(request.request());
-    facts.is_for(operation.path);
+    facts.is_for(operation);
     match credentials::check(operation, request.request()).await {
         Ok(Checked::Nobody) => {}
         Ok(Checked::Known(principal)) => {

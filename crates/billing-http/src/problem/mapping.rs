@@ -92,6 +92,7 @@ impl Problem {
             UseCaseError::TooMuch { code, .. } => unprocessable(code),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
             UseCaseError::RequestInProgress => Self::request_in_progress(),
+            UseCaseError::Overloaded => Self::overloaded(),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
                 let detail = "the request would break a rule of the books; nothing was stored";
@@ -184,6 +185,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
             | UseCaseError::IdempotencyKeyReuse
+            | UseCaseError::Overloaded
             | UseCaseError::EventsRefused(_)
             | UseCaseError::FormatFailed { .. }
             | UseCaseError::Mapped(_)

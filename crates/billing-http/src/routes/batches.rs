@@ -2,13 +2,11 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::Bytes;
-use billing_application::Services;
+use actix_web::web::{self, Bytes};
 use billing_application::error::UseCaseResult;
 use billing_application::usage::{
-    self, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, TakenUsage, UsageBatch, record_usage,
+    self, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, TakenUsage, UsageBatch,
 };
-use billing_domain::access::Principal;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
@@ -20,7 +18,7 @@ use crate::dto::batch::BatchBody;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
-use crate::kept::Success;
+use crate::kept::{self, Success};
 use crate::middleware::Facts;
 use crate::once::Once;
 use crate::problem::Problem;
@@ -62,12 +60,20 @@ impl Once {
     /// Takes a batch and presents what became of each event.
     async fn batch(self, batch: Batch, render: fn(&[String]) -> Success) -> Result<HttpResponse, Problem> {
         let Batch { readable, places } = batch;
-        let taken = self.carried_out(move |services, principal, request| {
-            usage::record_batch(services, principal, request, &readable, &event_answer, |taken| {
-                render(&places.results(taken)).kept()
-            })
-        });
-        taken.await
+        let facts = places.facts.clone();
+        if self.keyed.is_some() || readable.neighbours == Neighbours::AllOrNone {
+            let size = (readable.events.len(), readable.events.iter().map(NewUsageEvent::bytes).sum());
+            let taken = self.in_turn(&facts, size, move |services, principal, request| {
+                usage::record_batch(services, principal, request, &readable, &event_answer, |taken| {
+                    render(&places.results(taken)).kept()
+                })
+            });
+            return taken.await;
+        }
+        let taken = self.take(&facts, readable.events).await?;
+        // Ten thousand answers are some work.
+        let rendered = web::block(move || render(&places.results(taken)).kept());
+        kept::respond(rendered.await.map_err(|_| Problem::internal())?, None)
     }
 }
 
@@ -168,7 +174,7 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
         }
         let fits = arrived.len().min(MAX_BATCH_EVENTS - taken);
         taken += fits;
-        let mut results = take_lines(caller.clone(), facts.clone(), &arrived[..fits]).await;
+        let mut results = take_lines(caller.clone(), facts.clone(), &arrived[..fits], taken > fits).await;
         let is_too_many = arrived.len() > fits;
         if is_too_many {
             results.push(facts.problem(&Problem::too_many_events(MAX_BATCH_EVENTS)));
@@ -184,16 +190,13 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
     answers.send(Part::End).ok();
 }
 
-/// Takes lines in one transaction; what refuses it is said of each of them.
-async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes]) -> Vec<String> {
+/// Takes lines; what refuses all of them is said of each.
+async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes], goes_on: bool) -> Vec<String> {
     let events = lines.iter().map(|line| read_event(&read_value(line)));
     let taken = match Batch::new(events, false, facts.clone()) {
-        Ok(Batch { readable: UsageBatch { events, neighbours }, places }) => {
-            let take = move |services: &Services<'_>, principal: &Principal| {
-                let results = record_usage(services, principal, &events, neighbours, &event_answer)?;
-                Ok(places.results(TakenBatch { results, stopped_by: None }))
-            };
-            caller.run(take).await
+        Ok(Batch { readable, places }) => {
+            let taken = caller.take(&facts, readable.events, goes_on).await;
+            taken.map(|taken| places.results(taken))
         }
         Err(problem) => Err(problem),
     };

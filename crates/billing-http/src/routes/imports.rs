@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use billing_application::Services;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::carry_out;
-use billing_application::usage::{EVENTS_PER_TRANSACTION, FileImport, map_events};
+use billing_application::usage::{
+    self, EVENTS_PER_TRANSACTION, FileImport, Neighbours, NewUsageEvent, TakenBatch, map_events, record_usage,
+};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::KeptAnswer;
 use billing_domain::reported::FileEvent;
@@ -29,7 +31,7 @@ const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
 pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, file: SentFile) -> OnceAnswer {
     let asked = query.read::<ImportParams>()?.asked();
-    let is_keyed = caller.is_keyed();
+    let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
     let until = if is_keyed { None } else { facts.deadline.into_std().checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
         check(&file, &asked)?;
@@ -42,7 +44,18 @@ pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, fil
             // A format that isn't there is no fault of any line.
             map_events(services, principal, &asked.format, &[]).map(|_| ())
         };
-        let take = |services: &Services<'_>, principal: &Principal, (): &()| take(services, principal, &file, &asked, until);
+        let take = |services: &Services<'_>, principal: &Principal, (): &()| {
+            let mut is_begun = false;
+            // Under a key the whole file is one transaction, which nobody's turn divides.
+            let mut record = |events: Vec<NewUsageEvent>| {
+                if is_keyed {
+                    let results = record_usage(services, principal, &events, Neighbours::Unaffected, &import_answer)?;
+                    return Ok(TakenBatch { results, stopped_by: None });
+                }
+                writing.writer().record(principal, events, import_answer, (deadline, std::mem::replace(&mut is_begun, true)))
+            };
+            take((services, principal), &file, &asked, until, &mut record)
+        };
         carry_out(services, principal, request, prepare, take, |result| Ok(answer(&result)))
     });
     taken.await
@@ -94,11 +107,11 @@ fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8
 
 /// Takes lines, and stops where the time is up or the store fails, once something is stored.
 fn take(
-    services: &Services<'_>,
-    principal: &Principal,
+    (services, principal): (&Services<'_>, &Principal),
     file: &SentFile,
     asked: &ImportAsked,
     until: Option<Instant>,
+    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
 ) -> UseCaseResult<ImportResultJson> {
     let unreadable = |_| UseCaseError::InvariantViolation("a file that was read can't be read again");
     let mut file = open(file, asked).map_err(unreadable)?;
@@ -119,8 +132,14 @@ fn take(
             stopped = Some((first, Problem::import_out_of_time()));
             break;
         }
-        match take_lines(services, principal, &mut import, lines) {
-            Ok(refused) => refused.into_iter().for_each(|(line, problem)| rejects.add(line, &problem)),
+        match take_lines((services, principal), &mut import, lines, record) {
+            Ok(TakenLines { refused, stopped: stopped_at }) => {
+                refused.into_iter().for_each(|(line, problem)| rejects.add(line, &problem));
+                if let Some((line, error)) = stopped_at {
+                    stopped = Some((line, Problem::from(error)));
+                    break;
+                }
+            }
             Err(error) if may_stop => {
                 stopped = Some((first, Problem::from(error)));
                 break;
@@ -131,13 +150,20 @@ fn take(
     Ok(ImportResultJson::new(asked.dry_run, import.summary(), rejects, stopped))
 }
 
-/// Takes lines in one transaction; answers those that are refused, in their order.
+/// What became of lines.
+struct TakenLines {
+    /// Those that are refused, in their order.
+    refused: Vec<(u64, Problem)>,
+    /// The first that wasn't taken, where something stopped them.
+    stopped: Option<(u64, UseCaseError)>,
+}
+
 fn take_lines(
-    services: &Services<'_>,
-    principal: &Principal,
+    (services, principal): (&Services<'_>, &Principal),
     import: &mut FileImport,
     lines: Vec<FileLine>,
-) -> UseCaseResult<Vec<(u64, Problem)>> {
+    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
+) -> UseCaseResult<TakenLines> {
     let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
     for FileLine { number, event, .. } in lines {
         match event {
@@ -145,8 +171,10 @@ fn take_lines(
             Err(violations) => refused.push((number, Problem::from(violations))),
         }
     }
-    let taken = import.take(services, principal, &events, &import_answer)?;
+    let usage::TakenLines { refused: taken, stopped } = import.take(services, principal, &events, record)?;
     refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error))));
+    // What comes after is told when it is sent again.
+    refused.retain(|(line, _)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
     refused.sort_by_key(|(line, _)| *line);
-    Ok(refused)
+    Ok(TakenLines { refused, stopped })
 }

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::Answer;
 use crate::caller::blocking;
+use crate::metrics::OPEN_METRICS;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::lists::OpenApiParams;
@@ -43,4 +44,15 @@ pub(crate) struct Description {
 pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Result<HttpResponse, Problem> {
     let OpenApiParams { numbers } = query.read()?;
     Ok(HttpResponse::Ok().content_type(ContentType::json()).body((description.json)(numbers)))
+}
+
+/// What the server counts, where it isn't told somewhere else.
+pub(crate) async fn metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
+    if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(state).await }
+}
+
+/// What the server counts.
+pub(crate) async fn told_metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
+    let text = state.metrics().text().map_err(|_| Problem::internal())?;
+    Ok(HttpResponse::Ok().content_type(OPEN_METRICS).body(text))
 }

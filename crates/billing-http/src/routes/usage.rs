@@ -4,13 +4,16 @@ use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::Services;
 use billing_application::error::Thing;
-use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NewUsageEvent};
+use billing_application::idempotency;
+use billing_application::usage::{self, Changed, EventChange, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent};
 use billing_domain::access::Principal;
+use billing_domain::idempotency::KeptAnswer;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::hash_of_event;
+use billing_json::{hash, hash_of_event};
+use serde_json::Value;
 
 use super::{Answer, OnceAnswer, in_path};
 use crate::body::Body;
@@ -18,9 +21,10 @@ use crate::caller::Caller;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use crate::kept;
+use crate::dto::wire::written;
+use crate::kept::{self, Success};
 use crate::middleware::Facts;
-use crate::once::answer_of;
+use crate::once::{REPLAYED, answer_of};
 use crate::problem::Problem;
 use crate::query::usage::EventListParams;
 use crate::query::{Paged, Query};
@@ -39,12 +43,10 @@ pub(crate) async fn record_event(reporting: Reporting, Body(body): Body) -> Once
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
     if reporting.key.is_none() || usage::is_known_by_its_key(&event) {
         let taken = reporting.report(event, event_answer, |refused| refused).await?;
-        return kept::respond(answer_of(taken, event_answer), None);
+        return kept::respond(answer_of(&taken, event_answer), None);
     }
-    let taken = reporting.caller().await?.once(Some(&body)).carried_out(move |services, principal, request| {
-        usage::record_alone(services, principal, request, &event, &event_answer, |taken| answer_of(taken, event_answer))
-    });
-    taken.await
+    let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
+    reporting.report_once(event, answers, &body, |refused| refused).await
 }
 
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
@@ -60,20 +62,26 @@ pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResp
 pub(crate) async fn record_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
     let FormattedEventBody { format, event } = read(&body)?;
     let format = format.named().ok_or_else(Problem::internal)?;
-    if !caller.is_keyed() {
-        let report = FormattedEvent { format, event, sent: None };
-        let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
-        let mapped = caller.clone().run(map).await?;
-        let taken = Reporting::of(caller, facts).report(mapped, formatted_answer, usage::of_mapped).await?;
-        return kept::respond(answer_of(taken, formatted_answer), None);
+    let (repeat, reporting) = repeated(caller.clone(), facts, &body).await?;
+    if let Some(repeat) = repeat {
+        return Ok(repeat);
     }
-    let once = caller.once(Some(&body));
-    let report = FormattedEvent { format, event, sent: once.sent() };
-    let taken = once.carried_out(move |services, principal, request| {
-        let render = |taken| answer_of(taken, formatted_answer);
-        usage::record_formatted(services, principal, request, &report, &formatted_answer, render)
-    });
-    taken.await
+    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(&body)) });
+    let report = FormattedEvent { format, event, sent };
+    // Before it waits for others: evaluating takes up to 50 ms.
+    let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
+    let mapped = caller.run(map).await?;
+    let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
+    reporting.report_once(mapped, answers, &body, usage::of_mapped).await
+}
+
+/// The answer to a request that was carried out under its key already. A format isn't asked again then: it may have been edited, and
+/// name another customer now.
+async fn repeated(caller: Caller, facts: Facts, body: &Value) -> Result<(Option<HttpResponse>, Reporting), Problem> {
+    let reporting = Reporting::of(caller.clone(), facts);
+    let Some(request) = reporting.keyed(body) else { return Ok((None, reporting)) };
+    let kept = caller.run(move |services, principal| idempotency::repeated(services, principal, &request)).await?;
+    Ok((kept.map(|answer| kept::respond(answer, Some(REPLAYED))).transpose()?, reporting))
 }
 
 pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<EventJson> {
@@ -82,30 +90,37 @@ pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<Even
     Ok(Json(EventJson::from(&found)))
 }
 
-pub(crate) async fn update_event(caller: Caller, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn update_event(reporting: Reporting, Body(body): Body) -> OnceAnswer {
     let wanted: EventUpdateBody = read(&body)?;
     let event_ref = in_path(EventRef::parse, &wanted.event_ref, Thing::Event)?;
-    let update = wanted.update();
-    let updated = caller
-        .once(Some(&body))
-        .answer::<EventJson, _>(move |services, principal| usage::update_event(services, principal, event_ref, &update));
-    updated.await
+    let change = EventChange::Update(Box::new(wanted.update()));
+    reporting.change((event_ref, change), changed_answer, &body, |refused| refused).await
 }
 
-pub(crate) async fn update_formatted_event(caller: Caller, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn update_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
     let FormattedUpdateBody { event_ref, format, event } = read(&body)?;
     let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
+    let (repeat, reporting) = repeated(caller.clone(), facts, &body).await?;
+    if let Some(repeat) = repeat {
+        return Ok(repeat);
+    }
     let update = FormattedUpdate { event_ref, format: format.named(), event };
-    let updated = caller
-        .once(Some(&body))
-        .answer::<EventJson, _>(move |services, principal| usage::update_formatted(services, principal, &update));
-    updated.await
+    let map = move |services: &Services<'_>, principal: &Principal| usage::map_update(services, principal, &update);
+    let change = EventChange::Update(Box::new(caller.run(map).await?));
+    reporting.change((event_ref, change), changed_answer, &body, usage::of_mapped).await
 }
 
-pub(crate) async fn delete_event(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn delete_event(reporting: Reporting, path: Path<String>) -> Result<HttpResponse, Problem> {
     let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
-    caller.run(move |services, principal| usage::delete_event(services, principal, event_ref)).await?;
-    Ok(HttpResponse::NoContent().finish())
+    reporting.change((event_ref, EventChange::Delete), changed_answer, &Value::Null, |refused| refused).await
+}
+
+/// What a changed event is answered.
+fn changed_answer(changed: &Changed) -> KeptAnswer {
+    match changed {
+        Changed::Updated(view) => Success::json(written(&EventJson::from(&**view))).kept(),
+        Changed::Deleted => Success::nothing().kept(),
+    }
 }
 
 pub(crate) async fn get_event_history(caller: Caller, path: Path<String>) -> Answer<Vec<EventRevisionJson>> {

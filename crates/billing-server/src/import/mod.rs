@@ -18,7 +18,9 @@ use billing_application::Services;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
-use billing_application::usage::{FileImport, ImportSummary, TouchedDocument, map_events};
+use billing_application::usage::{
+    FileImport, ImportSummary, Neighbours, NewUsageEvent, TakenBatch, TakenLines, TouchedDocument, map_events, record_usage,
+};
 use billing_domain::access::Principal;
 use billing_domain::ports::StoreError;
 use billing_http::import_answer;
@@ -117,7 +119,15 @@ impl Import {
             }
             texts.insert(number, text);
         }
-        let refused = patiently(|| self.taken.take(&self.services, &self.principal, &events, &import_answer))?;
+        let Self { services, principal, taken, .. } = &mut *self;
+        let mut record = |events: Vec<NewUsageEvent>| {
+            let results = record_usage(services, principal, &events, Neighbours::Unaffected, &import_answer)?;
+            Ok(TakenBatch { results, stopped_by: None })
+        };
+        let TakenLines { refused, stopped } = patiently(|| taken.take(services, principal, &events, &mut record))?;
+        if let Some((_, error)) = stopped {
+            return Err(error.into());
+        }
         reasons.extend(refused.into_iter().map(|(line, refusal)| (line, refusal.to_string())));
         for (line, reason) in reasons {
             self.rejects.add(line, reason.trim_start(), texts.get(&line).map_or("", String::as_str))?;

@@ -8,8 +8,7 @@ use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::totals::UsageFacts;
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
-use billing_domain::usage::UsageEvent;
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -19,11 +18,10 @@ use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{USAGE, WithParts};
-use super::event_rows::EventRow;
 use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, document_parts, documents, usage_events, usage_totals};
+use crate::schema::{contracts, document_parts, documents, usage_totals};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
 use crate::under::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
@@ -256,31 +254,6 @@ impl Books for Transaction<'_> {
         found.into_iter().next().map(Found::read).transpose()
     }
 
-    fn hold_event(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Agreement, UsageEvent)>> {
-        // Both rows are held by the statement that reads them, so both are as they are after waiting.
-        let found: Vec<(Found, Option<JsonText>, EventRow)> = load_contract!(
-            self,
-            Some(Lock::Exclusive),
-            contracts::table
-                .inner_join(
-                    usage_events::table.on(usage_events::contract_id
-                        .eq(contracts::contract_id)
-                        .and(usage_events::customer_id.eq(contracts::customer_id)))
-                )
-                .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
-                .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid()))),
-            (Found::as_select(), VersionBefore, EventRow::as_select())
-        )?;
-        let Some((contract, before, event)) = found.into_iter().next() else { return Ok(None) };
-        Ok(Some((self.unchanged((contract, before))?, event.read()?)))
-    }
-
     fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>> {
         let ids = contracts.iter().map(|key| key.contract.as_uuid());
         let customers: BTreeSet<Uuid> = contracts.iter().map(|key| key.customer.as_uuid()).collect();
@@ -361,23 +334,22 @@ pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>
 #[cfg(test)]
 mod tests {
     use billing_domain::ports::Books as _;
-    use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+    use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
     use uuid::Uuid;
 
     use crate::plans::plans_of;
 
     #[test]
-    fn contracts_events_and_documents_are_found_by_their_references_without_a_walk_through_others() {
+    fn contracts_and_documents_are_found_by_their_references_without_a_walk_through_others() {
         let id = Uuid::from_u128;
         let (organization, customer) = (OrganizationId::from_uuid(id(1)), CustomerId::from_uuid(id(2)));
         let plans = plans_of(|tx| {
             assert_eq!(tx.agreement_of(organization, ContractRef::from_uuid(id(3))).expect("a look-up"), None);
-            assert_eq!(tx.hold_event(organization, customer, EventRef::from_uuid(id(4))).expect("a look-up"), None);
             let refs = [DocumentRef::from_uuid(id(5)), DocumentRef::from_uuid(id(6))];
             assert!(tx.book_documents_by_refs(organization, &[customer], &refs).expect("a look-up").is_empty());
         });
-        assert_eq!(plans.len(), 3);
-        for (plan, found) in plans.iter().zip(["contract_id=?", "event_id=? AND customer_id=?", "(document_id=?)"]) {
+        assert_eq!(plans.len(), 2);
+        for (plan, found) in plans.iter().zip(["contract_id=?", "(document_id=?)"]) {
             let walks = |step: &String| step.starts_with("SCAN") && !step.contains("json_each");
             assert!(!plan.steps.iter().any(|step| walks(step) || step.contains("(organization_id=?)")), "{plan:?}");
             assert!(plan.steps.iter().any(|step| step.contains(found)), "{found}: {plan:?}");

@@ -11,54 +11,85 @@ use uuid::Uuid;
 use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_keys::answered_document;
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
-use super::{owned, stored};
+use super::owned;
+use crate::arrays::column;
 use crate::failure::Failure;
 use crate::on_document::PeriodsOnDocument;
 use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::revisions::{KeepRevisions, ReplaceEvents, SUPERSEDED};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Connection, Transaction, with_conn};
 
 /// A product and a period's first day.
 type PeriodRow = (i32, Cell<NaiveDate>);
 
+/// The lifecycles of a document that was issued and not voided.
+const ISSUED_LIFECYCLES: [&str; 2] = [ISSUED, UNCOLLECTIBLE];
+
+/// Puts a next revision in an event's place; the one before it is tested in the same statement.
+fn replace(
+    connection: &mut SqliteConnection,
+    organization: OrganizationId,
+    row: NewEvent<'_>,
+    superseded: &NewRevision<'_>,
+) -> QueryResult<usize> {
+    let own = customers::table
+        .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+        .filter(customers::customer_id.eq(superseded.customer_id))
+        .select(customers::customer_id);
+    diesel::update(usage_events::table.find((superseded.event_id, superseded.customer_id)))
+        .filter(usage_events::revision.eq(superseded.revision))
+        .filter(usage_events::customer_id.eq_any(own))
+        .set((row, usage_events::answered_document_id.eq(answered_document().nullable())))
+        .execute(connection)
+}
+
+/// Keeps a superseded revision, and whether it is the one that its document was issued with: later ones that make no difference
+/// to the total stay on it, too.
+fn keep(connection: &mut SqliteConnection, superseded: NewRevision<'_>) -> QueryResult<()> {
+    let earlier = usage_event_revisions::table
+        .filter(usage_event_revisions::event_id.eq(superseded.event_id))
+        .filter(usage_event_revisions::customer_id.eq(superseded.customer_id))
+        .filter(usage_event_revisions::document_id.eq(superseded.document_id))
+        .filter(usage_event_revisions::billed);
+    let issued = documents::table
+        .find((superseded.document_id, superseded.customer_id))
+        .filter(documents::lifecycle.eq_any(ISSUED_LIFECYCLES));
+    let billed = usage_event_revisions::billed.eq(exists(issued).and(not(exists(earlier))));
+    diesel::insert_into(usage_event_revisions::table).values((superseded, billed)).execute(connection).map(drop)
+}
+
 impl EventChanges for Transaction<'_> {
-    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
-        let key = (Bound(superseded.event_ref.as_uuid()), Bound(superseded.customer_id.as_uuid()));
-        let revision: i32 = stored(superseded.revision)?;
-        let (row, kept) = (NewEvent::of(revised)?, NewRevision::of(superseded)?);
-        // The revision is tested in the statement that replaces it.
-        let changed = with_conn!(self, "usage_events", |conn| {
-            let own = customers::table
-                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(customers::customer_id.eq(Bound(superseded.customer_id.as_uuid())))
-                .select(customers::customer_id);
-            diesel::update(usage_events::table.find(key))
-                .filter(usage_events::revision.eq(revision))
-                .filter(usage_events::customer_id.eq_any(own))
-                .set((row, usage_events::answered_document_id.eq(answered_document().nullable())))
-                .execute(conn)
-        })?;
-        if changed == 0 {
+    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()> {
+        if revisions.is_empty() {
+            return Ok(());
+        }
+        let rows = revisions.iter().map(|(_, revised)| NewEvent::of(revised)).collect::<StoreResult<Vec<_>>>()?;
+        let kept = revisions.iter().map(|(superseded, _)| NewRevision::of(superseded)).collect::<StoreResult<Vec<_>>>()?;
+        let replaced = match &mut self.connection {
+            Connection::Sqlite(connection) => rows
+                .into_iter()
+                .zip(&kept)
+                .map(|(row, superseded)| replace(connection, organization, row, superseded))
+                .sum::<QueryResult<usize>>(),
+            Connection::Postgres(connection) => {
+                let mut columns = NewEvent::columns(&rows);
+                columns.push((SUPERSEDED, column(&kept, |superseded| superseded.revision)));
+                ReplaceEvents::new(columns, organization.as_uuid()).execute(*connection)
+            }
+        };
+        if replaced.map_err(|error| self.failed("usage_events", &error))? < revisions.len() {
             return Err(self.remember(Failure::Contended));
         }
-        with_conn!(self, "usage_event_revisions", |conn| {
-            // Whether it is the one that its document was issued with: later ones that make no difference to the total stay on
-            // it, too.
-            let document_id = Bound(superseded.placement.document_ref.as_uuid());
-            let earlier = usage_event_revisions::table
-                .filter(usage_event_revisions::event_id.eq(key.0))
-                .filter(usage_event_revisions::customer_id.eq(key.1))
-                .filter(usage_event_revisions::document_id.eq(document_id))
-                .filter(usage_event_revisions::billed);
-            let issued = documents::table
-                .find((document_id, key.1))
-                .filter(documents::lifecycle.eq(ISSUED).or(documents::lifecycle.eq(UNCOLLECTIBLE)));
-            let billed = usage_event_revisions::billed.eq(exists(issued).and(not(exists(earlier))));
-            diesel::insert_into(usage_event_revisions::table).values((kept, billed)).execute(conn)
-        })?;
-        Ok(())
+        let stored = match &mut self.connection {
+            Connection::Sqlite(connection) => kept.into_iter().try_for_each(|superseded| keep(connection, superseded)),
+            Connection::Postgres(connection) => {
+                KeepRevisions::new(NewRevision::columns(&kept), ISSUED_LIFECYCLES.to_vec()).execute(*connection).map(drop)
+            }
+        };
+        stored.map_err(|error| self.failed("usage_event_revisions", &error))
     }
 
     fn superseded_revisions(

@@ -24,14 +24,14 @@ macro_rules! event_rows {
         $(#[$meta])*
         #[diesel(table_name = $table, treat_none_as_default_value = false)]
         pub(super) struct $new<'a> {
-            event_id: Bound<Uuid>,
-            customer_id: Bound<Uuid>,
+            pub(super) event_id: Bound<Uuid>,
+            pub(super) customer_id: Bound<Uuid>,
             contract_id: Bound<Uuid>,
             product_no: i32,
             usage_product_ref: &'a str,
             service_start: Bound<NaiveDate>,
             service_end: Bound<NaiveDate>,
-            document_id: Bound<Uuid>,
+            pub(super) document_id: Bound<Uuid>,
             occurred_at: Bound<Timestamp>,
             service_date: Bound<NaiveDate>,
             quantity: Bound<Decimal>,
@@ -41,7 +41,7 @@ macro_rules! event_rows {
             format_version: Option<i32>,
             raw_event: Option<JsonText>,
             recorded_at: Bound<Timestamp>,
-            revision: i32,
+            pub(super) revision: i32,
             revised_at: Bound<Timestamp>,
             revised_by: String,
             deleted: bool,
@@ -72,6 +72,35 @@ macro_rules! event_rows {
                     revised_by: event.revised_by.to_string(),
                     deleted: event.deleted,
                 })
+            }
+        }
+
+        impl $new<'_> {
+            /// The columns of rows, one for each of their fields.
+            pub(super) fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
+                vec![
+                    ("event_id", column(rows, |row| row.event_id.0)),
+                    ("customer_id", column(rows, |row| row.customer_id.0)),
+                    ("contract_id", column(rows, |row| row.contract_id.0)),
+                    ("product_no", column(rows, |row| row.product_no)),
+                    ("usage_product_ref", column(rows, |row| row.usage_product_ref.to_owned())),
+                    ("service_start", column(rows, |row| row.service_start.0)),
+                    ("service_end", column(rows, |row| row.service_end.0)),
+                    ("document_id", column(rows, |row| row.document_id.0)),
+                    ("occurred_at", column(rows, |row| row.occurred_at.0)),
+                    ("service_date", column(rows, |row| row.service_date.0)),
+                    ("quantity", column(rows, |row| row.quantity.0)),
+                    ("report_data", optional_column(rows, |row| row.report_data.as_ref().map(|data| data.0.clone()))),
+                    ("validations", optional_column(rows, |row| row.validations.clone())),
+                    ("format_ref", optional_column(rows, |row| row.format_ref.map(str::to_owned))),
+                    ("format_version", optional_column(rows, |row| row.format_version)),
+                    ("raw_event", optional_column(rows, |row| row.raw_event.as_ref().map(|raw| raw.0.clone()))),
+                    ("recorded_at", column(rows, |row| row.recorded_at.0)),
+                    ("revision", column(rows, |row| row.revision)),
+                    ("revised_at", column(rows, |row| row.revised_at.0)),
+                    ("revised_by", column(rows, |row| row.revised_by.clone())),
+                    ("deleted", column(rows, |row| row.deleted)),
+                ]
             }
         }
 
@@ -152,32 +181,3 @@ event_rows!(
     EventRow
 );
 event_rows!(usage_event_revisions, NewRevision, RevisionRow);
-
-impl NewEvent<'_> {
-    /// The columns of events, one for each of their fields.
-    pub(super) fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
-        vec![
-            ("event_id", column(rows, |row| row.event_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("contract_id", column(rows, |row| row.contract_id.0)),
-            ("product_no", column(rows, |row| row.product_no)),
-            ("usage_product_ref", column(rows, |row| row.usage_product_ref.to_owned())),
-            ("service_start", column(rows, |row| row.service_start.0)),
-            ("service_end", column(rows, |row| row.service_end.0)),
-            ("document_id", column(rows, |row| row.document_id.0)),
-            ("occurred_at", column(rows, |row| row.occurred_at.0)),
-            ("service_date", column(rows, |row| row.service_date.0)),
-            ("quantity", column(rows, |row| row.quantity.0)),
-            ("report_data", optional_column(rows, |row| row.report_data.as_ref().map(|data| data.0.clone()))),
-            ("validations", optional_column(rows, |row| row.validations.clone())),
-            ("format_ref", optional_column(rows, |row| row.format_ref.map(str::to_owned))),
-            ("format_version", optional_column(rows, |row| row.format_version)),
-            ("raw_event", optional_column(rows, |row| row.raw_event.as_ref().map(|raw| raw.0.clone()))),
-            ("recorded_at", column(rows, |row| row.recorded_at.0)),
-            ("revision", column(rows, |row| row.revision)),
-            ("revised_at", column(rows, |row| row.revised_at.0)),
-            ("revised_by", column(rows, |row| row.revised_by.clone())),
-            ("deleted", column(rows, |row| row.deleted)),
-        ]
-    }
-}

@@ -16,11 +16,19 @@ use super::event_rows::{EventRow, NewEvent};
 use super::owned;
 use super::parties::CustomerRow;
 use crate::arrays::InsertRows;
-use crate::one_of::one_of_ids;
+use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, usage_events, usage_products};
 use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
+
+/// Those events that are an organization's, by reference.
+fn read_events(organization: OrganizationId, found: Vec<(EventRow, Cell<Uuid>)>) -> StoreResult<Vec<UsageEvent>> {
+    let found = owned("usage_events", organization, found)?;
+    let mut found = found.into_iter().map(EventRow::read).collect::<StoreResult<Vec<_>>>()?;
+    found.sort_by_key(|event| event.event_ref);
+    Ok(found)
+}
 
 impl UsageEvents for Transaction<'_> {
     fn named_by_events(
@@ -62,23 +70,32 @@ impl UsageEvents for Transaction<'_> {
         Ok(())
     }
 
-    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>> {
-        let found: Vec<(Cell<Uuid>, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
-            .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
-            .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
-            .select((usage_events::customer_id, customers::organization_id))
-            .load(conn))?;
-        let customer = owned("usage_events", organization, found)?.pop();
-        customer.map(|id| Ok(CustomerId::from_uuid(Row::new("usage_events", event_ref).cell("customer_id", id)?))).transpose()
+    fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
+        Ok(self.events_by_refs(organization, &[event_ref])?.pop())
     }
 
-    fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
-        let found: Vec<(EventRow, Cell<Uuid>)> = with_conn!(self, "usage_events", |conn| usage_events::table
+    fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+        let found = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
-            .filter(usage_events::event_id.eq(Bound(event_ref.as_uuid())))
+            .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
             .select((EventRow::as_select(), customers::organization_id))
             .load(conn))?;
-        owned("usage_events", organization, found)?.pop().map(EventRow::read).transpose()
+        read_events(organization, found)
+    }
+
+    fn events_of_customers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>> {
+        let found = with_conn!(self, "usage_events", |conn| usage_events::table
+            .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
+            .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
+            .filter(also_one_of_ids(usage_events::customer_id, customers.iter().map(|customer| customer.as_uuid())))
+            .select((EventRow::as_select(), customers::organization_id))
+            .load(conn))?;
+        read_events(organization, found)
     }
 
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
@@ -110,8 +127,8 @@ mod tests {
         let plans = plans_of(|tx| {
             assert_eq!(tx.event(organization, event).expect("a look-up"), None);
             assert!(tx.known_events(organization, &[event]).expect("a look-up").is_empty());
-            assert_eq!(tx.customer_of_event(organization, event).expect("a look-up"), None);
             let customers = [3, 4].map(|id| CustomerId::from_uuid(Uuid::from_u128(id)));
+            assert_eq!(tx.events_of_customers(organization, &customers, &[event]).expect("a look-up"), []);
             assert!(tx.superseded_revisions(organization, &customers, &[event]).expect("a look-up").is_empty());
             assert!(tx.kept_events(organization, &[key(3), key(4), key(5)]).expect("a look-up").is_empty());
         });

@@ -159,7 +159,7 @@ fn keys_of_events_answer_the_same_after_the_upgrade(test: &TestDatabase) {
         tx.insert_events(w.organization, &events)?;
         // The last one is revised, and not where it was put first.
         let placement = Placement { document_ref: other.document_ref, ..events[3].placement };
-        tx.revise_event(w.organization, &events[3], &UsageEvent { revision: 2, placement, ..events[3].clone() })
+        tx.revise_events(w.organization, &[(events[3].clone(), UsageEvent { revision: 2, placement, ..events[3].clone() })])
     });
     let gone = go_back_through(test, "00000000000017_event_keys");
     let place = |event: &UsageEvent| {

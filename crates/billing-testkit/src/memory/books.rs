@@ -14,10 +14,8 @@ use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::party::Entity;
 use billing_domain::ports::{
     BookEntries, Books, Contracts as _, Customers as _, Documents as _, FamilySum, Lock, StoreError, StoreResult,
-    UsageEvents as _,
 };
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId};
-use billing_domain::usage::UsageEvent;
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 use super::documents::order;
 use super::{MemoryTx, corrupt, sorted};
@@ -40,18 +38,6 @@ impl Books for MemoryTx {
             Some(key) => self.agreement(key, None),
             None => Ok(None),
         }
-    }
-
-    fn hold_event(
-        &mut self,
-        organization: OrganizationId,
-        customer_id: CustomerId,
-        event_ref: EventRef,
-    ) -> StoreResult<Option<(Agreement, UsageEvent)>> {
-        let found = self.event(organization, event_ref)?.filter(|event| event.customer_id == customer_id);
-        let Some(event) = found else { return Ok(None) };
-        let key = ContractKey { organization, customer: customer_id, contract: event.placement.contract_ref };
-        Ok(self.agreement(key, Some(Lock::Exclusive))?.map(|agreement| (agreement, event)))
     }
 
     fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>> {

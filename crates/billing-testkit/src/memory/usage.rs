@@ -52,12 +52,23 @@ impl UsageEvents for MemoryTx {
         Ok(())
     }
 
-    fn customer_of_event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<CustomerId>> {
-        Ok(self.event(organization, event_ref)?.map(|row| row.customer_id))
-    }
-
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {
         Ok(self.state.events.of(organization).find(|row| row.event_ref == event_ref).cloned())
+    }
+
+    fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>> {
+        Ok(sorted(self.state.events.of(organization).filter(|row| events.contains(&row.event_ref)), |row| row.event_ref))
+    }
+
+    fn events_of_customers(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+        events: &[EventRef],
+    ) -> StoreResult<Vec<UsageEvent>> {
+        let mut found = self.events_by_refs(organization, events)?;
+        found.retain(|event| customers.contains(&event.customer_id));
+        Ok(found)
     }
 
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>> {
@@ -66,17 +77,19 @@ impl UsageEvents for MemoryTx {
 }
 
 impl EventChanges for MemoryTx {
-    fn revise_event(&mut self, organization: OrganizationId, superseded: &UsageEvent, revised: &UsageEvent) -> StoreResult<()> {
-        let document = self.document(organization, superseded.placement.document_ref)?;
-        let lifecycle = document.map(|document| document.lifecycle);
-        let is_issued = matches!(lifecycle, Some(Lifecycle::Issued(_) | Lifecycle::Uncollectible(_)));
-        let billed = is_issued && !self.is_billed_before(organization, superseded);
-        let mut rows = self.state.events.of_mut(organization);
-        let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
-            return Err(StoreError::Contended);
-        };
-        *row = revised.clone();
-        self.state.superseded_events.push(organization, Superseded { event: superseded.clone(), billed });
+    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()> {
+        for (superseded, revised) in revisions {
+            let document = self.document(organization, superseded.placement.document_ref)?;
+            let lifecycle = document.map(|document| document.lifecycle);
+            let is_issued = matches!(lifecycle, Some(Lifecycle::Issued(_) | Lifecycle::Uncollectible(_)));
+            let billed = is_issued && !self.is_billed_before(organization, superseded);
+            let mut rows = self.state.events.of_mut(organization);
+            let Some(row) = rows.find(|row| row.event_ref == superseded.event_ref && row.revision == superseded.revision) else {
+                return Err(StoreError::Contended);
+            };
+            *row = revised.clone();
+            self.state.superseded_events.push(organization, Superseded { event: superseded.clone(), billed });
+        }
         Ok(())
     }
 

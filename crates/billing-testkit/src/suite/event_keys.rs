@@ -76,7 +76,7 @@ pub fn a_key_outlives_its_event(store: &dyn Store) {
     let event = event(&w, &head);
     let kept = kept(&event, "k");
     write(store, |tx| keep(tx, &w, &event, &taken(&kept, &head)));
-    write(store, |tx| tx.revise_event(w.org, &event, &UsageEvent { revision: 2, deleted: true, ..event.clone() }));
+    write(store, |tx| tx.revise_events(w.org, &[(event.clone(), UsageEvent { revision: 2, deleted: true, ..event.clone() })]));
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[key("k")])), [kept]);
 }
 
@@ -109,9 +109,9 @@ pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
         placement: Placement { document_ref: head.document_ref, ..event.placement },
         ..event.clone()
     };
-    write(store, |tx| tx.revise_event(w.org, &events[1], &on(&events[1], &second, 2)));
+    write(store, |tx| tx.revise_events(w.org, &[(events[1].clone(), on(&events[1], &second, 2))]));
     assert_eq!(again(), kept);
-    write(store, |tx| tx.revise_event(w.org, &on(&events[1], &second, 2), &on(&events[1], &third, 3)));
+    write(store, |tx| tx.revise_events(w.org, &[(on(&events[1], &second, 2), on(&events[1], &third, 3))]));
     assert_eq!(again(), kept);
     write(store, |tx| tx.move_events(first.key(w.org), second.document_ref));
     assert_eq!(again(), kept);

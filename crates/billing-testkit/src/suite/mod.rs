@@ -309,6 +309,7 @@ macro_rules! store_contract {
             revisions {
                 a_revision_takes_the_events_place_and_the_one_before_is_kept
                 revising_what_is_superseded_already_is_contended
+                several_events_are_revised_at_once_or_none_is
                 a_revision_rolled_back_leaves_no_trace
                 all_events_of_a_document_move_and_their_revisions_stay
                 events_of_one_period_of_a_product_move_alone

@@ -29,7 +29,7 @@ fn insert(store: &dyn Store, w: &World, events: &[UsageEvent]) {
 fn revise(store: &dyn Store, w: &World, before: &UsageEvent, change: impl FnOnce(&mut UsageEvent)) -> UsageEvent {
     let mut after = UsageEvent { revision: before.revision + 1, ..before.clone() };
     change(&mut after);
-    write(store, |tx| tx.revise_event(w.org, before, &after));
+    write(store, |tx| tx.revise_events(w.org, &[(before.clone(), after.clone())]));
     after
 }
 

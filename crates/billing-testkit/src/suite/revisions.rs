@@ -3,7 +3,7 @@
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::ports::{Store, StoreError};
-use billing_domain::refs::{ApiKeyRef, DocumentRef, EventRef, FormatRef, ProductNo};
+use billing_domain::refs::{ApiKeyRef, CustomerId, DocumentRef, EventRef, FormatRef, ProductNo};
 use billing_domain::usage::{FormattedSource, Placement, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations};
 use uuid::Uuid;
 
@@ -63,9 +63,9 @@ pub fn a_revision_takes_the_events_place_and_the_one_before_is_kept(store: &dyn 
     let untouched = event(&w, &january, 5, "9");
     insert(store, &w, &[first.clone(), untouched.clone()]);
     assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), []);
-    write(store, |tx| tx.revise_event(w.org, &first, &second));
+    write(store, |tx| tx.revise_events(w.org, &[(first.clone(), second.clone())]));
     assert_eq!(stored(store, &w, &first), second);
-    write(store, |tx| tx.revise_event(w.org, &second, &third));
+    write(store, |tx| tx.revise_events(w.org, &[(second.clone(), third.clone())]));
     assert_eq!(stored(store, &w, &first), third);
     let kept = read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref]));
     assert_eq!(format!("{kept:?}"), format!("{:?}", [&first, &second]), "oldest first, to the last digit");
@@ -82,16 +82,47 @@ pub fn revising_what_is_superseded_already_is_contended(store: &dyn Store) {
     let next = |revision, quantity: &str| UsageEvent { revision, quantity: fixtures::quantity(quantity), ..first.clone() };
     let (second, other_second) = (next(2, "2"), next(2, "3"));
     insert(store, &w, std::slice::from_ref(&first));
-    write(store, |tx| tx.revise_event(w.org, &first, &second));
+    write(store, |tx| tx.revise_events(w.org, &[(first.clone(), second.clone())]));
     for (superseded, revised) in [(&first, &other_second), (&next(3, "4"), &next(4, "5"))] {
-        let answer = transact_answer(store, |tx| tx.revise_event(w.org, superseded, revised));
+        let answer = transact_answer(store, |tx| tx.revise_events(w.org, &[(superseded.clone(), revised.clone())]));
         assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     }
     let unknown = event(&w, &head, 0, "1");
-    let answer = transact_answer(store, |tx| tx.revise_event(w.org, &unknown, &UsageEvent { revision: 2, ..unknown.clone() }));
+    let answer =
+        transact_answer(store, |tx| tx.revise_events(w.org, &[(unknown.clone(), UsageEvent { revision: 2, ..unknown.clone() })]));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     assert_eq!(stored(store, &w, &first), second);
     assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), [first]);
+}
+
+pub fn several_events_are_revised_at_once_or_none_is(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let events: Vec<UsageEvent> = (0..3).map(|n| event(&w, &head, n, "1")).collect();
+    insert(store, &w, &events);
+    let next = |event: &UsageEvent| UsageEvent {
+        quantity: fixtures::quantity("2.5"),
+        report_data: None,
+        revision: event.revision + 1,
+        revised_at: later(7),
+        ..event.clone()
+    };
+    let revisions: Vec<(UsageEvent, UsageEvent)> = events[..2].iter().map(|event| (event.clone(), next(event))).collect();
+    write(store, |tx| tx.revise_events(w.org, &revisions));
+    write(store, |tx| tx.revise_events(w.org, &[]));
+    let refs: Vec<EventRef> = events.iter().rev().map(|event| event.event_ref).collect();
+    let expected = vec![next(&events[0]), next(&events[1]), events[2].clone()];
+    assert_eq!(read(store, |tx| tx.events_by_refs(w.org, &refs)), expected);
+    assert_eq!(read(store, |tx| tx.events_of_customers(w.org, &[w.customer.id], &refs)), expected);
+    assert_eq!(read(store, |tx| tx.events_of_customers(w.org, &[CustomerId::from_uuid(Uuid::now_v7())], &refs)), []);
+    assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &refs)), events[..2]);
+    // One of them has another revision by now.
+    let mixed = [(events[2].clone(), next(&events[2])), revisions[0].clone()];
+    let answer = transact_answer(store, |tx| tx.revise_events(w.org, &mixed));
+    assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
+    assert_eq!(read(store, |tx| tx.events_by_refs(w.org, &refs)), expected);
+    assert_eq!(read(store, |tx| tx.events_by_refs(w.org, &[])), []);
+    assert_eq!(read(store, |tx| tx.events_by_refs(w.org, &[EventRef::from_uuid(Uuid::now_v7())])), []);
 }
 
 pub fn a_revision_rolled_back_leaves_no_trace(store: &dyn Store) {
@@ -100,7 +131,7 @@ pub fn a_revision_rolled_back_leaves_no_trace(store: &dyn Store) {
     let first = event(&w, &head, 0, "1");
     insert(store, &w, std::slice::from_ref(&first));
     undo(store, |tx| {
-        tx.revise_event(w.org, &first, &UsageEvent { revision: 2, deleted: true, ..first.clone() })?;
+        tx.revise_events(w.org, &[(first.clone(), UsageEvent { revision: 2, deleted: true, ..first.clone() })])?;
         tx.move_events(head.key(w.org), other.document_ref)?;
         assert_eq!(tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])?.len(), 1);
         Ok(())
@@ -127,7 +158,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     insert(store, &w, &moving);
     insert(store, &w, std::slice::from_ref(&staying));
     insert(store, &elsewhere, std::slice::from_ref(&of_others));
-    write(store, |tx| tx.revise_event(w.org, &first, &second));
+    write(store, |tx| tx.revise_events(w.org, &[(first.clone(), second.clone())]));
     let has_events = |head: &DocumentHead| w.has_events(store, head);
     assert!(has_events(&from) && !has_events(&to));
     write(store, |tx| tx.move_events(from.key(w.org), to.document_ref));

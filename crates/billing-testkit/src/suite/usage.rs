@@ -33,7 +33,7 @@ pub fn of_many_events_those_that_are_there_are_known(store: &dyn Store) {
     let (one, deleted) = (event(&w, &head, 0, "1"), event(&w, &head, 1, "1"));
     insert(store, &w, &[one.clone(), deleted.clone()]);
     let gone = UsageEvent { revision: 2, deleted: true, ..deleted.clone() };
-    write(store, |tx| tx.revise_event(w.org, &deleted, &gone));
+    write(store, |tx| tx.revise_events(w.org, &[(deleted.clone(), gone.clone())]));
     let mut asked: Vec<EventRef> = (0..MANY).map(|_| EventRef::from_uuid(Uuid::now_v7())).collect();
     asked.extend([deleted.event_ref, one.event_ref, one.event_ref]);
     assert_eq!(read(store, |tx| tx.known_events(w.org, &asked)), [one.event_ref, deleted.event_ref].into());

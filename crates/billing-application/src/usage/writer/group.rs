@@ -1,0 +1,388 @@
+//! What the thread of a writer does with a group.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use billing_domain::access::{Actor, Principal, TokenClaims};
+use billing_domain::ports::{Access, StoreError, Tx, transact};
+use billing_domain::refs::OrganizationId;
+
+use super::Queue;
+use super::figures::Times;
+use super::turns::Group;
+use super::waiting::{Batch, Carried, ChangeRow, EventRow, Keyed, Reply, Reporter, To, WaitingWhole, WorkKind, same};
+use crate::access::principals_of;
+use crate::error::{UseCaseError, UseCaseResult};
+use crate::idempotency::{self, Keys};
+use crate::usage::batch::EVENTS_PER_TRANSACTION;
+use crate::usage::change::{Asked, Changed, Changing, EventChange};
+use crate::usage::slice::{Lane, MAX_HOLD_ATTEMPTS, Reported, Slice, TakenUsage};
+use crate::{Services, UseCase, allow};
+
+/// The most events that open or correct documents in a transaction while single requests wait: each costs many times what
+/// others do.
+const MAX_OFF_DRAFTS: usize = 32;
+
+/// What a thread does.
+pub(super) struct Writing<'q> {
+    pub(super) services: &'q Services<'static>,
+    pub(super) queue: &'q Queue,
+}
+
+/// What became of something in a group: who asked, and what they are told; no outcome where that isn't for this transaction.
+type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Carried<T>>>);
+
+/// What becomes of something that is allowed, by its place in the group.
+type Decided<T> = Vec<(usize, Option<UseCaseResult<T>>)>;
+
+/// Decides about what an organization's principals are allowed.
+type Decide<'w, R> = &'w dyn Fn(&mut dyn Tx, OrganizationId, &[Allowed<'_, R>]) -> UseCaseResult<Decided<<R as InGroup>::Done>>;
+
+/// Something in a group that whoever asks is allowed.
+struct Allowed<'g, R> {
+    index: usize,
+    by: Actor,
+    row: &'g R,
+}
+
+/// Why the transaction of a group isn't committed.
+enum Stop<T> {
+    /// There is nothing to store.
+    Undone(Vec<Outcome<T>>),
+    Failed(UseCaseError),
+}
+
+impl<T> From<StoreError> for Stop<T> {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Something in a group.
+trait InGroup {
+    /// What the figures tell apart.
+    const KIND: WorkKind;
+    /// What is done.
+    type Done;
+
+    fn reporter(&self) -> &Reporter;
+    /// What is refused together where books show to be wrong.
+    fn request(&self) -> usize;
+    fn use_case(&self) -> UseCase;
+    fn keyed(&self) -> Option<&Keyed<Self::Done>>;
+    /// Whether it was done now.
+    fn is_written(done: &Self::Done) -> bool;
+}
+
+impl InGroup for EventRow {
+    const KIND: WorkKind = WorkKind::Events;
+    type Done = TakenUsage;
+
+    fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    fn request(&self) -> usize {
+        self.request
+    }
+
+    fn use_case(&self) -> UseCase {
+        UseCase::RecordUsage
+    }
+
+    fn keyed(&self) -> Option<&Keyed<TakenUsage>> {
+        self.keyed.as_ref()
+    }
+
+    fn is_written(done: &TakenUsage) -> bool {
+        matches!(done, TakenUsage::Now(_))
+    }
+}
+
+impl InGroup for ChangeRow {
+    const KIND: WorkKind = WorkKind::Changes;
+    type Done = Changed;
+
+    fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    fn request(&self) -> usize {
+        self.request
+    }
+
+    fn use_case(&self) -> UseCase {
+        match self.change.change {
+            EventChange::Update(_) => UseCase::UpdateEvent,
+            EventChange::Delete => UseCase::DeleteEvent,
+        }
+    }
+
+    fn keyed(&self) -> Option<&Keyed<Changed>> {
+        self.change.keyed.as_ref()
+    }
+
+    fn is_written(_: &Changed) -> bool {
+        true
+    }
+}
+
+impl Writing<'_> {
+    /// Writes one group after the other, until the writer stops.
+    pub(super) fn run(&self) {
+        while let Some(Group { events, changes, whole, batches, is_of_batches, expired: _ }) = self.queue.next_group() {
+            let step = if is_of_batches { EVENTS_PER_TRANSACTION } else { MAX_OFF_DRAFTS };
+            for batch in self.take(events, batches, step) {
+                self.queue.go_on(batch);
+            }
+            self.change(changes);
+            if let Some(whole) = whole {
+                self.whole(whole);
+            }
+        }
+    }
+
+    /// Takes events: first, together, what goes on drafts that are there, then the others. Answers the batches that go on.
+    fn take(&self, events: Vec<EventRow>, mut batches: Vec<Batch>, step: usize) -> Vec<Batch> {
+        let mut others: BTreeMap<OrganizationId, Vec<(Actor, EventRow)>> = BTreeMap::new();
+        self.divided(events, &|events| self.attempt_events(events, Lane::Drafts), &mut |row, outcome| match outcome {
+            (Some(principal), None) => {
+                let (organization, by) = (principal.organization(), principal.actor());
+                let reporter = Arc::new(Reporter::Known(principal));
+                others.entry(organization).or_default().push((by, EventRow { reporter, ..row }));
+            }
+            outcome => row.tell(outcome, &mut batches),
+        });
+        for mut others in others.into_values() {
+            while let Some((by, _)) = others.first() {
+                let by = *by;
+                let (of_one, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|(actor, _)| *actor == by);
+                others = rest;
+                let mut of_one = of_one.into_iter().map(|(_, row)| row).peekable();
+                while of_one.peek().is_some() {
+                    let part: Vec<EventRow> = of_one.by_ref().take(step).collect();
+                    let attempt = |events: &[EventRow]| self.attempt_events(events, Lane::Any);
+                    self.divided(part, &attempt, &mut |row, outcome| row.tell(outcome, &mut batches));
+                }
+            }
+        }
+        batches.into_iter().filter_map(Batch::part_done).collect()
+    }
+
+    /// Changes events, in as many transactions as that takes: what meets another change of its contract that isn't stored yet
+    /// is left for the next.
+    fn change(&self, mut changes: Vec<ChangeRow>) {
+        let mut in_vain = 0;
+        while !changes.is_empty() && in_vain < MAX_HOLD_ATTEMPTS {
+            let before = changes.len();
+            let mut left = Vec::new();
+            self.divided(changes, &|changes| self.attempt_changes(changes), &mut |row, outcome| match outcome {
+                (Some(principal), None) => left.push(ChangeRow { reporter: Reporter::Known(principal), ..row }),
+                outcome => row.tell(outcome),
+            });
+            in_vain = if left.len() < before { 0 } else { in_vain + 1 };
+            changes = left;
+        }
+        // Others were faster, again and again.
+        changes.into_iter().for_each(|row| row.tell((None, Some(Err(StoreError::Contended.into())))));
+    }
+
+    /// Does what is a transaction of its own.
+    fn whole(&self, whole: WaitingWhole) {
+        let began = Instant::now();
+        let WaitingWhole { events, bytes: _, work } = whole;
+        // Whoever isn't told anything knows by that; the panic hook has printed why.
+        if catch_unwind(AssertUnwindSafe(|| work(self.services))).is_ok() {
+            self.queue.wrote(WorkKind::Whole, events, Times { writing: began.elapsed(), committing: None });
+        }
+    }
+
+    /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's:
+    /// the others are done without it.
+    fn divided<R: InGroup>(
+        &self,
+        group: Vec<R>,
+        work: &dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<R::Done>>>,
+        tell: &mut dyn FnMut(R, Outcome<R::Done>),
+    ) {
+        if group.is_empty() {
+            return;
+        }
+        // The panic hook has printed why.
+        let panicked = |_| Err(UseCaseError::InvariantViolation("what was to be written panicked"));
+        let error = match catch_unwind(AssertUnwindSafe(|| work(&group))).unwrap_or_else(panicked) {
+            Ok(outcomes) => return group.into_iter().zip(outcomes).for_each(|(row, outcome)| tell(row, outcome)),
+            Err(error) => error,
+        };
+        let requests: BTreeSet<usize> = group.iter().map(InGroup::request).collect();
+        let is_of_one = matches!(error, UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::InvariantViolation(_));
+        if !is_of_one || requests.len() == 1 {
+            for row in group {
+                let principal = row.reporter().known().cloned();
+                tell(row, (principal, Some(Err(same(&error)))));
+            }
+            return;
+        }
+        let first: BTreeSet<usize> = requests.iter().take(requests.len() / 2).copied().collect();
+        let (first, second): (Vec<R>, Vec<R>) = group.into_iter().partition(|row| first.contains(&row.request()));
+        self.divided(first, work, tell);
+        self.divided(second, work, tell);
+    }
+
+    /// A transaction of events, as far as the lane is for them.
+    fn attempt_events(&self, events: &[EventRow], lane: Lane) -> UseCaseResult<Vec<Outcome<TakenUsage>>> {
+        self.attempt(events, &|tx, organization, events| {
+            let reported: Vec<Reported<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
+            let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
+            let slice = Slice { services: self.services, organization, events: &reported, by, now: self.services.now() };
+            Ok(events.iter().map(|event| event.index).zip(slice.take(tx, lane)?).collect())
+        })
+    }
+
+    /// A transaction of changes, of an organization those of one who asks: the others are left.
+    fn attempt_changes(&self, changes: &[ChangeRow]) -> UseCaseResult<Vec<Outcome<Changed>>> {
+        self.attempt(changes, &|tx, organization, changes| {
+            let Some(by) = changes.first().map(|first| first.by) else { return Ok(Vec::new()) };
+            let now: Vec<&Allowed<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
+            let asked: Vec<Asked<'_>> = now.iter().map(|change| change.row.asked()).collect();
+            let changing = Changing { services: self.services, organization, by, now: self.services.now(), asked: &asked };
+            Ok(now.iter().map(|change| change.index).zip(changing.decide(tx)?).collect())
+        })
+    }
+
+    /// A transaction of what is in a group, which is committed if anything of it is to be stored.
+    fn attempt<R: InGroup>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Done>>> {
+        let began = Instant::now();
+        let decided_at = Cell::new(began);
+        let committed = transact(&*self.services.store, Access::Write, |tx| {
+            let (outcomes, is_stored) = self.outcomes(tx, group, decide).map_err(Stop::Failed)?;
+            decided_at.set(Instant::now());
+            if is_stored { Ok(outcomes) } else { Err(Stop::Undone(outcomes)) }
+        });
+        match committed {
+            Ok(outcomes) => {
+                let times = Times { writing: began.elapsed(), committing: Some(decided_at.get().elapsed()) };
+                let is_written = |(_, outcome): &&Outcome<R::Done>| match outcome {
+                    Some(Ok(Carried::Now(done))) => R::is_written(done),
+                    _ => false,
+                };
+                self.queue.wrote(R::KIND, outcomes.iter().filter(is_written).count(), times);
+                Ok(outcomes)
+            }
+            Err(Stop::Undone(outcomes)) => Ok(outcomes),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// What becomes of a group, and whether anything of it is to be stored.
+    fn outcomes<R: InGroup>(
+        &self,
+        tx: &mut dyn Tx,
+        group: &[R],
+        decide: Decide<'_, R>,
+    ) -> UseCaseResult<(Vec<Outcome<R::Done>>, bool)> {
+        let mut outcomes: Vec<Outcome<R::Done>> = Vec::with_capacity(group.len());
+        let mut allowed: BTreeMap<OrganizationId, Vec<Allowed<'_, R>>> = BTreeMap::new();
+        let mut keys = Keys::default();
+        for (index, (row, principal)) in group.iter().zip(self.principals(tx, group)?).enumerate() {
+            let outcome = match principal.as_ref().ok_or(UseCaseError::Unauthenticated).and_then(|principal| {
+                let organization = allow(principal, row.use_case())?;
+                let Some(keyed) = row.keyed() else { return Ok(None) };
+                keys.hold(tx, self.services, organization, &keyed.request)
+            }) {
+                Ok(Some(kept)) => Some(Ok(Carried::Before(kept))),
+                Ok(None) => None,
+                Err(error) if is_fatal(&error) => return Err(error),
+                Err(refusal) => Some(Err(refusal)),
+            };
+            if let (Some(principal), None) = (&principal, &outcome) {
+                let by = principal.actor();
+                allowed.entry(principal.organization()).or_default().push(Allowed { index, by, row });
+            }
+            outcomes.push((principal, outcome));
+        }
+        let mut is_stored = false;
+        for (organization, allowed) in allowed {
+            for (index, outcome) in decide(tx, organization, &allowed)? {
+                if let Some(Ok(done)) = &outcome {
+                    is_stored |= R::is_written(done);
+                    if let Some(keyed) = group[index].keyed() {
+                        let answer = (keyed.render)(done);
+                        idempotency::keep(tx, self.services, organization, &keyed.request, answer)?;
+                        is_stored = true;
+                    }
+                }
+                outcomes[index].1 = outcome.map(|outcome| outcome.map(Carried::Now));
+            }
+        }
+        Ok((outcomes, is_stored))
+    }
+
+    /// Who asks: nobody where a token works no more.
+    fn principals<R: InGroup>(&self, tx: &mut dyn Tx, group: &[R]) -> UseCaseResult<Vec<Option<Principal>>> {
+        let mut tokens: Vec<TokenClaims> = Vec::new();
+        for row in group {
+            if let Reporter::Bearer(claims) = row.reporter()
+                && !tokens.contains(claims)
+            {
+                tokens.push(claims.clone());
+            }
+        }
+        let principals = if tokens.is_empty() { Vec::new() } else { principals_of(tx, &tokens, self.services.now())? };
+        let of_token = |claims: &TokenClaims| {
+            tokens.iter().position(|token| token == claims).and_then(|index| principals.get(index)?.clone())
+        };
+        let principal_of = |row: &R| match row.reporter() {
+            Reporter::Known(principal) => Some(principal.clone()),
+            Reporter::Bearer(claims) => of_token(claims),
+        };
+        Ok(group.iter().map(principal_of).collect())
+    }
+}
+
+impl EventRow {
+    fn by(&self, by: Actor) -> Reported<'_> {
+        Reported { event: &self.event, by, answer: &self.answer }
+    }
+
+    /// Tells whoever waits, or notes it for its batch.
+    fn tell(self, (principal, outcome): Outcome<TakenUsage>, batches: &mut [Batch]) {
+        let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")));
+        match self.to {
+            To::One(reply) => told(reply, principal, outcome),
+            To::Batch(batch, place) => {
+                // What comes in a batch has no request of its own.
+                let outcome = outcome.and_then(|carried| match carried {
+                    Carried::Now(taken) => Ok(taken),
+                    Carried::Before(_) => Err(UseCaseError::InvariantViolation("an event of a batch that is a request")),
+                });
+                if let Some(batch) = batches.get_mut(batch) {
+                    batch.note(place, outcome);
+                }
+            }
+        }
+    }
+}
+
+impl ChangeRow {
+    const fn asked(&self) -> Asked<'_> {
+        Asked { event_ref: self.change.event_ref, change: &self.change.change }
+    }
+
+    fn tell(self, (principal, outcome): Outcome<Changed>) {
+        let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("a change without an outcome")));
+        told(self.change.reply, principal, outcome);
+    }
+}
+
+/// Tells whoever waits. If that panics, the panic hook has printed why, and nobody else is to suffer.
+fn told<T>(reply: Reply<T>, principal: Option<Principal>, outcome: UseCaseResult<T>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| reply(principal, outcome)));
+}
+
+fn is_fatal(error: &UseCaseError) -> bool {
+    matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
+}
