@@ -3,10 +3,9 @@
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::sql_types::{Array, Text};
 use uuid::Uuid;
 
-use crate::arrays::{Column, push_names, push_rows};
+use crate::arrays::{Columns, InsertRows, push_rows};
 use crate::sql_types::Id;
 
 /// What events are found by; it never changes.
@@ -18,29 +17,24 @@ pub(crate) const SUPERSEDED: &str = "superseded";
 #[derive(Debug)]
 pub(crate) struct ReplaceEvents {
     /// Those of events, then [`SUPERSEDED`].
-    columns: Vec<(&'static str, Column)>,
+    columns: Columns,
     organization: Uuid,
 }
 
-/// Keeps superseded revisions, and whether each is the one that its document was issued with: later ones that make no difference to
-/// the total stay on it, too.
-#[derive(Debug)]
-pub(crate) struct KeepRevisions {
-    columns: Vec<(&'static str, Column)>,
-    /// What the lifecycle of an issued document may be.
-    issued: Vec<&'static str>,
-}
-
 impl ReplaceEvents {
-    pub(crate) const fn new(columns: Vec<(&'static str, Column)>, organization: Uuid) -> Self {
+    pub(crate) const fn new(columns: Columns, organization: Uuid) -> Self {
         Self { columns, organization }
     }
 }
 
-impl KeepRevisions {
-    pub(crate) const fn new(columns: Vec<(&'static str, Column)>, issued: Vec<&'static str>) -> Self {
-        Self { columns, issued }
-    }
+/// Keeps superseded revisions, and whether each is the one that its document was issued with: later ones that make no difference to
+/// the total stay on it, too.
+pub(crate) fn keep_revisions(columns: Columns) -> InsertRows {
+    let billed = "EXISTS (SELECT 1 FROM documents WHERE documents.document_id = n.document_id \
+        AND documents.customer_id = n.customer_id AND documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE')) \
+        AND NOT EXISTS (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = n.event_id \
+        AND earlier.customer_id = n.customer_id AND earlier.document_id = n.document_id AND earlier.billed)";
+    InsertRows::new("usage_event_revisions", columns).with("billed", billed).on_conflict("")
 }
 
 // Without a fixed identity a statement is found again by its text.
@@ -49,13 +43,7 @@ impl QueryId for ReplaceEvents {
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl QueryId for KeepRevisions {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
 impl<C> diesel::RunQueryDsl<C> for ReplaceEvents {}
-impl<C> diesel::RunQueryDsl<C> for KeepRevisions {}
 
 impl QueryFragment<Pg> for ReplaceEvents {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -68,34 +56,11 @@ impl QueryFragment<Pg> for ReplaceEvents {
         }
         out.push_sql("answered_document_id = coalesce(usage_events.answered_document_id, usage_events.document_id) FROM ");
         push_rows(&self.columns, &mut out)?;
-        out.push_sql(" AS n");
-        push_names(&self.columns, &mut out);
         out.push_sql(" WHERE usage_events.event_id = n.event_id AND usage_events.customer_id = n.customer_id");
         out.push_sql(" AND usage_events.revision = n.superseded AND EXISTS (SELECT 1 FROM customers");
         out.push_sql(" WHERE customers.customer_id = n.customer_id AND customers.organization_id = ");
         out.push_bind_param::<Id, _>(&self.organization)?;
         out.push_sql(")");
-        Ok(())
-    }
-}
-
-impl QueryFragment<Pg> for KeepRevisions {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("INSERT INTO usage_event_revisions (");
-        for (name, _) in &self.columns {
-            out.push_sql(name);
-            out.push_sql(", ");
-        }
-        out.push_sql("billed) SELECT n.*, EXISTS (SELECT 1 FROM documents WHERE documents.document_id = n.document_id");
-        out.push_sql(" AND documents.customer_id = n.customer_id AND documents.lifecycle = ANY(");
-        out.push_bind_param::<Array<Text>, _>(&self.issued)?;
-        out.push_sql(")) AND NOT EXISTS (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = n.event_id");
-        out.push_sql(
-            " AND earlier.customer_id = n.customer_id AND earlier.document_id = n.document_id AND earlier.billed) FROM ",
-        );
-        push_rows(&self.columns, &mut out)?;
-        out.push_sql(" AS n");
-        push_names(&self.columns, &mut out);
         Ok(())
     }
 }

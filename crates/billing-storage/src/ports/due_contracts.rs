@@ -1,6 +1,6 @@
 //! When contracts next have something to issue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
@@ -10,11 +10,12 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
+use crate::arrays::{UpdateRows, column, optional_column};
 use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
 use crate::sql_types::{Bound, Ts};
-use crate::tx::{Transaction, load_held, with_conn};
+use crate::tx::{Connection, Transaction, load_held, with_conn};
 
 /// Begins a character of a pattern that stands for itself; no reference has it.
 const ESCAPE: char = '!';
@@ -107,13 +108,28 @@ impl DueContracts for Transaction<'_> {
         Ok(())
     }
 
-    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
-        with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                .set(contracts::next_due_at.eq(at.map(Bound)))
-                .execute(conn)
-        })?;
-        Ok(())
+    fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
+        let due: Vec<(ContractKey, Option<Timestamp>)> = due.iter().map(|(key, at)| (*key, *at)).collect();
+        let set: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let set = |(key, at): &(ContractKey, Option<Timestamp>)| {
+                    diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                        .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+                        .set(contracts::next_due_at.eq(at.map(Bound)))
+                        .execute(*connection)
+                };
+                due.iter().map(set).sum()
+            }
+            Connection::Postgres(connection) => {
+                let columns = vec![
+                    ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
+                    ("customer_id", column(&due, |(key, _)| key.customer.as_uuid())),
+                    ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
+                    ("next_due_at", optional_column(&due, |(_, at)| *at)),
+                ];
+                UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).execute(*connection)
+            }
+        };
+        set.map(drop).map_err(|error| self.failed("contracts", &error))
     }
 }

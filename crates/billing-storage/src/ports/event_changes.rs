@@ -16,7 +16,7 @@ use crate::arrays::column;
 use crate::failure::Failure;
 use crate::on_document::PeriodsOnDocument;
 use crate::one_of::{also_one_of_ids, one_of_ids};
-use crate::revisions::{KeepRevisions, ReplaceEvents, SUPERSEDED};
+use crate::revisions::{ReplaceEvents, SUPERSEDED, keep_revisions};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
@@ -85,9 +85,7 @@ impl EventChanges for Transaction<'_> {
         }
         let stored = match &mut self.connection {
             Connection::Sqlite(connection) => kept.into_iter().try_for_each(|superseded| keep(connection, superseded)),
-            Connection::Postgres(connection) => {
-                KeepRevisions::new(NewRevision::columns(&kept), ISSUED_LIFECYCLES.to_vec()).execute(*connection).map(drop)
-            }
+            Connection::Postgres(connection) => keep_revisions(NewRevision::columns(&kept)).execute(*connection).map(drop),
         };
         stored.map_err(|error| self.failed("usage_event_revisions", &error))
     }
