@@ -74,6 +74,9 @@ enum Who {
     Unchecked(Unchecked),
 }
 
+/// What is answered to the repeats of an event with a key, and what to its request.
+type Answers = (fn(&EventView) -> String, fn(&TakenUsage) -> KeptAnswer);
+
 /// A request that brings an event or changes one.
 pub(crate) struct Reporting {
     state: HttpState,
@@ -104,7 +107,7 @@ impl Reporting {
         answer: fn(&EventView) -> String,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<TakenUsage, Problem> {
-        let work = |reply| Work::Event(WaitingEvent { event, answer, keyed: None, reply });
+        let work = |reply| Work::Event(Box::new(WaitingEvent { event, answer, keyed: None, reply }));
         match self.hand_over(work, None).await?.map_err(told)? {
             Carried::Now(taken) => Ok(taken),
             Carried::Before(_) => Err(Problem::internal()),
@@ -115,11 +118,11 @@ impl Reporting {
     pub(crate) async fn report_once(
         self,
         event: NewUsageEvent,
-        (answer, render): (fn(&EventView) -> String, fn(&TakenUsage) -> KeptAnswer),
+        (answer, render): Answers,
         said: &Value,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<HttpResponse, Problem> {
-        let work = |keyed, reply| Work::Event(WaitingEvent { event: event.clone(), answer, keyed, reply });
+        let work = |keyed, reply| Work::Event(Box::new(WaitingEvent { event: event.clone(), answer, keyed, reply }));
         self.once(said, render, &work, told).await
     }
 

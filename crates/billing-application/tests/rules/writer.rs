@@ -152,7 +152,7 @@ impl Office {
         let (reply, told) = channel();
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
         let answer = |view: &EventView| view.document_numbers.to_string();
-        let work = Work::Event(WaitingEvent { event, answer, keyed: None, reply });
+        let work = Work::Event(Box::new(WaitingEvent { event, answer, keyed: None, reply }));
         self.writer.submit(Waiting { reporter, until: Instant::now() + patience, work })?;
         Ok(told)
     }
@@ -394,7 +394,7 @@ fn a_panic_takes_nobody_else_with_it() {
     });
     let reporter = Reporter::Known(office.books.bench.principal.clone());
     let answer = |_: &EventView| String::new();
-    let work = Work::Event(WaitingEvent { event: calls(DAY, "1"), answer, keyed: None, reply });
+    let work = Work::Event(Box::new(WaitingEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
     office.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
     assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");

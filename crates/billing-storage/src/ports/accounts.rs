@@ -23,7 +23,7 @@ use crate::one_of::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id};
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
 
 /// The most open documents that are read at a time.
 const OPEN_AT_A_TIME: i64 = 500;
@@ -37,8 +37,22 @@ impl Accounts for Transaction<'_> {
         type Kept = (Cell<Uuid>, String, String, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
         // A row is held by writing what it has.
-        let held: QueryResult<Vec<Kept>> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        let held: Vec<Kept> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
+                ("entity_ref", column(&keys, |key| key.entity_ref.as_str().to_owned())),
+                ("currency", column(&keys, |key| key.currency.code().to_owned())),
+                ("organization_id", column(&keys, |_| organization.as_uuid())),
+                ("unapplied_minor", column(&keys, |_| 0_i64)),
+            ];
+            let insert = InsertRows::new("accounts", columns).on_conflict(
+                " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
+            );
+            let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_minor";
+            let held = Returning::<_, (Id, Text, Text, BigInt)>::new(insert, columns).load(connection);
+            held.map_err(|error| self.failed("accounts", &error))?
+        } else {
+            with_conn!(self, "accounts", |conn| {
                 let hold = |key: &&AccountKey| {
                     diesel::insert_into(accounts::table)
                         .values((
@@ -52,27 +66,13 @@ impl Accounts for Transaction<'_> {
                         .do_update()
                         .set(accounts::unapplied_minor.eq(accounts::unapplied_minor))
                         .returning((accounts::customer_id, accounts::entity_ref, accounts::currency, accounts::unapplied_minor))
-                        .get_result(*connection)
+                        .get_result(conn)
                 };
                 keys.iter().map(hold).collect()
-            }
-            Connection::Postgres(connection) => {
-                let columns = vec![
-                    ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
-                    ("entity_ref", column(&keys, |key| key.entity_ref.as_str().to_owned())),
-                    ("currency", column(&keys, |key| key.currency.code().to_owned())),
-                    ("organization_id", column(&keys, |_| organization.as_uuid())),
-                    ("unapplied_minor", column(&keys, |_| 0_i64)),
-                ];
-                let insert = InsertRows::new("accounts", columns).on_conflict(
-                    " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
-                );
-                let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_minor";
-                Returning::<_, (Id, Text, Text, BigInt)>::new(insert, columns).load(*connection)
-            }
+            })?
         };
         let mut unapplied = BTreeMap::new();
-        for (customer_id, entity_ref, currency, minor) in held.map_err(|error| self.failed("accounts", &error))? {
+        for (customer_id, entity_ref, currency, minor) in held {
             let row = Row::new("accounts", customer_id.clone());
             let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
             let amount = Money::from_minor(minor, key.currency);

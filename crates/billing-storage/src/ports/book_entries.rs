@@ -21,7 +21,7 @@ use crate::json::StoredDraftRef;
 use crate::row::to_json;
 use crate::schema::{document_parts, documents, family_sums};
 use crate::sql_types::Bound;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
 
 /// A rate as part of a key: equal rates have one text.
 fn rate_key(rate: Percentage) -> String {
@@ -73,9 +73,9 @@ impl Transaction<'_> {
     ) -> StoreResult<BTreeMap<DocumentRef, DocumentHead>> {
         let customers: BTreeMap<DocumentRef, CustomerId> = keys.into_iter().map(|key| (key.document, key.customer)).collect();
         let refs: Vec<DocumentRef> = customers.keys().copied().collect();
-        let owners = Vec::from_iter(BTreeSet::from_iter(customers.values().copied()));
         let mut heads = BTreeMap::new();
-        for row in self.own_documents(organization, &owners, &refs)? {
+        let of: Vec<CustomerId> = customers.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        for row in self.own_documents(organization, &of, &refs)? {
             if row.is_draft() {
                 let head = row.head()?;
                 heads.insert(head.document_ref, head);
@@ -93,8 +93,30 @@ impl Transaction<'_> {
         let unapplied = |(head, issued): &(DocumentHead, &IssuedDocument)| {
             (head.kind == DocumentKind::Credit).then_some(issued.content.total.minor())
         };
-        let changed: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
+                ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
+                ("organization_id", column(drafts, |_| organization.as_uuid())),
+                ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
+                ("due_date", column(drafts, |(_, issued)| issued.due_date)),
+                ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
+                ("updated_at", column(drafts, |(_, issued)| issued.issued_at)),
+                (
+                    "po_number",
+                    optional_column(drafts, |(_, issued)| issued.po_number.as_ref().map(|number| number.as_str().to_owned())),
+                ),
+                ("amount_due_minor", optional_column(drafts, amount_due)),
+                ("unapplied_minor", optional_column(drafts, unapplied)),
+            ];
+            let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
+                           updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
+                           unapplied_minor = n.unapplied_minor";
+            let changed =
+                UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'").execute(connection);
+            changed.map_err(|error| self.failed("documents", &error))
+        } else {
+            with_conn!(self, "documents", |conn| {
                 let mark = |draft: &(DocumentHead, &IssuedDocument)| {
                     let (head, issued) = draft;
                     diesel::update(documents::table.find((Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()))))
@@ -110,33 +132,11 @@ impl Transaction<'_> {
                             documents::amount_due_minor.eq(amount_due(draft)),
                             documents::unapplied_minor.eq(unapplied(draft)),
                         ))
-                        .execute(*connection)
+                        .execute(conn)
                 };
                 drafts.iter().map(mark).sum()
-            }
-            Connection::Postgres(connection) => {
-                let columns = vec![
-                    ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
-                    ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
-                    ("organization_id", column(drafts, |_| organization.as_uuid())),
-                    ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
-                    ("due_date", column(drafts, |(_, issued)| issued.due_date)),
-                    ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
-                    ("updated_at", column(drafts, |(_, issued)| issued.issued_at)),
-                    (
-                        "po_number",
-                        optional_column(drafts, |(_, issued)| issued.po_number.as_ref().map(|number| number.as_str().to_owned())),
-                    ),
-                    ("amount_due_minor", optional_column(drafts, amount_due)),
-                    ("unapplied_minor", optional_column(drafts, unapplied)),
-                ];
-                let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
-                           updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
-                           unapplied_minor = n.unapplied_minor";
-                UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'").execute(*connection)
-            }
-        };
-        changed.map_err(|error| self.failed("documents", &error))
+            })
+        }
     }
 }
 
@@ -226,8 +226,17 @@ impl BookEntries for Transaction<'_> {
             return Ok(());
         }
         let rows: Vec<NewSum> = sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect();
-        let written: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let written = InsertRows::new("family_sums", NewSum::columns(&rows))
+                .on_conflict(
+                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate) DO UPDATE SET \
+                     base_minor = family_sums.base_minor + excluded.base_minor, \
+                     amount_minor = family_sums.amount_minor + excluded.amount_minor",
+                )
+                .execute(connection);
+            written.map_err(|error| self.failed("family_sums", &error))
+        } else {
+            with_conn!(self, "family_sums", |conn| {
                 let write = |row: NewSum| {
                     diesel::insert_into(family_sums::table)
                         .values(row)
@@ -243,46 +252,39 @@ impl BookEntries for Transaction<'_> {
                             family_sums::base_minor.eq(family_sums::base_minor + excluded(family_sums::base_minor)),
                             family_sums::amount_minor.eq(family_sums::amount_minor + excluded(family_sums::amount_minor)),
                         ))
-                        .execute(*connection)
+                        .execute(conn)
                 };
                 rows.into_iter().map(write).sum()
-            }
-            Connection::Postgres(connection) => InsertRows::new("family_sums", NewSum::columns(&rows))
-                .on_conflict(
-                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate) DO UPDATE SET \
-                     base_minor = family_sums.base_minor + excluded.base_minor, \
-                     amount_minor = family_sums.amount_minor + excluded.amount_minor",
-                )
-                .execute(*connection),
+            })
         };
-        written.map(drop).map_err(|error| self.failed("family_sums", &error))
+        written.map(drop)
     }
 
     fn keep_default_taxes(&mut self, organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()> {
         let shown = |default_tax: &DefaultTax| {
             default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string())
         };
-        let changed: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        let changed: usize = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("document_id", column(kept, |(family, _)| family.document.as_uuid())),
+                ("customer_id", column(kept, |(family, _)| family.customer.as_uuid())),
+                ("organization_id", column(kept, |_| organization.as_uuid())),
+                ("default_tax", column(kept, |(_, default_tax)| shown(default_tax))),
+            ];
+            let changed = UpdateRows::new("documents", "default_tax = n.default_tax", columns, 3).execute(connection);
+            changed.map_err(|error| self.failed("documents", &error))?
+        } else {
+            with_conn!(self, "documents", |conn| {
                 let keep = |(family, default_tax): &(DocumentKey, DefaultTax)| {
                     diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
                         .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
                         .set(documents::default_tax.eq(shown(default_tax)))
-                        .execute(*connection)
+                        .execute(conn)
                 };
                 kept.iter().map(keep).sum()
-            }
-            Connection::Postgres(connection) => {
-                let columns = vec![
-                    ("document_id", column(kept, |(family, _)| family.document.as_uuid())),
-                    ("customer_id", column(kept, |(family, _)| family.customer.as_uuid())),
-                    ("organization_id", column(kept, |_| organization.as_uuid())),
-                    ("default_tax", column(kept, |(_, default_tax)| shown(default_tax))),
-                ];
-                UpdateRows::new("documents", "default_tax = n.default_tax", columns, 3).execute(*connection)
-            }
+            })?
         };
-        if changed.map_err(|error| self.failed("documents", &error))? < kept.len() {
+        if changed < kept.len() {
             return self.refuse("documents: not there to keep a default tax".to_owned());
         }
         Ok(())

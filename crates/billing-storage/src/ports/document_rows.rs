@@ -481,7 +481,7 @@ impl Transaction<'_> {
         organization: OrganizationId,
         drafts: &[(&DocumentHead, DocumentRef)],
     ) -> StoreResult<()> {
-        if self.is_sqlite() {
+        if self.with_arrays().is_none() {
             return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family));
         }
         let rows = drafts.iter().map(|(head, family)| NewHead::of(head, *family)).collect::<StoreResult<Vec<_>>>()?;
@@ -489,8 +489,8 @@ impl Transaction<'_> {
             "po_number",
             "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
         );
-        let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
-        let inserted = insert.execute(*connection).map_err(|error| self.failed("documents", &error))?;
+        let Some(connection) = self.with_arrays() else { return Ok(()) };
+        let inserted = insert.execute(connection).map_err(|error| self.failed("documents", &error))?;
         if inserted < rows.len() {
             return self.refuse("documents: one with its number is there already".to_owned());
         }

@@ -15,7 +15,7 @@ use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
 use crate::sql_types::{Bound, Ts};
-use crate::tx::{Connection, Transaction, load_held, with_conn};
+use crate::tx::{Transaction, load_held, with_conn};
 
 /// Begins a character of a pattern that stands for itself; no reference has it.
 const ESCAPE: char = '!';
@@ -110,26 +110,26 @@ impl DueContracts for Transaction<'_> {
 
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
         let due: Vec<(ContractKey, Option<Timestamp>)> = due.iter().map(|(key, at)| (*key, *at)).collect();
-        let set: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        let set: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
+                ("customer_id", column(&due, |(key, _)| key.customer.as_uuid())),
+                ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
+                ("next_due_at", optional_column(&due, |(_, at)| *at)),
+            ];
+            let set = UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).execute(connection);
+            set.map_err(|error| self.failed("contracts", &error))
+        } else {
+            with_conn!(self, "contracts", |conn| {
                 let set = |(key, at): &(ContractKey, Option<Timestamp>)| {
                     diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
                         .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
                         .set(contracts::next_due_at.eq(at.map(Bound)))
-                        .execute(*connection)
+                        .execute(conn)
                 };
                 due.iter().map(set).sum()
-            }
-            Connection::Postgres(connection) => {
-                let columns = vec![
-                    ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
-                    ("customer_id", column(&due, |(key, _)| key.customer.as_uuid())),
-                    ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
-                    ("next_due_at", optional_column(&due, |(_, at)| *at)),
-                ];
-                UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).execute(*connection)
-            }
+            })
         };
-        set.map(drop).map_err(|error| self.failed("contracts", &error))
+        set.map(drop)
     }
 }

@@ -172,8 +172,10 @@ impl Transaction<'_> {
         frozen: bool,
     ) -> StoreResult<()> {
         let ids: Vec<Uuid> = documents.iter().map(|(key, _, _)| key.document.as_uuid()).collect();
+        let customers: BTreeSet<Uuid> = documents.iter().map(|(key, _, _)| key.customer.as_uuid()).collect();
         with_conn!(self, "document_lines", |conn| diesel::delete(document_lines::table)
             .filter(one_of_ids(document_lines::document_id, ids))
+            .filter(also_one_of_ids(document_lines::customer_id, customers))
             .execute(conn))?;
         let mut rows: Vec<NewLine<'_>> = Vec::new();
         for (key, contract_ref, lines) in documents {

@@ -15,7 +15,7 @@ use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, number_series};
 use crate::sql_types::{Bound, Id};
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
 
 /// The kind of the series that counts an organization's contracts, for no entity.
 pub(super) const CONTRACT_KIND: &str = "CONTRACT";
@@ -72,32 +72,33 @@ impl NumberSeries for Transaction<'_> {
         for (key, many) in wanted {
             counts.push((*key, stored(*many)?));
         }
-        let taken: QueryResult<Vec<(Cell<Uuid>, i32)>> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
+        let taken: Vec<(Cell<Uuid>, i32)> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("contract_id", column(&counts, |(key, _)| key.contract.as_uuid())),
+                ("customer_id", column(&counts, |(key, _)| key.customer.as_uuid())),
+                ("organization_id", column(&counts, |(key, _)| key.organization.as_uuid())),
+                ("many", column(&counts, |(_, many)| *many)),
+            ];
+            let set = "documents_opened = contracts.documents_opened + n.many";
+            let update = UpdateRows::new("contracts", set, columns, 3);
+            let taken =
+                Returning::<_, (Id, Integer)>::new(update, "contracts.contract_id, contracts.documents_opened").load(connection);
+            taken.map_err(|error| self.failed("contracts", &error))?
+        } else {
+            with_conn!(self, "contracts", |conn| {
                 let take = |(key, many): &(ContractKey, i32)| {
                     diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
                         .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
                         .set(contracts::documents_opened.eq(contracts::documents_opened + *many))
                         .returning((contracts::contract_id, contracts::documents_opened))
-                        .get_results(*connection)
+                        .get_results(conn)
                 };
                 counts.iter().map(take).collect::<QueryResult<Vec<Vec<_>>>>().map(|taken| taken.into_iter().flatten().collect())
-            }
-            Connection::Postgres(connection) => {
-                let columns = vec![
-                    ("contract_id", column(&counts, |(key, _)| key.contract.as_uuid())),
-                    ("customer_id", column(&counts, |(key, _)| key.customer.as_uuid())),
-                    ("organization_id", column(&counts, |(key, _)| key.organization.as_uuid())),
-                    ("many", column(&counts, |(_, many)| *many)),
-                ];
-                let set = "documents_opened = contracts.documents_opened + n.many";
-                let update = UpdateRows::new("contracts", set, columns, 3);
-                Returning::<_, (Id, Integer)>::new(update, "contracts.contract_id, contracts.documents_opened").load(*connection)
-            }
+            })?
         };
         let row = Row::new("contracts", "");
         let mut last: BTreeMap<Uuid, i32> = BTreeMap::new();
-        for (contract_id, opened) in taken.map_err(|error| self.failed("contracts", &error))? {
+        for (contract_id, opened) in taken {
             last.insert(row.cell("contract_id", contract_id)?, opened);
         }
         let first = |(key, many): (ContractKey, i32)| {

@@ -323,8 +323,8 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
         tx.set_next_dues(&due)
     });
     assert_eq!((lines_of(&heads[2]), lines_of(&heads[1])), (lines[1].clone(), lines[0].clone()));
-    let known =
-        read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], &[heads[1].document_ref, heads[2].document_ref]));
+    let customers = [w.customer.id, second.customer.id];
+    let known = read(store, |tx| tx.book_documents_by_refs(w.org, &customers, &[heads[1].document_ref, heads[2].document_ref]));
     let kept = |head: &DocumentHead| known.iter().find(|known| known.head == *head).and_then(|known| known.default_tax);
     assert_eq!((kept(&heads[1]), kept(&heads[2])), (Some(DefaultTax(None)), Some(DefaultTax(Some(percent("7"))))));
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));

@@ -35,6 +35,9 @@ pub(super) struct Writing<'q> {
 /// What became of something in a group: who asked, and what they are told; no outcome where that isn't for this transaction.
 type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Carried<T>>>);
 
+/// What is done with a group: what became of each of it.
+type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as InGroup>::Done>>> + 'w;
+
 /// What becomes of something that is allowed, by its place in the group.
 type Decided<T> = Vec<(usize, Option<UseCaseResult<T>>)>;
 
@@ -202,12 +205,7 @@ impl Writing<'_> {
 
     /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's:
     /// the others are done without it.
-    fn divided<R: InGroup>(
-        &self,
-        group: Vec<R>,
-        work: &dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<R::Done>>>,
-        tell: &mut dyn FnMut(R, Outcome<R::Done>),
-    ) {
+    fn divided<R: InGroup>(&self, group: Vec<R>, work: &GroupWork<'_, R>, tell: &mut dyn FnMut(R, Outcome<R::Done>)) {
         if group.is_empty() {
             return;
         }

@@ -226,7 +226,7 @@ impl Group {
                 let Waiting { reporter, until, work } = waiting;
                 match work {
                     Work::Event(event) => {
-                        self.add_event(reporter, event);
+                        self.add_event(reporter, *event);
                         return 1;
                     }
                     Work::Change(change) => {

@@ -64,7 +64,7 @@ pub struct Waiting {
 /// What is asked for.
 pub enum Work {
     /// To take an event.
-    Event(WaitingEvent),
+    Event(Box<WaitingEvent>),
     /// To change an event.
     Change(WaitingChange),
     /// To take events, in as many transactions as the turns of others make of it.
