@@ -11,6 +11,7 @@ on_both_databases!(
     a_period_that_is_over_is_issued_once,
     usage_dated_in_an_issued_period_goes_on_a_debit_of_its_invoice,
     every_period_of_the_past_is_issued_in_its_order,
+    a_contract_whose_books_are_wrong_fails_alone,
     the_server_issues_what_is_due_by_itself,
 );
 
@@ -111,6 +112,27 @@ fn usage_dated_in_an_issued_period_goes_on_a_debit_of_its_invoice(database: &Dat
     server.kill_9();
     let server = Server::start(database);
     assert_eq!(catalog::documents(&client.at(&server)), documents, "to the byte");
+}
+
+fn a_contract_whose_books_are_wrong_fails_alone(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let make = |n: usize| {
+        let customer = format!("customer-{n}");
+        catalog::make_customer(&client, &customer);
+        catalog::make_contract(&client, &catalog::past_contract(&customer))
+    };
+    let contracts: Vec<String> = (0..7).map(make).collect();
+    database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'customer-4'");
+
+    let report = client.post("/api/billing/run", &json!({})).ok();
+
+    assert_eq!(report["issued"].as_array().map(Vec::len), Some(6), "{report}");
+    assert_eq!(catalog::only(report["failed"].clone())["contract_ref"], contracts[4]);
+    assert_eq!(catalog::numbers(&catalog::documents(&client), "UB-INV"), [1, 2, 3, 4, 5, 6]);
+    database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-4'");
+    assert_eq!(run(&client, false).as_array().map(Vec::len), Some(1), "it is billed once it is right");
 }
 
 fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {

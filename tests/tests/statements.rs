@@ -1,6 +1,7 @@
 //! How many statements a request sends, as PostgreSQL's log has them: what begins and ends a transaction, and what reads
 //! the caller's token, counts.
 
+use acceptance::when::Day;
 use acceptance::{Client, Database, Server, books, catalog};
 use serde_json::{Value, json};
 
@@ -10,14 +11,71 @@ const CONTRACTS: usize = 1000;
 /// How many events are a group.
 const GROUP: usize = 64;
 
+/// How many contracts a billing run issues documents of in one transaction.
+const BILLED_TOGETHER: usize = 50;
+
+/// How many events that come too late for their invoices are a group.
+const LATE_GROUP: usize = 32;
+
+/// What is sent while something is done.
+fn sent(database: &Database, work: impl FnOnce()) -> Vec<String> {
+    let before = database.logged_statements().len();
+    work();
+    database.logged_statements().split_off(before)
+}
+
 /// The least that a request sent of a few: the billing run of every minute may come between.
 fn statements(database: &Database, mut request: impl FnMut()) -> Vec<String> {
-    let once = |request: &mut dyn FnMut()| {
-        let before = database.logged_statements().len();
-        request();
-        database.logged_statements().split_off(before)
+    (0..3).map(|_| sent(database, &mut request)).min_by_key(Vec::len).expect("a few")
+}
+
+#[test]
+fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
+    let database = Database::postgres();
+    database.log_statements();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    // The least of a few, of which one run may find nothing because the one of every minute came first.
+    let mut issuing: Vec<Vec<String>> = Vec::new();
+    let mut customers: Vec<String> = Vec::new();
+    for round in 0..3 {
+        let of_round: Vec<String> = (0..BILLED_TOGETHER).map(|n| format!("customer-{round}-{n}")).collect();
+        for customer in &of_round {
+            catalog::make_customer(&client, customer);
+            catalog::make_contract(&client, &catalog::past_contract(customer));
+        }
+        let mut issued = 0;
+        let sent = sent(&database, || {
+            let report = client.post("/api/billing/run", &json!({})).ok();
+            issued = report["issued"].as_array().map_or(0, Vec::len);
+            assert_eq!(report["failed"], json!([]));
+        });
+        if issued == BILLED_TOGETHER {
+            issuing.push(sent);
+        }
+        customers.extend(of_round);
+    }
+    let issuing = issuing.into_iter().min_by_key(Vec::len).expect("a run that issued all");
+    let late = |customer: &String| catalog::event_on(customer, Day::today().plus_days(-20), 1);
+    let events: Vec<Value> = customers.iter().take(LATE_GROUP).map(late).collect();
+    let report = |events: &[Value]| {
+        let answer = client.post("/api/usage/event/batch", &json!({"events": events})).ok();
+        assert_eq!(answer["results"].as_array().map(Vec::len), Some(events.len()), "{answer}");
     };
-    (0..3).map(|_| once(&mut request)).min_by_key(Vec::len).expect("a few")
+    let opening = sent(&database, || report(&events));
+    let adding = statements(&database, || report(&events));
+    let alone = statements(&database, || report(&events[..1]));
+    let sent = [
+        ("a billing run over many contracts", issuing, 32),
+        ("events that open a debit on each of many contracts", opening, 36),
+        ("events on an open debit on each of many contracts", adding, 28),
+        ("an event on an open debit", alone, 26),
+    ];
+    for (request, sent, most) in sent {
+        let count = sent.len();
+        assert!(0 < count && count <= most, "{request} sends {count} statements, and may send {most}:\n{}", sent.join("\n"));
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentR
 
 use crate::Services;
 use crate::basics::{corrupt, distinct, supplies};
-use crate::error::UseCaseResult;
+use crate::error::{UseCaseError, UseCaseResult};
 
 /// Who decides something, when, of whose.
 #[derive(Clone, Copy)]
@@ -127,13 +127,19 @@ pub(crate) fn settle<'b>(
             }
         }
     }
-    touched.into_iter().map(|(key, touched)| settle_account(tx, deciding, key, touched)).collect()
+    if touched.is_empty() {
+        return Ok(Vec::new());
+    }
+    let held = tx.hold_accounts(deciding.organization, &touched.keys().cloned().collect())?;
+    let settle = |(key, touched): (AccountKey, Touched)| {
+        let unapplied = held.get(&key).copied().ok_or(UseCaseError::InvariantViolation("an account that isn't held"))?;
+        settle_account(tx, deciding, Account::new(key, touched.applies_balance, unapplied), touched)
+    };
+    touched.into_iter().map(settle).collect()
 }
 
-fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey, touched: Touched) -> UseCaseResult<Account> {
-    let organization = deciding.organization;
-    let unapplied = tx.hold_account(organization, &key)?;
-    let mut account = Account::new(key.clone(), touched.applies_balance, unapplied);
+fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, mut account: Account, touched: Touched) -> UseCaseResult<Account> {
+    let (organization, key) = (deciding.organization, account.key().clone());
     let credits =
         || touched.issued.iter().map(|issue| &issue.document).filter(|document| document.head.kind == DocumentKind::Credit);
     let has_debts = credits().count() < touched.issued.len();

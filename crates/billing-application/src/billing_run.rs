@@ -1,21 +1,22 @@
-//! The billing run: issues what is due, contract by contract, each in its own transaction (billing rules 2).
+//! The billing run: issues what is due, some contracts in a transaction (billing rules 2).
 //!
 //! It is safe to run at any time, on several servers at once, and again: what is issued is held and tested in
-//! the transaction that issues it. A contract that fails is reported and doesn't stop the others.
+//! the transaction that issues it. A contract that fails is reported and doesn't stop the others: those that were to be issued
+//! with it are tried again without it.
 //!
 //! In a transaction that is open already, all of it is committed together: what a contract's failure undoes is still
 //! that contract's alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::{Actor, Principal};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::ledger::issue;
+use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
-use billing_domain::refs::{ContractRef, DocumentRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use crate::accounts::Deciding;
@@ -25,7 +26,9 @@ use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
-/// About as many documents are issued in one transaction; a contract with more goes on in the next, so that
+/// As many contracts are billed in one transaction.
+const CONTRACTS_PER_TRANSACTION: usize = 50;
+/// About as many documents are issued in one transaction; what is left goes on in the next, so that
 /// nobody waits long for what it holds.
 const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
 
@@ -39,7 +42,7 @@ pub struct BillingRun<'r> {
     pub dry_run: bool,
     /// Where an earlier run stopped; from the beginning where it is `None`.
     pub after: Option<RunPlace>,
-    /// Whether there is time for another contract.
+    /// Whether there is time for another transaction: for about fifty contracts.
     pub may_go_on: &'r dyn Fn() -> bool,
 }
 
@@ -126,21 +129,17 @@ fn run(services: &Services, organization: Option<OrganizationId>, wanted: Billin
         let due = transact(&*services.store, Access::Read, |tx| {
             Ok::<_, UseCaseError>(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?)
         })?;
-        for contract in &due {
+        let mut rest = due.as_slice();
+        while let Some(first) = rest.first() {
             if left == 0 || !(wanted.may_go_on)() {
                 report.next = after.map(|last| RunPlace { due_at: last.due_at, contract_ref: last.key.contract });
                 return Ok(report);
             }
-            left -= 1;
-            if let Err(problem) = bill_contract(services, *contract, now, &mut report) {
-                // In one transaction for all, a statement that failed has undone the others' documents, too.
-                if services.are_joined() && matches!(problem, UseCaseError::Store(_)) {
-                    return Err(problem);
-                }
-                tracing::error!(contract_ref = %contract.key.contract, error = %problem, "a contract could not be billed");
-                report.failed.push(FailedContract { contract_ref: contract.key.contract, problem });
-            }
-            after = Some(*contract);
+            let is_of_one = |contract: &&DueContract| contract.key.organization == first.key.organization;
+            let many = rest.iter().take(CONTRACTS_PER_TRANSACTION.min(left)).take_while(is_of_one).count();
+            let (together, others) = rest.split_at(many);
+            bill_together(services, together, now, &mut report)?;
+            (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
             return Ok(report);
@@ -186,8 +185,9 @@ fn hold_due(
 struct Billed {
     issued: Vec<BilledDocument>,
     voided: Vec<BilledDocument>,
-    /// Whether there is more to issue, when one transaction isn't enough.
-    is_cut_short: bool,
+    failed: Vec<FailedContract>,
+    /// Contracts with more to issue, when one transaction isn't enough.
+    cut_short: Vec<DueContract>,
 }
 
 /// Why a transaction of the run isn't committed.
@@ -202,42 +202,119 @@ impl From<StoreError> for Stop {
     }
 }
 
-fn bill_contract(services: &Services, due: DueContract, now: Timestamp, report: &mut BillingReport) -> UseCaseResult<()> {
-    loop {
+/// Bills an organization's contracts in one transaction, or in several where one isn't enough. What fails one of them divides them
+/// until it is alone.
+fn bill_together(
+    services: &Services,
+    contracts: &[DueContract],
+    now: Timestamp,
+    report: &mut BillingReport,
+) -> UseCaseResult<()> {
+    let mut due = contracts.to_vec();
+    while let Some(first) = due.first() {
+        let organization = first.key.organization;
         let work = |tx: &mut dyn Tx| {
-            let billed = issue_due(services, tx, due, now, report.dry_run).map_err(Stop::Failed)?;
+            let billed = issue_due(services, tx, organization, &due, now, report.dry_run).map_err(Stop::Failed)?;
             if report.dry_run { Err(Stop::DryRun(billed)) } else { Ok(billed) }
         };
-        let billed = match transact(&*services.store, Access::Write, work) {
-            Ok(billed) | Err(Stop::DryRun(billed)) => billed,
-            Err(Stop::Failed(problem)) => return Err(problem),
-        };
-        report.issued.extend(billed.issued);
-        report.voided.extend(billed.voided);
-        if !billed.is_cut_short {
-            return Ok(());
+        match transact(&*services.store, Access::Write, work) {
+            Ok(billed) | Err(Stop::DryRun(billed)) => {
+                report.issued.extend(billed.issued);
+                report.voided.extend(billed.voided);
+                for failed in billed.failed {
+                    note_failed(failed, report);
+                }
+                due = billed.cut_short;
+            }
+            // In one transaction for all, a statement that failed has undone the others' documents, too.
+            Err(Stop::Failed(problem @ UseCaseError::Store(_))) if services.are_joined() => return Err(problem),
+            Err(Stop::Failed(problem)) => {
+                if let [contract] = due.as_slice() {
+                    note_failed(FailedContract { contract_ref: contract.key.contract, problem }, report);
+                } else {
+                    let (some, others) = due.split_at(due.len() / 2);
+                    bill_together(services, some, now, report)?;
+                    bill_together(services, others, now, report)?;
+                }
+                return Ok(());
+            }
         }
     }
+    Ok(())
 }
 
-/// Issues a contract's documents that are due. What a dry run would issue it issues in one piece: nothing of it is there
-/// the next time.
-fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timestamp, dry_run: bool) -> UseCaseResult<Billed> {
+fn note_failed(failed: FailedContract, report: &mut BillingReport) {
+    let FailedContract { contract_ref, problem } = &failed;
+    tracing::error!(%contract_ref, error = %problem, "a contract could not be billed");
+    report.failed.push(failed);
+}
+
+/// Issues contracts' documents that are due, contract by contract in their order. What a dry run would issue it issues in one
+/// piece: nothing of it is there the next time.
+fn issue_due(
+    services: &Services,
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    due: &[DueContract],
+    now: Timestamp,
+    dry_run: bool,
+) -> UseCaseResult<Billed> {
+    let keys: Vec<ContractKey> = due.iter().map(|contract| contract.key).collect();
+    let mut books: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
+    for book in books::held_all(tx, organization, &keys, now)? {
+        books.insert(book.contract.contract_ref, book);
+    }
     let mut billed = Billed::default();
-    let Some(mut book) = books::held(tx, due.key, now)? else { return Ok(billed) };
-    let open: BTreeSet<DocumentRef> = book.documents().map(|document| document.head.document_ref).collect();
-    let most = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
-    let run = issue::run(&mut book, now, most, &mut supplies(services))?;
-    let deciding = Deciding { services, organization: due.key.organization, by: Actor::Service, at: now };
-    books::write(tx, deciding, &mut book)?;
-    billed.is_cut_short = run.is_cut_short;
+    let mut left = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
+    let mut runs: Vec<(ContractRef, issue::Run, BTreeSet<DocumentRef>)> = Vec::with_capacity(due.len());
+    for contract in due {
+        let contract_ref = contract.key.contract;
+        let Some(book) = books.get_mut(&contract_ref) else { continue };
+        if left == 0 {
+            billed.cut_short.push(*contract);
+            books.remove(&contract_ref);
+            continue;
+        }
+        let open = book.documents().map(|document| document.head.document_ref).collect();
+        match issue::run(book, now, left, &mut supplies(services)) {
+            Ok(run) => {
+                left = left.saturating_sub(run.outcomes.len());
+                if run.is_cut_short {
+                    billed.cut_short.push(*contract);
+                }
+                runs.push((contract_ref, run, open));
+            }
+            // Nothing of it is written.
+            Err(refusal) => {
+                billed.failed.push(FailedContract { contract_ref, problem: refusal.into() });
+                books.remove(&contract_ref);
+            }
+        }
+    }
+    let deciding = Deciding { services, organization, by: Actor::Service, at: now };
+    books::write_all(tx, deciding, books.values_mut())?;
+    for (contract_ref, run, open) in runs {
+        let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
+        show_run(book, run, &open, dry_run, &mut billed)?;
+    }
+    Ok(billed)
+}
+
+/// Adds what a run did to a contract.
+fn show_run(
+    book: &ContractBook,
+    run: issue::Run,
+    open: &BTreeSet<DocumentRef>,
+    dry_run: bool,
+    billed: &mut Billed,
+) -> UseCaseResult<()> {
+    let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
+        let number = books::number_of(book, document_ref)?;
+        // In a dry run only what was open before has a reference and a number.
+        let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
+        Ok(BilledDocument { opened, kind: number.kind, total })
+    };
     for outcome in run.outcomes {
-        let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
-            let number = books::number_of(&book, document_ref)?;
-            // In a dry run only what was open before has a reference and a number.
-            let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
-            Ok(BilledDocument { opened, kind: number.kind, total })
-        };
         if outcome.issued.is_empty() {
             billed.voided.push(show(outcome.document_ref, outcome.total)?);
         }
@@ -245,5 +322,5 @@ fn issue_due(services: &Services, tx: &mut dyn Tx, due: DueContract, now: Timest
             billed.issued.push(show(document_ref, total)?);
         }
     }
-    Ok(billed)
+    Ok(())
 }

@@ -1,16 +1,15 @@
 //! Read, decide, write: the one place that knows which rows a contract's book is made of, in which order they are held, and
 //! which statements its entries become.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use billing_domain::access::Actor;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{FamilySums, Sum, SumKey};
+use billing_domain::document::lines::{FamilySums, LedgerLine, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
-use billing_domain::ledger::receive::Account;
+use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::{BookDocument, DefaultTax, DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::{Agreement, BookRows, ContractBook, CurrencyPair, Entry, Extent};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
@@ -308,8 +307,9 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut Contract
     Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
 }
 
-/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by contract.
-/// Numbers are given here, for all of them at once: series by series in one order, each in the order in which its documents were opened.
+/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by contract:
+/// what is alike in them with one statement. Numbers are given here, for all of them at once: series by series in one order, each in
+/// the order in which its documents were opened.
 pub(crate) fn write_all<'b>(
     tx: &mut dyn Tx,
     deciding: Deciding<'_>,
@@ -322,127 +322,245 @@ pub(crate) fn write_all<'b>(
         decided.push((book, entries));
     }
     let mut accounts = accounts::settle(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
-    let mut numbers = give_numbers(tx, organization, decided.iter().flat_map(|(_, entries)| entries))?;
-    let mut written = Vec::with_capacity(decided.len());
-    let mut totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)> = BTreeMap::new();
-    for (book, mut entries) in decided {
-        write_book(tx, organization, book, &mut entries, &mut numbers, (deciding.by, deciding.at))?;
-        for entry in &entries {
-            if let Entry::UsageMoved { key, total, onto: _ } = entry {
-                totals.insert(key.clone(), (book.contract.customer_id, *total));
-            }
-        }
+    let mut numbers = give_numbers(tx, organization, &decided)?;
+    for (book, entries) in &mut decided {
+        book.number(entries, |head| {
+            let number = numbers.remove(&head.document_ref);
+            number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
+        })?;
+    }
+    let mut kept = Kept::default();
+    for (book, entries) in &decided {
+        kept.take_up(organization, book, entries)?;
+    }
+    write_steps(tx, deciding, &decided)?;
+    kept.write(tx, organization)?;
+    let settled = accounts.iter().flat_map(|account| account.documents().map(|document| (account.key().customer_id, document)));
+    let settled: Vec<(CustomerId, &BookDocument)> = settled.collect();
+    for (book, _) in &mut decided {
         let customer_id = book.contract.customer_id;
-        let of_customer = accounts.iter().filter(|account| account.key().customer_id == customer_id);
-        book.note_settled(of_customer.flat_map(Account::documents));
-        written.push(entries);
+        let of_customer = settled.iter().filter(|(customer, _)| *customer == customer_id);
+        book.note_settled(of_customer.map(|(_, document)| *document));
     }
     accounts::write(tx, deciding, &mut accounts)?;
-    if !totals.is_empty() {
-        let totals = totals.into_iter().map(|(key, (customer_id, total))| (customer_id, key, total));
-        tx.put_usage(organization, &Vec::from_iter(totals))?;
-    }
-    Ok(written)
+    Ok(decided.into_iter().map(|(_, entries)| entries).collect())
 }
 
-/// Writes a contract's entries but running totals, with their numbers.
-fn write_book(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    book: &mut ContractBook,
-    entries: &mut [Entry],
-    numbers: &mut BTreeMap<DocumentRef, (u64, u32)>,
-    (by, at): (Actor, Timestamp),
-) -> UseCaseResult<()> {
-    let contract = book.contract.key(organization);
-    let key_of = |document: &DocumentRef| DocumentKey { organization, customer: contract.customer, document: *document };
-    book.number(entries, |head| {
-        let number = numbers.remove(&head.document_ref);
-        number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
-    })?;
-    let frozen: BTreeSet<DocumentRef> = entries
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Issued { document_ref, .. } | Entry::Discarded { document_ref, .. } => Some(*document_ref),
-            _ => None,
-        })
-        .collect();
-    let mut sums: BTreeMap<(DocumentRef, SumKey), Sum> = BTreeMap::new();
-    let mut due = None;
-    for entry in entries.iter() {
-        match entry {
-            Entry::Amended(amended) => tx.append_contract_version(organization, amended, at, by)?,
-            Entry::Opened { head, family } => tx.open_document(organization, head, *family)?,
-            Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
-            Entry::Lines { document_ref, lines } => {
-                // What is frozen has the lines it is frozen with.
-                if !frozen.contains(document_ref) {
-                    tx.put_ledger_lines(key_of(document_ref), lines)?;
+/// What is written once for all contracts, whatever else is, and only as it is in the end.
+#[derive(Default)]
+struct Kept<'e> {
+    lines: BTreeMap<DocumentKey, &'e [LedgerLine]>,
+    default_taxes: BTreeMap<DocumentKey, DefaultTax>,
+    sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum>,
+    totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)>,
+    due: BTreeMap<ContractKey, Option<Timestamp>>,
+}
+
+impl<'e> Kept<'e> {
+    /// Takes up what was decided of a contract.
+    fn take_up(&mut self, organization: OrganizationId, book: &ContractBook, entries: &'e [Entry]) -> UseCaseResult<()> {
+        let contract = book.contract.key(organization);
+        let customer = contract.customer;
+        for entry in entries {
+            match entry {
+                Entry::Lines { document_ref, lines } => {
+                    self.lines.insert(DocumentKey { organization, customer, document: *document_ref }, lines);
                 }
+                Entry::DefaultTaxKept { family, default_tax } => {
+                    self.default_taxes.insert(DocumentKey { organization, customer, document: *family }, *default_tax);
+                }
+                Entry::Issued { document_ref, issued } => self.add_sums(book, *document_ref, 1, &issued.content)?,
+                Entry::Voided { document_ref, content, .. } => self.add_sums(book, *document_ref, -1, content)?,
+                Entry::UsageMoved { key, total, onto: _ } => {
+                    self.totals.insert(key.clone(), (customer, *total));
+                }
+                Entry::Due(at) => {
+                    self.due.insert(contract, *at);
+                }
+                Entry::Opened { .. }
+                | Entry::Amended(_)
+                | Entry::Redrawn(_)
+                | Entry::Discarded { .. }
+                | Entry::EventsMoved { .. }
+                | Entry::Charged { .. } => {}
             }
-            Entry::DefaultTaxKept { family, default_tax } => {
-                tx.keep_default_tax(key_of(family), *default_tax)?;
-            }
-            Entry::Issued { document_ref, issued } => {
-                still(tx.issue_document(key_of(document_ref), issued)?)?;
-                add_sums(book, *document_ref, 1, &issued.content, &mut sums)?;
-            }
-            Entry::Discarded { document_ref, content, at } => {
-                still(tx.void_draft(key_of(document_ref), content, *at)?)?;
-            }
-            Entry::Voided { document_ref, content, at } => {
-                still(tx.void_issued(key_of(document_ref), *at)?)?;
-                add_sums(book, *document_ref, -1, content, &mut sums)?;
-            }
-            Entry::EventsMoved { from, to, of: None } => tx.move_events(key_of(from), *to)?,
-            Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
-                tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;
-            }
-            // Written for all contracts at once.
-            Entry::UsageMoved { .. } => {}
-            Entry::Charged { superseded: None, charge } => {
-                inserted(Thing::Charge, tx.insert_charge(organization, charge)?)?;
-            }
-            Entry::Charged { superseded: Some(superseded), charge } => tx.revise_charge(organization, superseded, charge)?,
-            Entry::Due(at) => due = Some(*at),
         }
+        // What is frozen has the lines it is frozen with.
+        for entry in entries {
+            if let Entry::Issued { document_ref, .. } | Entry::Discarded { document_ref, .. } = entry {
+                self.lines.remove(&DocumentKey { organization, customer, document: *document_ref });
+            }
+        }
+        Ok(())
     }
-    if !sums.is_empty() {
-        let added: Vec<FamilySum> = sums.into_iter().map(|((family, key), sum)| FamilySum { family, key, sum }).collect();
-        tx.add_family_sums(organization, contract.customer, &added)?;
+
+    fn add_sums(
+        &mut self,
+        book: &ContractBook,
+        document_ref: DocumentRef,
+        times: i64,
+        content: &DocumentContent,
+    ) -> UseCaseResult<()> {
+        let document = book.document(document_ref);
+        let document = document.ok_or(UseCaseError::InvariantViolation("a document that isn't in its book"))?;
+        let mut sums = FamilySums::default();
+        content.add_to(&mut sums, document.head.kind, times)?;
+        for (key, sum) in sums.iter() {
+            let added = self.sums.entry((book.contract.customer_id, document.family, key)).or_default();
+            (added.base, added.amount) = (added.base + sum.base, added.amount + sum.amount);
+        }
+        Ok(())
     }
-    if let Some(at) = due {
-        tx.set_next_due(contract, at)?;
+
+    fn write(self, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<()> {
+        if !self.lines.is_empty() {
+            tx.put_lines_of_drafts(organization, &Vec::from_iter(self.lines))?;
+        }
+        if !self.default_taxes.is_empty() {
+            tx.keep_default_taxes(organization, &Vec::from_iter(self.default_taxes))?;
+        }
+        if !self.sums.is_empty() {
+            let sum = |((customer, family, key), sum)| (customer, FamilySum { family, key, sum });
+            tx.add_sums_of_families(organization, &self.sums.into_iter().map(sum).collect::<Vec<_>>())?;
+        }
+        if !self.totals.is_empty() {
+            let totals = self.totals.into_iter().map(|(key, (customer, total))| (customer, key, total));
+            tx.put_usage(organization, &Vec::from_iter(totals))?;
+        }
+        if !self.due.is_empty() {
+            tx.set_next_dues(&self.due)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is written in the order in which it was decided of its contract. Of several contracts, what is of one kind and comes next
+/// in each is written together, earlier kinds first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Amend,
+    Discard,
+    Void,
+    Redraw,
+    Open,
+    MoveEvents,
+    Charge,
+    Issue,
+}
+
+impl Step {
+    /// Of an entry; `None` of one that is only [kept](Kept).
+    const fn of(entry: &Entry) -> Option<Self> {
+        Some(match entry {
+            Entry::Amended(_) => Self::Amend,
+            Entry::Discarded { .. } => Self::Discard,
+            Entry::Voided { .. } => Self::Void,
+            Entry::Redrawn(_) => Self::Redraw,
+            Entry::Opened { .. } => Self::Open,
+            Entry::EventsMoved { .. } => Self::MoveEvents,
+            Entry::Charged { .. } => Self::Charge,
+            Entry::Issued { .. } => Self::Issue,
+            Entry::Lines { .. } | Entry::DefaultTaxKept { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => return None,
+        })
+    }
+}
+
+/// Writes contracts' entries but what is only [kept](Kept).
+fn write_steps(tx: &mut dyn Tx, deciding: Deciding<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
+    let mut left: Vec<(CustomerId, VecDeque<(Step, &Entry)>)> = Vec::with_capacity(decided.len());
+    for (book, entries) in decided {
+        let steps = entries.iter().filter_map(|entry| Some((Step::of(entry)?, entry)));
+        left.push((book.contract.customer_id, steps.collect()));
+    }
+    while let Some(step) = left.iter().filter_map(|(_, steps)| steps.front()).map(|(step, _)| *step).min() {
+        let mut together: Vec<(CustomerId, &Entry)> = Vec::new();
+        for (customer, steps) in &mut left {
+            while let Some((_, entry)) = steps.pop_front_if(|(next, _)| *next == step) {
+                together.push((*customer, entry));
+            }
+        }
+        write_together(tx, deciding, &together)?;
     }
     Ok(())
 }
 
-/// The next numbers of the documents that are opened, in the order of opening; series are held in one order.
-fn give_numbers<'e>(
+/// Writes entries of one kind.
+fn write_together(tx: &mut dyn Tx, deciding: Deciding<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
+    let organization = deciding.organization;
+    let (mut opened, mut issued) = (Vec::new(), Vec::new());
+    for (customer, entry) in entries {
+        let key_of = |document: &DocumentRef| DocumentKey { organization, customer: *customer, document: *document };
+        match entry {
+            Entry::Opened { head, family } => opened.push((&**head, *family)),
+            Entry::Issued { document_ref, issued: said } => issued.push((key_of(document_ref), &**said)),
+            Entry::Amended(amended) => tx.append_contract_version(organization, amended, deciding.at, deciding.by)?,
+            Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
+            Entry::Discarded { document_ref, content, at } => still(tx.void_draft(key_of(document_ref), content, *at)?)?,
+            Entry::Voided { document_ref, at, .. } => still(tx.void_issued(key_of(document_ref), *at)?)?,
+            Entry::EventsMoved { from, to, of: None } => tx.move_events(key_of(from), *to)?,
+            Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
+                tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;
+            }
+            Entry::Charged { superseded: None, charge } => inserted(Thing::Charge, tx.insert_charge(organization, charge)?)?,
+            Entry::Charged { superseded: Some(superseded), charge } => tx.revise_charge(organization, superseded, charge)?,
+            Entry::Lines { .. } | Entry::DefaultTaxKept { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => {}
+        }
+    }
+    if !opened.is_empty() {
+        tx.open_documents(organization, &opened)?;
+    }
+    if !issued.is_empty() {
+        still(tx.issue_documents(organization, &issued)?)?;
+    }
+    Ok(())
+}
+
+/// The next numbers of the documents that are opened, in the order of opening. Series are held in one order, those of documents
+/// that are issued with them.
+fn give_numbers(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    entries: impl Iterator<Item = &'e Entry>,
+    decided: &[(&mut ContractBook, Vec<Entry>)],
 ) -> UseCaseResult<BTreeMap<DocumentRef, (u64, u32)>> {
-    let mut opened: Vec<&DocumentHead> = entries
-        .filter_map(|entry| match entry {
-            Entry::Opened { head, .. } => Some(&**head),
-            _ => None,
-        })
-        .collect();
+    let mut opened: Vec<&DocumentHead> = Vec::new();
+    let mut issued: BTreeSet<(&EntityRef, DocumentKind)> = BTreeSet::new();
+    for (book, entries) in decided {
+        for entry in entries {
+            match entry {
+                Entry::Opened { head, .. } => opened.push(head),
+                Entry::Issued { document_ref, .. } => {
+                    let head = book.document(*document_ref).map(|document| &document.head);
+                    issued.extend(head.map(|head| (&head.entity_ref, head.kind)));
+                }
+                _ => {}
+            }
+        }
+    }
     // References rise in the order of opening, over all contracts.
     opened.sort_by_key(|head| head.document_ref);
     let mut contracts: BTreeMap<ContractKey, Vec<DocumentRef>> = BTreeMap::new();
-    for head in &opened {
-        contracts.entry(head.contract_key(organization)).or_default().push(head.document_ref);
-    }
-    let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
-    for (contract, documents) in contracts {
-        let first = tx.take_numbers_in_contract(contract, many(documents.len())?)?;
-        in_contract.extend(documents.into_iter().zip(first..));
-    }
     let mut series: BTreeMap<(&EntityRef, DocumentKind), Vec<&DocumentHead>> = BTreeMap::new();
     for head in opened {
+        contracts.entry(head.contract_key(organization)).or_default().push(head.document_ref);
         series.entry((&head.entity_ref, head.kind)).or_default().push(head);
+    }
+    if series.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut counts: BTreeMap<ContractKey, u32> = BTreeMap::new();
+    for (contract, documents) in &contracts {
+        counts.insert(*contract, many(documents.len())?);
+    }
+    let firsts = tx.take_numbers_in_contracts(&counts)?;
+    let mut in_contract: BTreeMap<DocumentRef, u32> = BTreeMap::new();
+    for (contract, documents) in contracts {
+        let first = firsts.get(&contract).copied();
+        let first = first.ok_or(UseCaseError::InvariantViolation("a contract that gives no numbers"))?;
+        in_contract.extend(documents.into_iter().zip(first..));
+    }
+    // Issuing holds a series by itself: later, but not before another one that is held here.
+    for issued in issued {
+        series.entry(issued).or_default();
     }
     let mut numbers = BTreeMap::new();
     for ((entity_ref, kind), heads) in series {
@@ -456,23 +574,6 @@ fn give_numbers<'e>(
 
 fn many(documents: usize) -> UseCaseResult<u32> {
     u32::try_from(documents).map_err(|_| UseCaseError::InvariantViolation("more documents than can be numbered at once"))
-}
-
-fn add_sums(
-    book: &ContractBook,
-    document_ref: DocumentRef,
-    times: i64,
-    content: &billing_domain::document::totals::DocumentContent,
-    into: &mut BTreeMap<(DocumentRef, SumKey), Sum>,
-) -> UseCaseResult<()> {
-    let document = book.document(document_ref).ok_or(UseCaseError::InvariantViolation("a document that isn't in its book"))?;
-    let mut sums = FamilySums::default();
-    content.add_to(&mut sums, document.head.kind, times)?;
-    for (key, sum) in sums.iter() {
-        let added = into.entry((document.family, key)).or_default();
-        (added.base, added.amount) = (added.base + sum.base, added.amount + sum.amount);
-    }
-    Ok(())
 }
 
 fn still(is_as_it_was: bool) -> UseCaseResult<()> {

@@ -4,9 +4,10 @@
 use billing_domain::calendar::Timestamp;
 use chrono::NaiveDate;
 use diesel::pg::Pg;
+use diesel::query_builder::Query;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::sql_types::{Array, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -17,12 +18,14 @@ use crate::sql_types::{Day, Dec, Id, Json, JsonText, Ts};
 pub(crate) enum Column {
     Ids(Vec<Option<Uuid>>),
     Numbers(Vec<Option<i32>>),
+    Amounts(Vec<Option<i64>>),
     Days(Vec<Option<NaiveDate>>),
     Instants(Vec<Option<Timestamp>>),
     Decimals(Vec<Option<Decimal>>),
     Texts(Vec<Option<String>>),
     Json(Vec<Option<JsonText>>),
     Flags(Vec<Option<bool>>),
+    Bytes(Vec<Option<Vec<u8>>>),
 }
 
 /// A value that may stand in a column.
@@ -51,12 +54,14 @@ macro_rules! in_column {
 in_column! {
     Uuid => Ids: Id;
     i32 => Numbers: Integer;
+    i64 => Amounts: BigInt;
     NaiveDate => Days: Day;
     Timestamp => Instants: Ts;
     Decimal => Decimals: Dec;
     String => Texts: Text;
     JsonText => Json: Json;
     bool => Flags: Bool;
+    Vec<u8> => Bytes: Binary;
 }
 
 /// A column of rows, each of which has a value there.
@@ -69,16 +74,46 @@ pub(crate) fn optional_column<R, V: InColumn>(rows: &[R], value: impl Fn(&R) -> 
     V::column(rows.iter().map(value).collect())
 }
 
+/// Columns of rows, by their names.
+pub(crate) type Columns = Vec<(&'static str, Column)>;
+
+/// The rows, as `n`.
+pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    for (i, (_, column)) in columns.iter().enumerate() {
+        out.push_sql(if i > 0 { ", " } else { "unnest(" });
+        column.push_bind(out)?;
+    }
+    for (i, (name, _)) in columns.iter().enumerate() {
+        out.push_sql(if i > 0 { ", " } else { ") AS n (" });
+        out.push_sql(name);
+    }
+    out.push_sql(")");
+    Ok(())
+}
+
 /// Inserts any number of rows; those that are there already are passed over.
 #[derive(Debug)]
 pub(crate) struct InsertRows {
     table: &'static str,
-    columns: Vec<(&'static str, Column)>,
+    columns: Columns,
+    /// One more column, and what a row `n` has there.
+    looked_up: Option<(&'static str, &'static str)>,
+    conflict: &'static str,
 }
 
 impl InsertRows {
-    pub(crate) const fn new(table: &'static str, columns: Vec<(&'static str, Column)>) -> Self {
-        Self { table, columns }
+    pub(crate) const fn new(table: &'static str, columns: Columns) -> Self {
+        Self { table, columns, looked_up: None, conflict: " ON CONFLICT DO NOTHING" }
+    }
+
+    /// With one more column, by an expression over the row `n`.
+    pub(crate) fn with(self, column: &'static str, expression: &'static str) -> Self {
+        Self { looked_up: Some((column, expression)), ..self }
+    }
+
+    /// With another `ON CONFLICT`.
+    pub(crate) fn on_conflict(self, conflict: &'static str) -> Self {
+        Self { conflict, ..self }
     }
 }
 
@@ -94,29 +129,106 @@ impl QueryFragment<Pg> for InsertRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("INSERT INTO ");
         out.push_sql(self.table);
-        push_names(&self.columns, &mut out);
-        out.push_sql(" SELECT * FROM ");
+        let names = self.columns.iter().map(|(name, _)| *name).chain(self.looked_up.map(|(name, _)| name));
+        for (i, name) in names.enumerate() {
+            out.push_sql(if i > 0 { ", " } else { " (" });
+            out.push_sql(name);
+        }
+        out.push_sql(") SELECT n.*");
+        if let Some((_, expression)) = self.looked_up {
+            out.push_sql(", ");
+            out.push_sql(expression);
+        }
+        out.push_sql(" FROM ");
         push_rows(&self.columns, &mut out)?;
-        out.push_sql(" ON CONFLICT DO NOTHING");
+        out.push_sql(self.conflict);
         Ok(())
     }
 }
 
-/// The names of columns, in parentheses.
-pub(crate) fn push_names(columns: &[(&'static str, Column)], out: &mut AstPass<'_, '_, Pg>) {
-    for (i, (name, _)) in columns.iter().enumerate() {
-        out.push_sql(if i > 0 { ", " } else { " (" });
-        out.push_sql(name);
-    }
-    out.push_sql(")");
+/// Updates any number of rows, each found by its key.
+#[derive(Debug)]
+pub(crate) struct UpdateRows {
+    table: &'static str,
+    /// What is set, over the row `n`.
+    set: &'static str,
+    /// The first of them are the key.
+    columns: Columns,
+    keys: usize,
+    /// What else a row must be, so that it is updated.
+    condition: &'static str,
 }
 
-/// Columns as rows.
-pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-    for (i, (_, column)) in columns.iter().enumerate() {
-        out.push_sql(if i > 0 { ", " } else { "unnest(" });
-        column.push_bind(out)?;
+impl UpdateRows {
+    /// Of those columns of the rows, so many of the first are the key.
+    pub(crate) const fn new(table: &'static str, set: &'static str, columns: Columns, keys: usize) -> Self {
+        Self { table, set, columns, keys, condition: "" }
     }
-    out.push_sql(")");
-    Ok(())
+
+    /// Where this is so, too.
+    pub(crate) fn only(self, condition: &'static str) -> Self {
+        Self { condition, ..self }
+    }
+}
+
+impl QueryId for UpdateRows {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<C> diesel::RunQueryDsl<C> for UpdateRows {}
+
+impl QueryFragment<Pg> for UpdateRows {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("UPDATE ");
+        out.push_sql(self.table);
+        out.push_sql(" SET ");
+        out.push_sql(self.set);
+        out.push_sql(" FROM ");
+        push_rows(&self.columns, &mut out)?;
+        for (i, (name, _)) in self.columns.iter().take(self.keys).enumerate() {
+            out.push_sql(if i > 0 { " AND " } else { " WHERE " });
+            out.push_sql(self.table);
+            out.push_sql(".");
+            out.push_sql(name);
+            out.push_sql(" = n.");
+            out.push_sql(name);
+        }
+        out.push_sql(self.condition);
+        Ok(())
+    }
+}
+
+/// A statement that answers columns of the rows that it wrote.
+#[derive(Debug)]
+pub(crate) struct Returning<Q, ST> {
+    statement: Q,
+    columns: &'static str,
+    of: std::marker::PhantomData<ST>,
+}
+
+impl<Q, ST> Returning<Q, ST> {
+    pub(crate) const fn new(statement: Q, columns: &'static str) -> Self {
+        Self { statement, columns, of: std::marker::PhantomData }
+    }
+}
+
+impl<Q, ST> QueryId for Returning<Q, ST> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q, ST> Query for Returning<Q, ST> {
+    type SqlType = ST;
+}
+
+impl<Q, ST, C> diesel::RunQueryDsl<C> for Returning<Q, ST> {}
+
+impl<Q: QueryFragment<Pg>, ST> QueryFragment<Pg> for Returning<Q, ST> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.statement.walk_ast(out.reborrow())?;
+        out.push_sql(" RETURNING ");
+        out.push_sql(self.columns);
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use diesel::result::QueryResult;
 use diesel::sql_types::{Array, Text};
 use uuid::Uuid;
 
-use crate::arrays::{Column, push_names, push_rows};
+use crate::arrays::{Column, push_rows};
 use crate::sql_types::Id;
 
 /// What events are found by; it never changes.
@@ -68,8 +68,6 @@ impl QueryFragment<Pg> for ReplaceEvents {
         }
         out.push_sql("answered_document_id = coalesce(usage_events.answered_document_id, usage_events.document_id) FROM ");
         push_rows(&self.columns, &mut out)?;
-        out.push_sql(" AS n");
-        push_names(&self.columns, &mut out);
         out.push_sql(" WHERE usage_events.event_id = n.event_id AND usage_events.customer_id = n.customer_id");
         out.push_sql(" AND usage_events.revision = n.superseded AND EXISTS (SELECT 1 FROM customers");
         out.push_sql(" WHERE customers.customer_id = n.customer_id AND customers.organization_id = ");
@@ -94,8 +92,6 @@ impl QueryFragment<Pg> for KeepRevisions {
             " AND earlier.customer_id = n.customer_id AND earlier.document_id = n.document_id AND earlier.billed) FROM ",
         );
         push_rows(&self.columns, &mut out)?;
-        out.push_sql(" AS n");
-        push_names(&self.columns, &mut out);
         Ok(())
     }
 }

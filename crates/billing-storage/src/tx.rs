@@ -44,6 +44,15 @@ impl<'a> Transaction<'a> {
         matches!(self.connection, Connection::Sqlite(_))
     }
 
+    /// The connection where one statement writes any number of rows: SQLite is asked in the same process, and where customers are
+    /// spread a statement goes to one node.
+    pub(crate) fn with_arrays(&mut self) -> Option<&mut PgConnection> {
+        match &mut self.connection {
+            Connection::Postgres(connection) if !self.is_spread => Some(connection),
+            Connection::Postgres(_) | Connection::Sqlite(_) => None,
+        }
+    }
+
     /// What failed, if anything did.
     pub(crate) fn into_failure(self) -> Option<Failure> {
         self.failure

@@ -1,8 +1,10 @@
 //! What customers owe: payments, applications, write-offs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use chrono::NaiveDate;
 
-use super::StoreResult;
+use super::{StoreError, StoreResult};
 use crate::account::{AccountKey, Application, Payment, Source, StatementEntry, WriteOff};
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
@@ -54,9 +56,18 @@ pub enum ApplicationsOf<'a> {
 /// Accounts: what a decision about money is made of, and what it writes.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Accounts {
-    /// Holds an account until the transaction ends, and answers the sum of what is unapplied in it; nothing of one that has nothing yet.
-    /// Contracts are held before, number series after.
-    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<Money>;
+    /// Holds accounts until the transaction ends, in the order of their keys, and answers the sum of what is unapplied in each;
+    /// nothing of one that has nothing yet. Contracts are held before, number series after.
+    fn hold_accounts(
+        &mut self,
+        organization: OrganizationId,
+        keys: &BTreeSet<AccountKey>,
+    ) -> StoreResult<BTreeMap<AccountKey, Money>>;
+    /// Holds an account until the transaction ends, and answers the sum of what is unapplied in it.
+    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<Money> {
+        let held = self.hold_accounts(organization, &BTreeSet::from([key.clone()]))?;
+        held.get(key).copied().ok_or_else(|| StoreError::Corrupt(format!("the account {key:?} isn't held")))
+    }
     /// Documents of an account, by due date, then by reference.
     fn account_documents<'a>(
         &mut self,

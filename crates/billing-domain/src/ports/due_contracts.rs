@@ -1,5 +1,7 @@
 //! Which contracts have something to issue, and since when: what the billing run goes by.
 
+use std::collections::BTreeMap;
+
 use super::StoreResult;
 use crate::calendar::Timestamp;
 use crate::refs::{ContractKey, EntityRef, OrganizationId};
@@ -29,6 +31,10 @@ pub trait DueContracts {
     /// entity, and holds them [`Lock::Exclusive`](super::Lock::Exclusive); an earlier instant stays. May bring forward others,
     /// too: looking at a contract in vain changes nothing.
     fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
+    /// Sets when contracts next have something to issue; `None` when one never has again.
+    fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()>;
     /// Sets when a contract next has something to issue; `None` when it never has again.
-    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()>;
+    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
+        self.set_next_dues(&BTreeMap::from([(key, at)]))
+    }
 }

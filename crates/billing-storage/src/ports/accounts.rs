@@ -1,44 +1,84 @@
 //! Accounts: what a decision about money is made of, and what it writes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, Standing};
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, PaymentsOf, StoreResult};
-use billing_domain::refs::OrganizationId;
+use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Text};
+use uuid::Uuid;
 
+use super::balances::key_of;
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
+use crate::arrays::{InsertRows, Returning, column};
 use crate::one_of::one_of_ids;
+use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, Id};
 use crate::tx::{Transaction, with_conn};
 
 /// The most open documents that are read at a time.
 const OPEN_AT_A_TIME: i64 = 500;
 
 impl Accounts for Transaction<'_> {
-    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<Money> {
-        let minor: i64 = with_conn!(self, "accounts", |conn| diesel::insert_into(accounts::table)
-            .values((
-                accounts::customer_id.eq(Bound(key.customer_id.as_uuid())),
-                accounts::entity_ref.eq(key.entity_ref.as_str()),
-                accounts::currency.eq(key.currency.code()),
-                accounts::organization_id.eq(Bound(organization.as_uuid())),
-                accounts::unapplied_minor.eq(0),
-            ))
-            .on_conflict((accounts::customer_id, accounts::entity_ref, accounts::currency))
-            .do_update()
-            // The same as before: the row is held by writing it.
-            .set(accounts::unapplied_minor.eq(accounts::unapplied_minor))
-            .returning(accounts::unapplied_minor)
-            .get_result(conn))?;
-        Ok(Money::from_minor(minor, key.currency))
+    fn hold_accounts(
+        &mut self,
+        organization: OrganizationId,
+        keys: &BTreeSet<AccountKey>,
+    ) -> StoreResult<BTreeMap<AccountKey, Money>> {
+        type Kept = (Cell<Uuid>, String, String, i64);
+        let keys: Vec<&AccountKey> = keys.iter().collect();
+        // A row is held by writing what it has.
+        let held: Vec<Kept> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
+                ("entity_ref", column(&keys, |key| key.entity_ref.as_str().to_owned())),
+                ("currency", column(&keys, |key| key.currency.code().to_owned())),
+                ("organization_id", column(&keys, |_| organization.as_uuid())),
+                ("unapplied_minor", column(&keys, |_| 0_i64)),
+            ];
+            let insert = InsertRows::new("accounts", columns).on_conflict(
+                " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
+            );
+            let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_minor";
+            let held = Returning::<_, (Id, Text, Text, BigInt)>::new(insert, columns).load(connection);
+            held.map_err(|error| self.failed("accounts", &error))?
+        } else {
+            with_conn!(self, "accounts", |conn| {
+                let hold = |key: &&AccountKey| {
+                    diesel::insert_into(accounts::table)
+                        .values((
+                            accounts::customer_id.eq(Bound(key.customer_id.as_uuid())),
+                            accounts::entity_ref.eq(key.entity_ref.as_str()),
+                            accounts::currency.eq(key.currency.code()),
+                            accounts::organization_id.eq(Bound(organization.as_uuid())),
+                            accounts::unapplied_minor.eq(0),
+                        ))
+                        .on_conflict((accounts::customer_id, accounts::entity_ref, accounts::currency))
+                        .do_update()
+                        .set(accounts::unapplied_minor.eq(accounts::unapplied_minor))
+                        .returning((accounts::customer_id, accounts::entity_ref, accounts::currency, accounts::unapplied_minor))
+                        .get_result(conn)
+                };
+                keys.iter().map(hold).collect()
+            })?
+        };
+        let mut unapplied = BTreeMap::new();
+        for (customer_id, entity_ref, currency, minor) in held {
+            let row = Row::new("accounts", customer_id.clone());
+            let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
+            let amount = Money::from_minor(minor, key.currency);
+            unapplied.insert(key, amount);
+        }
+        Ok(unapplied)
     }
 
     fn account_documents<'a>(

@@ -26,7 +26,7 @@ type NumberColumns = (String, String, i64);
 /// When an entry was recorded, and the entry: those of one day keep this order.
 type Dated = (Timestamp, StatementEntry);
 
-fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) -> StoreResult<AccountKey> {
+pub(super) fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) -> StoreResult<AccountKey> {
     let row = Row::new("accounts", customer_id);
     Ok(AccountKey { customer_id, entity_ref: row.leaf("entity_ref", entity_ref)?, currency: row.leaf("currency", currency)? })
 }

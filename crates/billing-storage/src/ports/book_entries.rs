@@ -1,14 +1,14 @@
 //! What decisions about a contract write: [`issue`](super::issue) freezes documents, [`ledger`](super::ledger) writes their
 //! lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, Document, DocumentHead, DocumentKind, DraftContent, IssuedDocument, Lifecycle};
+use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
 use billing_domain::money::Percentage;
-use billing_domain::ports::{BookEntries, Documents as _, FamilySum, StoreError, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
+use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
+use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
@@ -16,8 +16,9 @@ use uuid::Uuid;
 
 use super::books::{NO_DISCOUNT, NO_PRODUCT};
 use super::document_rows::{DRAFT, ISSUED, NO_DEFAULT_TAX, VOID, slot_of};
+use crate::arrays::{Columns, InsertRows, UpdateRows, column, optional_column};
 use crate::json::StoredDraftRef;
-use crate::row::{Cell, Row, to_json};
+use crate::row::to_json;
 use crate::schema::{document_parts, documents, family_sums};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
@@ -63,14 +64,91 @@ impl Transaction<'_> {
     }
 }
 
+impl Transaction<'_> {
+    /// What is known since they were opened of those documents that are drafts.
+    fn heads_of_drafts(
+        &mut self,
+        organization: OrganizationId,
+        keys: impl IntoIterator<Item = DocumentKey>,
+    ) -> StoreResult<BTreeMap<DocumentRef, DocumentHead>> {
+        let customers: BTreeMap<DocumentRef, CustomerId> = keys.into_iter().map(|key| (key.document, key.customer)).collect();
+        let refs: Vec<DocumentRef> = customers.keys().copied().collect();
+        let mut heads = BTreeMap::new();
+        let of: Vec<CustomerId> = customers.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        for row in self.own_documents(organization, &of, &refs)? {
+            if row.is_draft() {
+                let head = row.head()?;
+                heads.insert(head.document_ref, head);
+            }
+        }
+        heads.retain(|document_ref, head| customers.get(document_ref) == Some(&head.customer_id));
+        Ok(heads)
+    }
+
+    /// Makes drafts issued, and answers how many of them were drafts: everything after stands on documents that are held.
+    fn mark_issued(&mut self, organization: OrganizationId, drafts: &[(DocumentHead, &IssuedDocument)]) -> StoreResult<usize> {
+        let amount_due = |(head, issued): &(DocumentHead, &IssuedDocument)| {
+            (head.kind != DocumentKind::Credit).then_some(issued.content.total.minor())
+        };
+        let unapplied = |(head, issued): &(DocumentHead, &IssuedDocument)| {
+            (head.kind == DocumentKind::Credit).then_some(issued.content.total.minor())
+        };
+        if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
+                ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
+                ("organization_id", column(drafts, |_| organization.as_uuid())),
+                ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
+                ("due_date", column(drafts, |(_, issued)| issued.due_date)),
+                ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
+                ("updated_at", column(drafts, |(_, issued)| issued.issued_at)),
+                (
+                    "po_number",
+                    optional_column(drafts, |(_, issued)| issued.po_number.as_ref().map(|number| number.as_str().to_owned())),
+                ),
+                ("amount_due_minor", optional_column(drafts, amount_due)),
+                ("unapplied_minor", optional_column(drafts, unapplied)),
+            ];
+            let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
+                           updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
+                           unapplied_minor = n.unapplied_minor";
+            let changed =
+                UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'").execute(connection);
+            changed.map_err(|error| self.failed("documents", &error))
+        } else {
+            with_conn!(self, "documents", |conn| {
+                let mark = |draft: &(DocumentHead, &IssuedDocument)| {
+                    let (head, issued) = draft;
+                    diesel::update(documents::table.find((Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()))))
+                        .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                        .filter(documents::lifecycle.eq(DRAFT))
+                        .set((
+                            documents::lifecycle.eq(ISSUED),
+                            documents::issue_date.eq(Bound(issued.issue_date)),
+                            documents::due_date.eq(Bound(issued.due_date)),
+                            documents::total_minor.eq(issued.content.total.minor()),
+                            documents::updated_at.eq(Bound(issued.issued_at)),
+                            documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
+                            documents::amount_due_minor.eq(amount_due(draft)),
+                            documents::unapplied_minor.eq(unapplied(draft)),
+                        ))
+                        .execute(conn)
+                };
+                drafts.iter().map(mark).sum()
+            })
+        }
+    }
+}
+
 impl BookEntries for Transaction<'_> {
-    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
-        if head.kind != head.number.kind {
+    fn open_documents(&mut self, organization: OrganizationId, drafts: &[(&DocumentHead, DocumentRef)]) -> StoreResult<()> {
+        if let Some((head, _)) = drafts.iter().find(|(head, _)| head.kind != head.number.kind) {
             return self.refuse(format!("documents {}: its number is of another kind", head.document_ref));
         }
-        self.hold_prefix(organization, head)?;
-        self.insert_head(organization, head, family)?;
-        self.insert_parts(head)
+        let heads = || drafts.iter().map(|(head, _)| *head);
+        self.hold_prefixes(organization, heads())?;
+        self.insert_heads(organization, drafts)?;
+        self.insert_parts(heads())
     }
 
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
@@ -92,59 +170,36 @@ impl BookEntries for Transaction<'_> {
             .filter(document_parts::document_id.eq(key.0))
             .filter(document_parts::customer_id.eq(key.1))
             .execute(conn))?;
-        self.insert_parts(head)?;
+        self.insert_parts([head])?;
         Ok(true)
     }
 
-    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
-        let contract_id: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
-            .find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-            .filter(documents::lifecycle.eq(DRAFT))
-            .select(documents::contract_id)
-            .first(conn)
-            .optional())?;
-        let Some(contract_id) = contract_id else {
-            return self.refuse(format!("document_lines of {}: it is no draft", key.document));
-        };
-        let contract_id = Row::new("documents", key.document).cell("contract_id", contract_id)?;
-        self.write_lines(key, ContractRef::from_uuid(contract_id), lines, false)
+    fn put_lines_of_drafts(&mut self, organization: OrganizationId, drafts: &[(DocumentKey, &[LedgerLine])]) -> StoreResult<()> {
+        let heads = self.heads_of_drafts(organization, drafts.iter().map(|(key, _)| *key))?;
+        let mut written = Vec::with_capacity(drafts.len());
+        for (key, lines) in drafts {
+            let Some(head) = heads.get(&key.document) else {
+                return self.refuse(format!("document_lines of {}: it is no draft", key.document));
+            };
+            written.push((*key, head.contract_ref, lines.to_vec()));
+        }
+        self.write_lines(&written, false)
     }
 
-    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
-        // The state is tested in the statement that changes it; everything after stands on a document held.
-        let total = issued.content.total.minor();
-        let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
-                .filter(documents::lifecycle.eq(DRAFT))
-                .set((
-                    documents::issue_date.eq(Bound(issued.issue_date)),
-                    documents::due_date.eq(Bound(issued.due_date)),
-                    documents::total_minor.eq(total),
-                    documents::updated_at.eq(Bound(issued.issued_at)),
-                    documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
-                ))
-                .execute(conn)
-        })?;
-        if changed == 0 {
+    fn issue_documents(&mut self, organization: OrganizationId, drafts: &[(DocumentKey, &IssuedDocument)]) -> StoreResult<bool> {
+        let mut heads = self.heads_of_drafts(organization, drafts.iter().map(|(key, _)| *key))?;
+        let mut frozen = Vec::with_capacity(drafts.len());
+        for (key, issued) in drafts {
+            let Some(head) = heads.remove(&key.document) else { return Ok(false) };
+            frozen.push((head, *issued));
+        }
+        if self.mark_issued(organization, &frozen)? < frozen.len() {
             return Ok(false);
         }
-        let stored = self.documents_by_refs(key.organization, &[key.customer], &[key.document])?.pop();
-        let Some(Document { head, lifecycle: Lifecycle::Draft, .. }) = stored else {
-            return self.refuse(format!("documents {}: a draft that can't be read", key.document));
-        };
-        with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()))))
-                .set((
-                    documents::lifecycle.eq(ISSUED),
-                    documents::amount_due_minor.eq((head.kind != DocumentKind::Credit).then_some(total)),
-                    documents::unapplied_minor.eq((head.kind == DocumentKind::Credit).then_some(total)),
-                ))
-                .execute(conn)
-        })?;
-        self.write_lines(key, head.contract_ref, &issued.content.ledger_lines(), true)?;
-        self.freeze(key.organization, &head, issued)?;
+        let lines =
+            frozen.iter().map(|(head, issued)| (head.key(organization), head.contract_ref, issued.content.ledger_lines()));
+        self.write_lines(&lines.collect::<Vec<_>>(), true)?;
+        self.freeze(organization, &frozen)?;
         Ok(true)
     }
 
@@ -156,61 +211,128 @@ impl BookEntries for Transaction<'_> {
         self.put_out_of_force(key, ISSUED, None, at)
     }
 
-    fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
+    fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()> {
         // One row a key: PostgreSQL refuses to add to a row twice in one statement.
-        let mut sums: BTreeMap<(DocumentRef, SumKey), Sum> = BTreeMap::new();
-        for FamilySum { family, key, sum } in added {
-            let total = sums.entry((*family, *key)).or_default();
+        let mut sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum> = BTreeMap::new();
+        for (customer_id, FamilySum { family, key, sum }) in added {
+            let total = sums.entry((*customer_id, *family, *key)).or_default();
             let added = total.base.checked_add(sum.base).zip(total.amount.checked_add(sum.amount));
             let Some((base, amount)) = added else {
                 return Err(StoreError::Corrupt(format!("family_sums {family}: a sum is out of range")));
             };
             *total = Sum { base, amount };
         }
-        for ((family, key), sum) in sums {
-            let (product_no, discount_rate, tax_rate) = match key {
-                SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rate_key(rates.tax)),
-                SumKey::Tax(rate) => (NO_PRODUCT, NO_DISCOUNT.to_owned(), rate_key(rate)),
-            };
-            with_conn!(self, "family_sums", |conn| diesel::insert_into(family_sums::table)
-                .values((
-                    family_sums::customer_id.eq(Bound(customer_id.as_uuid())),
-                    family_sums::family_document_id.eq(Bound(family.as_uuid())),
-                    family_sums::organization_id.eq(Bound(organization.as_uuid())),
-                    family_sums::product_no.eq(product_no),
-                    family_sums::discount_rate.eq(discount_rate),
-                    family_sums::tax_rate.eq(tax_rate),
-                    family_sums::base_minor.eq(sum.base),
-                    family_sums::amount_minor.eq(sum.amount),
-                ))
-                .on_conflict((
-                    family_sums::customer_id,
-                    family_sums::family_document_id,
-                    family_sums::product_no,
-                    family_sums::discount_rate,
-                    family_sums::tax_rate,
-                ))
-                .do_update()
-                .set((
-                    family_sums::base_minor.eq(family_sums::base_minor + excluded(family_sums::base_minor)),
-                    family_sums::amount_minor.eq(family_sums::amount_minor + excluded(family_sums::amount_minor)),
-                ))
-                .execute(conn))?;
+        if sums.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<NewSum> = sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect();
+        let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let written = InsertRows::new("family_sums", NewSum::columns(&rows))
+                .on_conflict(
+                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate) DO UPDATE SET \
+                     base_minor = family_sums.base_minor + excluded.base_minor, \
+                     amount_minor = family_sums.amount_minor + excluded.amount_minor",
+                )
+                .execute(connection);
+            written.map_err(|error| self.failed("family_sums", &error))
+        } else {
+            with_conn!(self, "family_sums", |conn| {
+                let write = |row: NewSum| {
+                    diesel::insert_into(family_sums::table)
+                        .values(row)
+                        .on_conflict((
+                            family_sums::customer_id,
+                            family_sums::family_document_id,
+                            family_sums::product_no,
+                            family_sums::discount_rate,
+                            family_sums::tax_rate,
+                        ))
+                        .do_update()
+                        .set((
+                            family_sums::base_minor.eq(family_sums::base_minor + excluded(family_sums::base_minor)),
+                            family_sums::amount_minor.eq(family_sums::amount_minor + excluded(family_sums::amount_minor)),
+                        ))
+                        .execute(conn)
+                };
+                rows.into_iter().map(write).sum()
+            })
+        };
+        written.map(drop)
+    }
+
+    fn keep_default_taxes(&mut self, organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()> {
+        let shown = |default_tax: &DefaultTax| {
+            default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string())
+        };
+        let changed: usize = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("document_id", column(kept, |(family, _)| family.document.as_uuid())),
+                ("customer_id", column(kept, |(family, _)| family.customer.as_uuid())),
+                ("organization_id", column(kept, |_| organization.as_uuid())),
+                ("default_tax", column(kept, |(_, default_tax)| shown(default_tax))),
+            ];
+            let changed = UpdateRows::new("documents", "default_tax = n.default_tax", columns, 3).execute(connection);
+            changed.map_err(|error| self.failed("documents", &error))?
+        } else {
+            with_conn!(self, "documents", |conn| {
+                let keep = |(family, default_tax): &(DocumentKey, DefaultTax)| {
+                    diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
+                        .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                        .set(documents::default_tax.eq(shown(default_tax)))
+                        .execute(conn)
+                };
+                kept.iter().map(keep).sum()
+            })?
+        };
+        if changed < kept.len() {
+            return self.refuse("documents: not there to keep a default tax".to_owned());
         }
         Ok(())
     }
+}
 
-    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
-        let kept = default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string());
-        let changed = with_conn!(self, "documents", |conn| {
-            diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
-                .filter(documents::organization_id.eq(Bound(family.organization.as_uuid())))
-                .set(documents::default_tax.eq(kept))
-                .execute(conn)
-        })?;
-        if changed == 0 {
-            return self.refuse(format!("documents {}: not there to keep a default tax", family.document));
+#[derive(Insertable)]
+#[diesel(table_name = family_sums, treat_none_as_default_value = false)]
+struct NewSum {
+    customer_id: Bound<Uuid>,
+    family_document_id: Bound<Uuid>,
+    organization_id: Bound<Uuid>,
+    product_no: i32,
+    discount_rate: String,
+    tax_rate: String,
+    base_minor: i64,
+    amount_minor: i64,
+}
+
+impl NewSum {
+    fn of(organization: OrganizationId, (customer_id, family, key): (CustomerId, DocumentRef, SumKey), sum: Sum) -> Self {
+        let (product_no, discount_rate, tax_rate) = match key {
+            SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rate_key(rates.tax)),
+            SumKey::Tax(rate) => (NO_PRODUCT, NO_DISCOUNT.to_owned(), rate_key(rate)),
+        };
+        Self {
+            customer_id: Bound(customer_id.as_uuid()),
+            family_document_id: Bound(family.as_uuid()),
+            organization_id: Bound(organization.as_uuid()),
+            product_no,
+            discount_rate,
+            tax_rate,
+            base_minor: sum.base,
+            amount_minor: sum.amount,
         }
-        Ok(())
+    }
+
+    /// What PostgreSQL is given.
+    fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("family_document_id", column(rows, |row| row.family_document_id.0)),
+            ("organization_id", column(rows, |row| row.organization_id.0)),
+            ("product_no", column(rows, |row| row.product_no)),
+            ("discount_rate", column(rows, |row| row.discount_rate.clone())),
+            ("tax_rate", column(rows, |row| row.tax_rate.clone())),
+            ("base_minor", column(rows, |row| row.base_minor)),
+            ("amount_minor", column(rows, |row| row.amount_minor)),
+        ]
     }
 }

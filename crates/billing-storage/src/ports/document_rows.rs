@@ -1,6 +1,6 @@
 //! Documents as rows: the head, the products on it, and what was issued.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
@@ -9,12 +9,13 @@ use billing_domain::document::{
 };
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::stored;
+use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::failure::Failure;
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::leaf::Leaf as _;
@@ -22,7 +23,7 @@ use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, load_held, with_conn};
+use crate::tx::{Connection, Transaction, load_held, with_conn};
 use crate::under::PartsOfDocument;
 
 pub(super) const DRAFT: &str = "DRAFT";
@@ -284,6 +285,82 @@ impl NewPart {
     }
 }
 
+impl NewPart {
+    /// What PostgreSQL is given.
+    fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("document_id", column(rows, |row| row.document_id.0)),
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("product_no", column(rows, |row| row.product_no)),
+            ("position", column(rows, |row| row.position)),
+            ("contract_id", column(rows, |row| row.contract_id.0)),
+            ("period_start", column(rows, |row| row.period_start.0)),
+            ("slot", optional_column(rows, |row| row.slot.clone())),
+            ("active", column(rows, |row| row.active)),
+        ]
+    }
+}
+
+/// A draft on its way to PostgreSQL.
+struct NewHead<'h> {
+    head: &'h DocumentHead,
+    family: DocumentRef,
+    sequence: i64,
+    number_in_contract: i32,
+    payment: JsonText,
+}
+
+impl<'h> NewHead<'h> {
+    fn of(head: &'h DocumentHead, family: DocumentRef) -> StoreResult<Self> {
+        Ok(Self {
+            head,
+            family,
+            sequence: stored(head.number.sequence)?,
+            number_in_contract: stored(head.number_in_contract)?,
+            payment: to_json(&StoredPaymentRef(&head.payment))?,
+        })
+    }
+
+    fn columns(organization: OrganizationId, rows: &[Self]) -> Columns {
+        vec![
+            ("document_id", column(rows, |row| row.head.document_ref.as_uuid())),
+            ("customer_id", column(rows, |row| row.head.customer_id.as_uuid())),
+            ("organization_id", column(rows, |_| organization.as_uuid())),
+            ("contract_id", column(rows, |row| row.head.contract_ref.as_uuid())),
+            ("entity_ref", column(rows, |row| row.head.entity_ref.as_str().to_owned())),
+            ("kind", column(rows, |row| row.head.kind.show())),
+            ("number_prefix", column(rows, |row| row.head.number.prefix.as_str().to_owned())),
+            ("sequence", column(rows, |row| row.sequence)),
+            ("purpose", column(rows, |row| purpose_of(row.head.purpose).to_owned())),
+            ("slot", optional_column(rows, |row| slot_of(row.head.purpose))),
+            ("number_in_contract", column(rows, |row| row.number_in_contract)),
+            ("currency", column(rows, |row| row.head.currency.code().to_owned())),
+            ("period_start", column(rows, |row| row.head.period.start())),
+            ("period_end", column(rows, |row| row.head.period.end())),
+            ("is_partial_period", column(rows, |row| row.head.is_partial_period)),
+            ("net_terms", column(rows, |row| row.head.net_terms.show())),
+            ("payment", column(rows, |row| row.payment.clone())),
+            ("parent_document_id", optional_column(rows, |row| row.head.parent.map(|parent| parent.as_uuid()))),
+            ("replaces_document_id", optional_column(rows, |row| row.head.replaces.map(|replaced| replaced.as_uuid()))),
+            ("family_document_id", column(rows, |row| row.family.as_uuid())),
+            ("created_at", column(rows, |row| row.head.created_at)),
+            ("updated_at", column(rows, |row| row.head.created_at)),
+            ("lifecycle", column(rows, |_| DRAFT.to_owned())),
+            ("paid_minor", column(rows, |_| 0_i64)),
+            ("credits_minor", column(rows, |_| 0_i64)),
+            ("used_minor", column(rows, |_| 0_i64)),
+        ]
+    }
+}
+
+const fn purpose_of(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Regular(_) => REGULAR,
+        Purpose::Usage => USAGE,
+        Purpose::Adjustment => ADJUSTMENT,
+    }
+}
+
 pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
     match purpose {
         Purpose::Regular(slot) => Some(slot.show()),
@@ -349,55 +426,82 @@ impl Transaction<'_> {
         Ok(discarded)
     }
 
-    /// Puts a document's products in their places. One that is taken is refused, without an error of the
-    /// database's own, which would abort the transaction on PostgreSQL.
-    pub(super) fn insert_parts(&mut self, head: &DocumentHead) -> StoreResult<()> {
-        let parts = NewPart::of(head)?;
-        let expected = parts.len();
-        let inserted = with_conn!(self, "document_parts", |conn| diesel::insert_into(document_parts::table)
-            .values(parts)
-            .on_conflict_do_nothing()
-            .execute(conn))?;
-        if inserted == expected {
-            return Ok(());
+    /// Puts documents' products in their places. One that is taken is refused, without an error of the database's own, which
+    /// would abort the transaction on PostgreSQL.
+    pub(super) fn insert_parts<'h>(&mut self, heads: impl IntoIterator<Item = &'h DocumentHead>) -> StoreResult<()> {
+        let mut parts = Vec::new();
+        let mut refs = Vec::new();
+        for head in heads {
+            parts.extend(NewPart::of(head)?);
+            refs.push(head.document_ref.to_string());
         }
-        self.refuse(format!(
-            "documents {}: a product of contract {} has a document in force for the period from {} already",
-            head.document_ref,
-            head.contract_ref,
-            head.period.start()
-        ))
-    }
-
-    /// Holds the prefix that a document's number begins with. Whoever changed it since it was read is seen by the next attempt;
-    /// whoever is about to waits, and then finds that a number was given.
-    pub(super) fn hold_prefix(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<()> {
-        let prefixes: Vec<String> = load_held!(
-            self,
-            "entities",
-            Some(Lock::Shared),
-            entities::table.find((Bound(organization.as_uuid()), head.entity_ref.as_str())).select(entities::number_prefix)
-        )?;
-        if prefixes.iter().any(|prefix| prefix != head.number.prefix.as_str()) {
-            return Err(self.remember(Failure::Contended));
+        let expected = parts.len();
+        let inserted: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let insert = |part| diesel::insert_into(document_parts::table).values(part).on_conflict_do_nothing();
+                parts.into_iter().map(|part| insert(part).execute(*connection)).sum()
+            }
+            Connection::Postgres(connection) => InsertRows::new("document_parts", NewPart::columns(&parts)).execute(*connection),
+        };
+        if inserted.map_err(|error| self.failed("document_parts", &error))? < expected {
+            let refs = refs.join(", ");
+            return self.refuse(format!("documents {refs}: a product has a document in force for a period already"));
         }
         Ok(())
     }
 
-    pub(super) fn insert_head(
+    /// Holds the prefixes that documents' numbers begin with. Whoever changed one since it was read is seen by the next attempt;
+    /// whoever is about to waits, and then finds that a number was given.
+    pub(super) fn hold_prefixes<'h>(
         &mut self,
         organization: OrganizationId,
-        head: &DocumentHead,
-        family: DocumentRef,
+        heads: impl IntoIterator<Item = &'h DocumentHead>,
     ) -> StoreResult<()> {
+        let mut wanted: BTreeMap<&EntityRef, BTreeSet<&str>> = BTreeMap::new();
+        for head in heads {
+            wanted.entry(&head.entity_ref).or_default().insert(head.number.prefix.as_str());
+        }
+        for (entity_ref, wanted) in wanted {
+            let prefixes: Vec<String> = load_held!(
+                self,
+                "entities",
+                Some(Lock::Shared),
+                entities::table.find((Bound(organization.as_uuid()), entity_ref.as_str())).select(entities::number_prefix)
+            )?;
+            if prefixes.iter().any(|prefix| wanted.iter().any(|wanted| prefix != wanted)) {
+                return Err(self.remember(Failure::Contended));
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores drafts, each of a family.
+    pub(super) fn insert_heads(
+        &mut self,
+        organization: OrganizationId,
+        drafts: &[(&DocumentHead, DocumentRef)],
+    ) -> StoreResult<()> {
+        if self.with_arrays().is_none() {
+            return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family));
+        }
+        let rows = drafts.iter().map(|(head, family)| NewHead::of(head, *family)).collect::<StoreResult<Vec<_>>>()?;
+        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows)).with(
+            "po_number",
+            "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
+        );
+        let Some(connection) = self.with_arrays() else { return Ok(()) };
+        let inserted = insert.execute(connection).map_err(|error| self.failed("documents", &error))?;
+        if inserted < rows.len() {
+            return self.refuse("documents: one with its number is there already".to_owned());
+        }
+        Ok(())
+    }
+
+    fn insert_head(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
         let sequence: i64 = stored(head.number.sequence)?;
         let number_in_contract: i32 = stored(head.number_in_contract)?;
         let payment = to_json(&StoredPaymentRef(&head.payment))?;
-        let purpose = match head.purpose {
-            Purpose::Regular(_) => REGULAR,
-            Purpose::Usage => USAGE,
-            Purpose::Adjustment => ADJUSTMENT,
-        };
+        let purpose = purpose_of(head.purpose);
         let po_number = contracts::table
             .find((Bound(head.contract_ref.as_uuid()), Bound(head.customer_id.as_uuid())))
             .select(contracts::po_number)

@@ -1,6 +1,6 @@
 //! When contracts next have something to issue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{DueContract, DueContracts, Lock, StoreError, StoreResult};
@@ -10,6 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
+use crate::arrays::{UpdateRows, column, optional_column};
 use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
@@ -107,13 +108,28 @@ impl DueContracts for Transaction<'_> {
         Ok(())
     }
 
-    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
-        with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                .set(contracts::next_due_at.eq(at.map(Bound)))
-                .execute(conn)
-        })?;
-        Ok(())
+    fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
+        let due: Vec<(ContractKey, Option<Timestamp>)> = due.iter().map(|(key, at)| (*key, *at)).collect();
+        let set: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
+                ("customer_id", column(&due, |(key, _)| key.customer.as_uuid())),
+                ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
+                ("next_due_at", optional_column(&due, |(_, at)| *at)),
+            ];
+            let set = UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).execute(connection);
+            set.map_err(|error| self.failed("contracts", &error))
+        } else {
+            with_conn!(self, "contracts", |conn| {
+                let set = |(key, at): &(ContractKey, Option<Timestamp>)| {
+                    diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                        .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+                        .set(contracts::next_due_at.eq(at.map(Bound)))
+                        .execute(conn)
+                };
+                due.iter().map(set).sum()
+            })
+        };
+        set.map(drop)
     }
 }

@@ -1,65 +1,126 @@
 //! Freezing a document that is issued: its content to the byte, and its place in its series' chain of hashes.
 
-use billing_domain::document::{DocumentHead, IssuedDocument};
+use std::collections::BTreeMap;
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument};
 use billing_domain::ports::StoreResult;
-use billing_domain::refs::OrganizationId;
+use billing_domain::refs::{EntityRef, OrganizationId};
 use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use super::numbers::CHAIN_START;
+use super::stored;
+use crate::arrays::{Columns, InsertRows, column};
 use crate::json::FrozenRef;
 use crate::leaf::Leaf as _;
 use crate::row::to_json;
 use crate::schema::{issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Connection, Transaction, with_conn};
+
+/// What is frozen of a document, and its place in its series' chain.
+#[derive(Insertable)]
+#[diesel(table_name = issued_documents, treat_none_as_default_value = false)]
+struct NewSeal<'a> {
+    document_id: Bound<Uuid>,
+    customer_id: Bound<Uuid>,
+    organization_id: Bound<Uuid>,
+    entity_ref: &'a str,
+    kind: String,
+    chain_position: i64,
+    previous_hash: Vec<u8>,
+    content_hash: Vec<u8>,
+    content: JsonText,
+    issued_at: Bound<Timestamp>,
+}
+
+impl NewSeal<'_> {
+    /// What PostgreSQL is given.
+    fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("document_id", column(rows, |row| row.document_id.0)),
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("organization_id", column(rows, |row| row.organization_id.0)),
+            ("entity_ref", column(rows, |row| row.entity_ref.to_owned())),
+            ("kind", column(rows, |row| row.kind.clone())),
+            ("chain_position", column(rows, |row| row.chain_position)),
+            ("previous_hash", column(rows, |row| row.previous_hash.clone())),
+            ("content_hash", column(rows, |row| row.content_hash.clone())),
+            ("content", column(rows, |row| row.content.0.clone())),
+            ("issued_at", column(rows, |row| row.issued_at.0)),
+        ]
+    }
+}
 
 impl Transaction<'_> {
-    /// Writes the content and links its hash to the one before.
-    pub(super) fn freeze(
-        &mut self,
-        organization: OrganizationId,
-        head: &DocumentHead,
-        issued: &IssuedDocument,
-    ) -> StoreResult<()> {
-        let content = to_json(&FrozenRef::new(head, issued))?;
-        let kind = head.kind.show();
-        let series = (Bound(organization.as_uuid()), head.entity_ref.as_str(), kind.as_str());
-        // Counting the document holds the series, so that the head that comes back stays until it is replaced.
-        let (position, previous): (i64, Vec<u8>) = with_conn!(self, "number_series", |conn| {
-            diesel::insert_into(number_series::table)
-                .values((
-                    number_series::organization_id.eq(series.0),
-                    number_series::entity_ref.eq(series.1),
-                    number_series::kind.eq(series.2),
-                    number_series::last.eq(0),
-                    number_series::chain_length.eq(1),
-                    number_series::chain_head.eq(CHAIN_START.as_slice()),
-                ))
-                .on_conflict((number_series::organization_id, number_series::entity_ref, number_series::kind))
-                .do_update()
-                .set(number_series::chain_length.eq(number_series::chain_length + 1))
-                .returning((number_series::chain_length, number_series::chain_head))
-                .get_result(conn)
-        })?;
-        let hash = chained(&previous, &content);
-        with_conn!(self, "issued_documents", |conn| diesel::insert_into(issued_documents::table)
-            .values((
-                issued_documents::document_id.eq(Bound(head.document_ref.as_uuid())),
-                issued_documents::customer_id.eq(Bound(head.customer_id.as_uuid())),
-                issued_documents::organization_id.eq(series.0),
-                issued_documents::entity_ref.eq(series.1),
-                issued_documents::kind.eq(series.2),
-                issued_documents::chain_position.eq(position),
-                issued_documents::previous_hash.eq(&previous),
-                issued_documents::content_hash.eq(hash.as_slice()),
-                issued_documents::content.eq(&content),
-                issued_documents::issued_at.eq(Bound(issued.issued_at)),
-            ))
-            .execute(conn))?;
-        with_conn!(self, "number_series", |conn| diesel::update(number_series::table.find(series))
-            .set(number_series::chain_head.eq(hash.as_slice()))
-            .execute(conn))?;
+    /// Writes what documents say and links each hash to the one before, series by series in one order.
+    pub(super) fn freeze(&mut self, organization: OrganizationId, issued: &[(DocumentHead, &IssuedDocument)]) -> StoreResult<()> {
+        let mut of_series: BTreeMap<(&EntityRef, DocumentKind), Vec<(&DocumentHead, &IssuedDocument)>> = BTreeMap::new();
+        for (head, issued) in issued {
+            of_series.entry((&head.entity_ref, head.kind)).or_default().push((head, *issued));
+        }
+        let mut seals: Vec<NewSeal<'_>> = Vec::with_capacity(issued.len());
+        for ((entity_ref, kind), issued) in of_series {
+            let kind = kind.show();
+            let series = (Bound(organization.as_uuid()), entity_ref.as_str(), kind.as_str());
+            let many: i64 = stored(issued.len())?;
+            // Counting the documents holds the series, so that the head that comes back stays until it is replaced.
+            let (length, mut previous): (i64, Vec<u8>) = with_conn!(self, "number_series", |conn| {
+                diesel::insert_into(number_series::table)
+                    .values((
+                        number_series::organization_id.eq(series.0),
+                        number_series::entity_ref.eq(series.1),
+                        number_series::kind.eq(series.2),
+                        number_series::last.eq(0),
+                        number_series::chain_length.eq(many),
+                        number_series::chain_head.eq(CHAIN_START.as_slice()),
+                    ))
+                    .on_conflict((number_series::organization_id, number_series::entity_ref, number_series::kind))
+                    .do_update()
+                    .set(number_series::chain_length.eq(number_series::chain_length + many))
+                    .returning((number_series::chain_length, number_series::chain_head))
+                    .get_result(conn)
+            })?;
+            for ((head, issued), position) in issued.into_iter().zip(length - many + 1..) {
+                let content = to_json(&FrozenRef::new(head, issued))?;
+                let hash = chained(&previous, &content).to_vec();
+                let previous_hash = std::mem::replace(&mut previous, hash.clone());
+                seals.push(NewSeal {
+                    document_id: Bound(head.document_ref.as_uuid()),
+                    customer_id: Bound(head.customer_id.as_uuid()),
+                    organization_id: series.0,
+                    entity_ref: entity_ref.as_str(),
+                    kind: kind.clone(),
+                    chain_position: position,
+                    previous_hash,
+                    content_hash: hash,
+                    content,
+                    issued_at: Bound(issued.issued_at),
+                });
+            }
+            with_conn!(self, "number_series", |conn| diesel::update(number_series::table.find(series))
+                .set(number_series::chain_head.eq(&previous))
+                .execute(conn))?;
+        }
+        self.insert_seals(seals)
+    }
+
+    fn insert_seals(&mut self, seals: Vec<NewSeal<'_>>) -> StoreResult<()> {
+        let many = seals.len();
+        let inserted: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let insert = |seal| diesel::insert_into(issued_documents::table).values(seal).execute(*connection);
+                seals.into_iter().map(insert).sum()
+            }
+            Connection::Postgres(connection) => {
+                InsertRows::new("issued_documents", NewSeal::columns(&seals)).execute(*connection)
+            }
+        };
+        if inserted.map_err(|error| self.failed("issued_documents", &error))? < many {
+            return self.refuse("issued_documents: there already".to_owned());
+        }
         Ok(())
     }
 }

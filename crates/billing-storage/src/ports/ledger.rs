@@ -17,13 +17,14 @@ use uuid::Uuid;
 
 use super::books::load_of_contracts;
 use super::document_rows::VOID;
-use super::{MAX_BINDS, stored};
+use super::stored;
+use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::leaf::Leaf as _;
 use crate::one_of::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Connection, Transaction, with_conn};
 
 #[derive(Insertable)]
 #[diesel(table_name = document_lines, treat_none_as_default_value = false)]
@@ -45,7 +46,6 @@ struct NewLine<'a> {
     amount_minor: i64,
     frozen: bool,
 }
-const LINE_COLUMNS: usize = 16;
 
 impl<'a> NewLine<'a> {
     fn of(key: DocumentKey, contract_ref: ContractRef, ordinal: usize, line: &'a LedgerLine, frozen: bool) -> StoreResult<Self> {
@@ -68,6 +68,28 @@ impl<'a> NewLine<'a> {
             amount_minor: line.amount.minor(),
             frozen,
         })
+    }
+
+    /// What PostgreSQL is given.
+    fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("document_id", column(rows, |row| row.document_id.0)),
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("ordinal", column(rows, |row| row.ordinal)),
+            ("contract_id", column(rows, |row| row.contract_id.0)),
+            ("product_no", column(rows, |row| row.product_no)),
+            ("line_item_id", optional_column(rows, |row| row.line_item_id.map(str::to_owned))),
+            ("bill_with", column(rows, |row| row.bill_with.clone())),
+            ("billed_period_start", column(rows, |row| row.billed_period_start.0)),
+            ("discount_rate", column(rows, |row| row.discount_rate.0)),
+            ("tax_rate", column(rows, |row| row.tax_rate.0)),
+            ("usage_product_ref", optional_column(rows, |row| row.usage_product_ref.map(str::to_owned))),
+            ("service_period_start", column(rows, |row| row.service_period_start.0)),
+            ("service_period_end", column(rows, |row| row.service_period_end.0)),
+            ("quantity", optional_column(rows, |row| row.quantity.map(|quantity| quantity.0))),
+            ("amount_minor", column(rows, |row| row.amount_minor)),
+            ("frozen", column(rows, |row| row.frozen)),
+        ]
     }
 }
 
@@ -143,25 +165,36 @@ pub(super) fn currency_of(text: &str) -> StoreResult<Currency> {
 }
 
 impl Transaction<'_> {
-    /// Replaces the lines of a draft; for the last time, frozen, where it is being issued.
+    /// Replaces the lines of drafts; for the last time, frozen, where they are being issued.
     pub(super) fn write_lines(
         &mut self,
-        key: DocumentKey,
-        contract_ref: ContractRef,
-        lines: &[LedgerLine],
+        documents: &[(DocumentKey, ContractRef, Vec<LedgerLine>)],
         frozen: bool,
     ) -> StoreResult<()> {
+        let ids: Vec<Uuid> = documents.iter().map(|(key, _, _)| key.document.as_uuid()).collect();
+        let customers: BTreeSet<Uuid> = documents.iter().map(|(key, _, _)| key.customer.as_uuid()).collect();
         with_conn!(self, "document_lines", |conn| diesel::delete(document_lines::table)
-            .filter(document_lines::document_id.eq(Bound(key.document.as_uuid())))
-            .filter(document_lines::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(one_of_ids(document_lines::document_id, ids))
+            .filter(also_one_of_ids(document_lines::customer_id, customers))
             .execute(conn))?;
-        let rows: Vec<NewLine<'_>> = lines
-            .iter()
-            .enumerate()
-            .map(|(ordinal, line)| NewLine::of(key, contract_ref, ordinal, line, frozen))
-            .collect::<StoreResult<_>>()?;
-        for rows in rows.chunks(MAX_BINDS / LINE_COLUMNS) {
-            with_conn!(self, "document_lines", |conn| diesel::insert_into(document_lines::table).values(rows).execute(conn))?;
+        let mut rows: Vec<NewLine<'_>> = Vec::new();
+        for (key, contract_ref, lines) in documents {
+            for (ordinal, line) in lines.iter().enumerate() {
+                rows.push(NewLine::of(*key, *contract_ref, ordinal, line, frozen)?);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let many = rows.len();
+        let written: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                rows.into_iter().map(|row| diesel::insert_into(document_lines::table).values(row).execute(*connection)).sum()
+            }
+            Connection::Postgres(connection) => InsertRows::new("document_lines", NewLine::columns(&rows)).execute(*connection),
+        };
+        if written.map_err(|error| self.failed("document_lines", &error))? < many {
+            return self.refuse("document_lines: there already".to_owned());
         }
         Ok(())
     }

@@ -1,14 +1,20 @@
 //! Sequences: counter rows, so that a number goes back with its transaction.
 
+use std::collections::BTreeMap;
+
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{NumberSeries, StoreError, StoreResult};
 use billing_domain::refs::{ContractKey, EntityRef, OrganizationId};
 use diesel::prelude::*;
+use diesel::sql_types::Integer;
+use uuid::Uuid;
 
 use super::{counted, stored};
+use crate::arrays::{Returning, UpdateRows, column};
 use crate::leaf::Leaf as _;
+use crate::row::{Cell, Row};
 use crate::schema::{contracts, number_series};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, Id};
 use crate::tx::{Transaction, with_conn};
 
 /// The kind of the series that counts an organization's contracts, for no entity.
@@ -61,18 +67,46 @@ impl NumberSeries for Transaction<'_> {
         self.take_of_series(organization, "", CONTRACT_KIND, 1)
     }
 
-    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32> {
-        let many: i32 = stored(many)?;
-        let last: Option<i32> = with_conn!(self, "contracts", |conn| {
-            diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
-                .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                .set(contracts::documents_opened.eq(contracts::documents_opened + many))
-                .returning(contracts::documents_opened)
-                .get_result(conn)
-                .optional()
-        })?;
-        let last =
-            last.ok_or_else(|| StoreError::Corrupt(format!("contracts {}: not there to number its documents", key.contract)))?;
-        stored(last - many + 1)
+    fn take_numbers_in_contracts(&mut self, wanted: &BTreeMap<ContractKey, u32>) -> StoreResult<BTreeMap<ContractKey, u32>> {
+        let mut counts: Vec<(ContractKey, i32)> = Vec::with_capacity(wanted.len());
+        for (key, many) in wanted {
+            counts.push((*key, stored(*many)?));
+        }
+        let taken: Vec<(Cell<Uuid>, i32)> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("contract_id", column(&counts, |(key, _)| key.contract.as_uuid())),
+                ("customer_id", column(&counts, |(key, _)| key.customer.as_uuid())),
+                ("organization_id", column(&counts, |(key, _)| key.organization.as_uuid())),
+                ("many", column(&counts, |(_, many)| *many)),
+            ];
+            let set = "documents_opened = contracts.documents_opened + n.many";
+            let update = UpdateRows::new("contracts", set, columns, 3);
+            let taken =
+                Returning::<_, (Id, Integer)>::new(update, "contracts.contract_id, contracts.documents_opened").load(connection);
+            taken.map_err(|error| self.failed("contracts", &error))?
+        } else {
+            with_conn!(self, "contracts", |conn| {
+                let take = |(key, many): &(ContractKey, i32)| {
+                    diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
+                        .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+                        .set(contracts::documents_opened.eq(contracts::documents_opened + *many))
+                        .returning((contracts::contract_id, contracts::documents_opened))
+                        .get_results(conn)
+                };
+                counts.iter().map(take).collect::<QueryResult<Vec<Vec<_>>>>().map(|taken| taken.into_iter().flatten().collect())
+            })?
+        };
+        let row = Row::new("contracts", "");
+        let mut last: BTreeMap<Uuid, i32> = BTreeMap::new();
+        for (contract_id, opened) in taken {
+            last.insert(row.cell("contract_id", contract_id)?, opened);
+        }
+        let first = |(key, many): (ContractKey, i32)| {
+            let last = last.get(&key.contract.as_uuid());
+            let last = last
+                .ok_or_else(|| StoreError::Corrupt(format!("contracts {}: not there to number its documents", key.contract)))?;
+            Ok((key, stored(last - many + 1)?))
+        };
+        counts.into_iter().map(first).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! What is owed: accounts, payments, applications, write-offs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source, StatementEntry, StatementKind, WriteOff};
 use billing_domain::calendar::{Date, Timestamp};
@@ -30,10 +30,18 @@ pub(super) struct KeptApplication {
 }
 
 impl Accounts for MemoryTx {
-    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<Money> {
-        self.held.account(organization, key)?;
-        let accounts = &mut self.state.accounts;
-        Ok(*accounts.entry((organization, key.clone())).or_insert(Money::zero(key.currency)))
+    fn hold_accounts(
+        &mut self,
+        organization: OrganizationId,
+        keys: &BTreeSet<AccountKey>,
+    ) -> StoreResult<BTreeMap<AccountKey, Money>> {
+        let mut held = BTreeMap::new();
+        for key in keys {
+            self.held.account(organization, key)?;
+            let unapplied = self.state.accounts.entry((organization, key.clone())).or_insert(Money::zero(key.currency));
+            held.insert(key.clone(), *unapplied);
+        }
+        Ok(held)
     }
 
     fn account_documents<'a>(

@@ -76,7 +76,88 @@ impl Books for MemoryTx {
 }
 
 impl BookEntries for MemoryTx {
-    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
+    fn open_documents(&mut self, organization: OrganizationId, drafts: &[(&DocumentHead, DocumentRef)]) -> StoreResult<()> {
+        drafts.iter().try_for_each(|(head, family)| self.open(organization, head, *family))
+    }
+
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
+        self.held.need_contract(organization, head.contract_ref, "update_draft")?;
+        if self.draft(head.key(organization), "update_draft")?.is_none() {
+            return Ok(false);
+        }
+        self.need_free_places(organization, head)?;
+        if let Some(draft) = self.draft(head.key(organization), "update_draft")? {
+            draft.head.purpose = head.purpose;
+            draft.head.period = head.period;
+            draft.head.is_partial_period = head.is_partial_period;
+            draft.head.parts.clone_from(&head.parts);
+        }
+        Ok(true)
+    }
+
+    fn put_lines_of_drafts(&mut self, _organization: OrganizationId, drafts: &[(DocumentKey, &[LedgerLine])]) -> StoreResult<()> {
+        for (key, lines) in drafts {
+            if self.draft(*key, "put_lines_of_drafts")?.is_none() {
+                return Err(corrupt(format!("{:?} is no draft", key.document)));
+            }
+            Arc::make_mut(&mut self.state.ledger).insert(key.document, lines.to_vec());
+        }
+        Ok(())
+    }
+
+    fn issue_documents(&mut self, _organization: OrganizationId, drafts: &[(DocumentKey, &IssuedDocument)]) -> StoreResult<bool> {
+        for (key, issued) in drafts {
+            let Some(draft) = self.draft(*key, "issue_documents")? else { return Ok(false) };
+            draft.lifecycle = Lifecycle::Issued(Box::new((*issued).clone()));
+            Arc::make_mut(&mut self.state.ledger).insert(key.document, issued.content.ledger_lines());
+            self.note_update(key.document, issued.issued_at);
+        }
+        Ok(true)
+    }
+
+    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
+        let Some(draft) = self.draft(key, "void_draft")? else { return Ok(false) };
+        draft.lifecycle = Lifecycle::Discarded(Some(Box::new(content.clone())));
+        self.note_update(key.document, at);
+        Ok(true)
+    }
+
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
+        let Some(row) = self.entered(key, "void_issued")? else { return Ok(false) };
+        let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
+        row.lifecycle = Lifecycle::Void(issued.clone());
+        self.note_update(key.document, at);
+        Ok(true)
+    }
+
+    fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()> {
+        for (customer, FamilySum { family, key, sum }) in added {
+            let family = DocumentKey { organization, customer: *customer, document: *family };
+            if self.entered(family, "add_sums_of_families")?.is_none() {
+                return Err(corrupt(format!("{:?} is not there to have sums", family.document)));
+            }
+            let sums = Arc::make_mut(&mut self.state.family_sums);
+            let total = sums.entry((family, *key)).or_default();
+            let out_of_range = || corrupt(format!("a sum of {:?} is out of range", family.document));
+            total.base = total.base.checked_add(sum.base).ok_or_else(out_of_range)?;
+            total.amount = total.amount.checked_add(sum.amount).ok_or_else(out_of_range)?;
+        }
+        Ok(())
+    }
+
+    fn keep_default_taxes(&mut self, _organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()> {
+        for (family, default_tax) in kept {
+            if self.entered(*family, "keep_default_taxes")?.is_none() {
+                return Err(corrupt(format!("{:?} is not there to keep a default tax", family.document)));
+            }
+            self.state.default_taxes.insert(family.document, *default_tax);
+        }
+        Ok(())
+    }
+}
+
+impl MemoryTx {
+    fn open(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
         self.held.need_contract(organization, head.contract_ref, "open_document")?;
         if self.document(organization, head.document_ref)?.is_some() {
             return Err(corrupt(format!("{:?} is there already", head.document_ref)));
@@ -99,77 +180,6 @@ impl BookEntries for MemoryTx {
         Ok(())
     }
 
-    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
-        self.held.need_contract(organization, head.contract_ref, "update_draft")?;
-        if self.draft(head.key(organization), "update_draft")?.is_none() {
-            return Ok(false);
-        }
-        self.need_free_places(organization, head)?;
-        if let Some(draft) = self.draft(head.key(organization), "update_draft")? {
-            draft.head.purpose = head.purpose;
-            draft.head.period = head.period;
-            draft.head.is_partial_period = head.is_partial_period;
-            draft.head.parts.clone_from(&head.parts);
-        }
-        Ok(true)
-    }
-
-    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
-        if self.draft(key, "put_ledger_lines")?.is_none() {
-            return Err(corrupt(format!("{:?} is no draft", key.document)));
-        }
-        Arc::make_mut(&mut self.state.ledger).insert(key.document, lines.to_vec());
-        Ok(())
-    }
-
-    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
-        let Some(draft) = self.draft(key, "issue_document")? else { return Ok(false) };
-        draft.lifecycle = Lifecycle::Issued(Box::new(issued.clone()));
-        Arc::make_mut(&mut self.state.ledger).insert(key.document, issued.content.ledger_lines());
-        self.note_update(key.document, issued.issued_at);
-        Ok(true)
-    }
-
-    fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
-        let Some(draft) = self.draft(key, "void_draft")? else { return Ok(false) };
-        draft.lifecycle = Lifecycle::Discarded(Some(Box::new(content.clone())));
-        self.note_update(key.document, at);
-        Ok(true)
-    }
-
-    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
-        let Some(row) = self.entered(key, "void_issued")? else { return Ok(false) };
-        let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
-        row.lifecycle = Lifecycle::Void(issued.clone());
-        self.note_update(key.document, at);
-        Ok(true)
-    }
-
-    fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
-        for FamilySum { family, key, sum } in added {
-            let family = DocumentKey { organization, customer: customer_id, document: *family };
-            if self.entered(family, "add_family_sums")?.is_none() {
-                return Err(corrupt(format!("{:?} is not there to have sums", family.document)));
-            }
-            let sums = Arc::make_mut(&mut self.state.family_sums);
-            let total = sums.entry((family, *key)).or_default();
-            let out_of_range = || corrupt(format!("a sum of {:?} is out of range", family.document));
-            total.base = total.base.checked_add(sum.base).ok_or_else(out_of_range)?;
-            total.amount = total.amount.checked_add(sum.amount).ok_or_else(out_of_range)?;
-        }
-        Ok(())
-    }
-
-    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
-        if self.entered(family, "keep_default_tax")?.is_none() {
-            return Err(corrupt(format!("{:?} is not there to keep a default tax", family.document)));
-        }
-        self.state.default_taxes.insert(family.document, default_tax);
-        Ok(())
-    }
-}
-
-impl MemoryTx {
     fn rows_of_book(&self, key: ContractKey) -> BookRows {
         let of_contract = |row: &&Document| row.head.contract_key(key.organization) == key;
         let is_own = |row: &Document| of_contract(&row) && row.head.purpose != Purpose::Usage;

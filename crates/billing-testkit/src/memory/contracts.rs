@@ -1,5 +1,7 @@
 //! Contracts, when they are due, and number series.
 
+use std::collections::BTreeMap;
+
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
@@ -135,9 +137,11 @@ impl DueContracts for MemoryTx {
         Ok(())
     }
 
-    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
-        if let Some(row) = self.contract_of(key) {
-            row.next_due_at = at;
+    fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
+        for (key, at) in due {
+            if let Some(row) = self.contract_of(*key) {
+                row.next_due_at = *at;
+            }
         }
         Ok(())
     }
@@ -169,11 +173,14 @@ impl NumberSeries for MemoryTx {
         Ok(*last)
     }
 
-    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32> {
-        self.held.need_contract(key.organization, key.contract, "take_numbers_in_contract")?;
-        let last = self.state.numbers_in_contract.entry(key).or_default();
-        let first = *last + 1;
-        *last += many;
-        Ok(first)
+    fn take_numbers_in_contracts(&mut self, wanted: &BTreeMap<ContractKey, u32>) -> StoreResult<BTreeMap<ContractKey, u32>> {
+        let mut firsts = BTreeMap::new();
+        for (key, many) in wanted {
+            self.held.need_contract(key.organization, key.contract, "take_numbers_in_contracts")?;
+            let last = self.state.numbers_in_contract.entry(*key).or_default();
+            firsts.insert(*key, *last + 1);
+            *last += many;
+        }
+        Ok(firsts)
     }
 }

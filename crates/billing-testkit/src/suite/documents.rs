@@ -1,15 +1,18 @@
 //! Documents.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::account::AccountKey;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
+use billing_domain::document::lines::{BillWith, DocumentLine, LedgerLine, LineCharge, LineUsage};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
-use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
-use billing_domain::money::SignedPrice;
+use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
+use billing_domain::money::{Money, SignedPrice};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{Access, DocumentFilter, Lock, RollBack, Store, StoreError};
+use billing_domain::ports::{Access, DocumentFilter, DocumentsOf, Lock, RollBack, Store, StoreError, Tx};
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::ProductNo;
 use billing_domain::tax::{ExchangeRate, TaxInCurrency, TaxTreatment};
@@ -267,6 +270,100 @@ fn full_paper(head: &DocumentHead) -> Paper {
         tax_in_currency: TaxInCurrency::of([cents(0), cents(105), cents(700)], rate).ok(),
     };
     Paper::of(&customer, &entity, facts)
+}
+
+pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) {
+    let w = world(store);
+    let second = two_products(store, &w);
+    let before = w.issue(store, w.head(1), cents(1));
+    let keys = [w.contract.key(w.org), second.contract.key(w.org)];
+    let mut heads = [w.head(2), second.head(1), w.head(3), second.head(2)];
+    let child = heads[0].document_ref;
+    (heads[3].kind, heads[3].number.kind) = (DocumentKind::Debit, DocumentKind::Debit);
+    let hold = |tx: &mut dyn Tx| tx.hold_contracts(&keys.map(|key| (key, Lock::Exclusive)));
+    let heads = write(store, |tx| {
+        hold(tx)?;
+        let wanted = BTreeMap::from([(keys[0], 2), (keys[1], 2)]);
+        let firsts = tx.take_numbers_in_contracts(&wanted)?;
+        assert_eq!(firsts, BTreeMap::from([(keys[0], 2), (keys[1], 1)]));
+        let mut heads = heads.clone();
+        let first = tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 3)?;
+        for (n, head) in (0..).zip(&mut heads) {
+            head.number_in_contract = firsts[&head.contract_key(w.org)] + u32::from(n >= 2);
+            head.number.sequence = first + n;
+        }
+        heads[3].number.sequence = tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Debit, 1)?;
+        let drafts =
+            heads.each_ref().map(|head| (head, if head.document_ref == child { before.document_ref } else { head.document_ref }));
+        tx.open_documents(w.org, &drafts)?;
+        Ok(heads)
+    });
+    for head in &heads {
+        let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a draft");
+        assert_eq!((&stored.head, stored.is_draft()), (head, true));
+        let family = if head.document_ref == child { before.document_ref } else { head.document_ref };
+        assert_eq!(stored.family, family);
+    }
+    let issued = [
+        w.frozen(&heads[0], cents(5)),
+        second.frozen(&heads[1], cents(6)),
+        w.frozen(&heads[2], cents(7)),
+        second.frozen(&heads[3], cents(8)),
+    ];
+    let lines: Vec<Vec<LedgerLine>> = issued.iter().map(|issued| issued.content.ledger_lines()).collect();
+    let lines_of = |head: &DocumentHead| read(store, |tx| tx.ledger_lines(head.key(w.org)));
+    write(store, |tx| {
+        hold(tx)?;
+        let of_two = [(heads[2].key(w.org), &lines[1][..]), (heads[1].key(w.org), &[][..])];
+        tx.put_lines_of_drafts(w.org, &of_two)?;
+        tx.put_lines_of_drafts(w.org, &[(heads[1].key(w.org), &lines[0])])?;
+        let taxes = [(heads[1].key(w.org), DefaultTax(None)), (heads[2].key(w.org), DefaultTax(Some(percent("7"))))];
+        tx.keep_default_taxes(w.org, &taxes)?;
+        let due = BTreeMap::from([(keys[0], Some(later(9))), (keys[1], Some(later(8)))]);
+        tx.set_next_dues(&due)
+    });
+    assert_eq!((lines_of(&heads[2]), lines_of(&heads[1])), (lines[1].clone(), lines[0].clone()));
+    let customers = [w.customer.id, second.customer.id];
+    let known = read(store, |tx| tx.book_documents_by_refs(w.org, &customers, &[heads[1].document_ref, heads[2].document_ref]));
+    let kept = |head: &DocumentHead| known.iter().find(|known| known.head == *head).and_then(|known| known.default_tax);
+    assert_eq!((kept(&heads[1]), kept(&heads[2])), (Some(DefaultTax(None)), Some(DefaultTax(Some(percent("7"))))));
+    let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
+    assert_eq!(due.iter().map(|due| (due.key, due.due_at)).collect::<Vec<_>>(), [(keys[1], later(8)), (keys[0], later(9))]);
+    // In an order of its own; with one that is no draft, none.
+    let freeze = |which: &[usize]| {
+        let drafts: Vec<_> = which.iter().map(|n| (heads[*n].key(w.org), &issued[*n])).collect();
+        let mut is_done = false;
+        let outcome = store.run(Access::Write, &mut |tx| {
+            hold(tx).expect("held");
+            is_done = tx.issue_documents(w.org, &drafts).expect("an answer");
+            if is_done { Ok(()) } else { Err(RollBack) }
+        });
+        outcome.expect("the work is done");
+        is_done
+    };
+    assert!(freeze(&[2, 3, 1]));
+    assert!(!freeze(&[0, 1]));
+    assert_eq!(read(store, |tx| tx.document(w.org, child)).map(|document| document.is_draft()), Some(true));
+    assert!(freeze(&[0]));
+    for ((head, issued), lines) in heads.iter().zip(&issued).zip(&lines) {
+        let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
+        assert_eq!((stored.lifecycle.issued(), &stored.head), (Some(issued), head));
+        assert_eq!(&lines_of(head), lines);
+    }
+    let left = |head: &DocumentHead| AccountKey {
+        customer_id: head.customer_id,
+        entity_ref: head.entity_ref.clone(),
+        currency: head.currency,
+    };
+    let accounts = BTreeSet::from([left(&heads[0]), left(&heads[1])]);
+    let held = write(store, |tx| tx.hold_accounts(w.org, &accounts));
+    assert_eq!(held, accounts.iter().map(|key| (key.clone(), cents(0))).collect());
+    let open = read(store, |tx| tx.account_documents(w.org, &left(&heads[1]), DocumentsOf::OpenUpTo(cents(1000))));
+    let mut totals: Vec<i64> = open.iter().filter_map(|document| document.total).map(Money::minor).collect();
+    totals.sort_unstable();
+    assert_eq!(totals, [6, 8]);
+    assert_eq!(read(store, |tx| tx.broken_seals(w.org)), Vec::<String>::new());
+    assert_eq!(read(store, |tx| tx.broken_series(w.org)), Vec::<String>::new());
 }
 
 pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {

@@ -169,6 +169,7 @@ macro_rules! store_contract {
                 a_second_document_with_a_number_is_corrupt
                 a_document_is_opened_under_its_entitys_present_prefix
                 a_draft_is_issued_once_and_keeps_what_it_says
+                documents_written_together_are_as_those_written_alone
                 a_draft_is_voided_once_and_never_issued_then
             }
             event_keys {
