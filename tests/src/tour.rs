@@ -296,6 +296,7 @@ impl Tour {
         self.get("live", "/health/live");
         self.get("ready", "/health/ready");
         self.get("openapi", "/openapi.json");
+        self.get("metrics", "/metrics");
     }
 }
 
