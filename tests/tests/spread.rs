@@ -16,10 +16,9 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 3] =
     [("number_series", "entity_ref"), ("replay_log", "idempotency_key"), ("audit_log", "audit_id")];
 
 /// Statements that ask everywhere on purpose, by a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 33] = [
+const EVERYWHERE: [(&str, &str); 32] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
-    (r#""usage_events"."customer_id")) WHERE ("usage_events"."event_id" = $1)"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
     (r#"FROM "payments" WHERE (("payments"."payment_id" = $1) AND ("payments"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "applications" WHERE ((("applications"."application_id" = $1)"#, A_REFERENCE),

@@ -30,10 +30,11 @@ impl ReplaceEvents {
 /// Keeps superseded revisions, and whether each is the one that its document was issued with: later ones that make no difference to
 /// the total stay on it, too.
 pub(crate) fn keep_revisions(columns: Columns) -> InsertRows {
-    let billed = "EXISTS (SELECT 1 FROM documents WHERE documents.document_id = n.document_id \
-        AND documents.customer_id = n.customer_id AND documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE')) \
-        AND NOT EXISTS (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = n.event_id \
-        AND earlier.customer_id = n.customer_id AND earlier.document_id = n.document_id AND earlier.billed)";
+    // Scalar queries: of EXISTS PostgreSQL may make one that reads all documents, to look each one up in that.
+    let billed = "coalesce((SELECT documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') FROM documents \
+        WHERE documents.document_id = n.document_id AND documents.customer_id = n.customer_id), FALSE) \
+        AND (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = n.event_id \
+        AND earlier.customer_id = n.customer_id AND earlier.document_id = n.document_id AND earlier.billed LIMIT 1) IS NULL";
     InsertRows::new("usage_event_revisions", columns).with("billed", billed).on_conflict("")
 }
 
