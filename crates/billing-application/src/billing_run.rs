@@ -228,6 +228,14 @@ fn bill_together(
             }
             // In one transaction for all, a statement that failed has undone the others' documents, too.
             Err(Stop::Failed(problem @ UseCaseError::Store(_))) if services.are_joined() => return Err(problem),
+            // No contract's fault: each of them would wait for the store once more.
+            Err(Stop::Failed(problem @ UseCaseError::Store(StoreError::Unavailable(_)))) => {
+                for contract in due {
+                    let failed = FailedContract { contract_ref: contract.key.contract, problem: problem.for_another() };
+                    note_failed(failed, report);
+                }
+                return Ok(());
+            }
             Err(Stop::Failed(problem)) => {
                 if let [contract] = due.as_slice() {
                     note_failed(FailedContract { contract_ref: contract.key.contract, problem }, report);

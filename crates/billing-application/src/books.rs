@@ -53,7 +53,7 @@ pub(crate) fn with_parties(tx: &mut dyn Tx, organization: OrganizationId, agreem
 }
 
 /// The same of any number of contracts.
-pub(crate) fn with_parties_all(
+fn with_parties_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     agreements: Vec<Agreement>,
@@ -141,7 +141,7 @@ pub(crate) fn whole_all(
         wanted.push(open.filter_map(|document| document.head.parent).collect());
         whole.push(book.with_rows(Extent::Whole, rows)?);
     }
-    know_all(tx, organization, &mut whole, wanted)?;
+    know_all(tx, organization, whole.iter_mut().collect(), wanted)?;
     know_papers_all(tx, organization, &mut whole, now)?;
     Ok(whole)
 }
@@ -231,18 +231,18 @@ pub(crate) fn know(
     book: &mut ContractBook,
     refs: &[DocumentRef],
 ) -> UseCaseResult<()> {
-    know_all(tx, organization, std::slice::from_mut(book), vec![refs.iter().copied().collect()])
+    know_all(tx, organization, vec![book], vec![refs.iter().copied().collect()])
 }
 
 /// The same of any number of books, of each what is wanted of it.
 pub(crate) fn know_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    books: &mut [ContractBook],
+    mut books: Vec<&mut ContractBook>,
     mut wanted: Vec<BTreeSet<DocumentRef>>,
 ) -> UseCaseResult<()> {
     while wanted.iter().any(|wanted| !wanted.is_empty()) {
-        let unknown = |(book, wanted): (&ContractBook, &BTreeSet<DocumentRef>)| -> Vec<DocumentRef> {
+        let unknown = |(book, wanted): (&&mut ContractBook, &BTreeSet<DocumentRef>)| -> Vec<DocumentRef> {
             wanted.iter().filter(|wanted| book.document(**wanted).is_none()).copied().collect()
         };
         let unknown: Vec<Vec<DocumentRef>> = books.iter().zip(&wanted).map(unknown).collect();
@@ -307,9 +307,9 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut Contract
     Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
 }
 
-/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by contract:
-/// what is alike in them with one statement. Numbers are given here, for all of them at once: series by series in one order, each in
-/// the order in which its documents were opened.
+/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by
+/// contract: what is alike in them with one statement. Numbers are given here, for all of them at once: series by series in
+/// one order, each in the order in which its documents were opened.
 pub(crate) fn write_all<'b>(
     tx: &mut dyn Tx,
     deciding: Deciding<'_>,

@@ -101,6 +101,19 @@ pub enum UseCaseError {
     Store(#[from] StoreError),
 }
 
+impl UseCaseError {
+    /// What stopped several, for another of them.
+    pub(crate) fn for_another(&self) -> Self {
+        match self {
+            Self::Store(StoreError::Contended) => StoreError::Contended.into(),
+            Self::Store(StoreError::Corrupt(what)) => StoreError::Corrupt(what.clone()).into(),
+            Self::Store(StoreError::Unavailable(reason)) => StoreError::Unavailable(reason.to_string().into()).into(),
+            Self::InvariantViolation(what) => Self::InvariantViolation(what),
+            other => StoreError::Unavailable(other.to_string().into()).into(),
+        }
+    }
+}
+
 impl From<Refusal> for UseCaseError {
     fn from(refusal: Refusal) -> Self {
         match refusal {

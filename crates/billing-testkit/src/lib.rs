@@ -18,8 +18,10 @@ mod environment;
 pub mod fixtures;
 mod memory;
 pub mod random;
+mod singly;
 pub mod strategies;
 pub mod suite;
 
 pub use environment::{CountingIds, FixedClock, FreshIds};
 pub use memory::MemoryStore;
+pub use singly::Singly;

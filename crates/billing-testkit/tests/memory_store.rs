@@ -5,6 +5,7 @@ use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::{DefaultTax, DocumentKind};
 use billing_domain::ports::{Access, FamilySum, Lock, Store, StoreError, StoreResult, Tx, transact};
 use billing_domain::refs::{CustomerId, OrganizationId};
+use billing_testkit::Singly as _;
 use billing_testkit::{CountingIds, MemoryStore, fixtures};
 
 mod as_it_is {

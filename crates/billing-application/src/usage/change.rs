@@ -213,8 +213,8 @@ impl Changing<'_> {
         contracts.map(key).collect()
     }
 
-    /// Looks at events, for the first time or again, of customers that are known by then, and where they are to go. What is wrong with an update's fields is told before a contract is looked
-    /// for.
+    /// Looks at events, for the first time or again, of customers that are known by then, and where they are to go. What is
+    /// wrong with an update's fields is told before a contract is looked for.
     fn look(
         &self,
         tx: &mut dyn Tx,
@@ -432,16 +432,13 @@ impl Books {
         organization: OrganizationId,
         seen: impl Iterator<Item = &'s Seen>,
     ) -> UseCaseResult<()> {
-        let mut standing: BTreeMap<ContractRef, Vec<DocumentRef>> = BTreeMap::new();
+        let mut standing: BTreeMap<ContractRef, BTreeSet<DocumentRef>> = BTreeMap::new();
         for Seen { event: UsageEvent { placement, .. }, .. } in seen {
-            standing.entry(placement.contract_ref).or_default().push(placement.document_ref);
+            standing.entry(placement.contract_ref).or_default().insert(placement.document_ref);
         }
-        for (contract_ref, documents) in standing {
-            if let Some(book) = self.now.get_mut(&contract_ref) {
-                books::know(tx, organization, book, &documents)?;
-            }
-        }
-        Ok(())
+        let mut of_book = |contract_ref: &ContractRef| standing.remove(contract_ref).unwrap_or_default();
+        let wanted = self.now.keys().map(&mut of_book).collect();
+        books::know_all(tx, organization, self.now.values_mut().collect(), wanted)
     }
 
     fn take(&mut self, contract: ContractRef) -> UseCaseResult<ContractBook> {

@@ -62,6 +62,7 @@ use billing_domain::ports::{ApplicationsOf, DocumentFilter};
 use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 
+use billing_testkit::Singly as _;
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
 use support::Bench;

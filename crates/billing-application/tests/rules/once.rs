@@ -1,15 +1,19 @@
 //! Requests under a key, and what one transaction around a use case makes of it.
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use billing_application::UseCase;
 use billing_application::billing_run::{BillingRun, RunPlace, run_billing};
 use billing_application::catalog::{create_usage_product, get_usage_product};
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
+use billing_application::{Services, UseCase};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
+use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_testkit::MemoryStore;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, code};
@@ -130,6 +134,43 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRun::whole(false)).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());
+}
+
+/// Counts the writes that are asked of a store.
+struct Counting(Arc<MemoryStore>, Arc<AtomicU32>);
+
+impl Store for Counting {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        if access == Access::Write {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+        self.0.run(access, work)
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        self.0.ready()
+    }
+}
+
+#[test]
+fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    for _ in 0..8 {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    }
+    books.clock("2026-02-02T00:00:00Z");
+    let writes = Arc::new(AtomicU32::new(0));
+    let store = Arc::new(Counting(Arc::clone(&books.bench.store), Arc::clone(&writes)));
+    let services = Services { store: store.into(), ..books.bench.services.clone() };
+    let goes_away = || {
+        books.bench.store.set_unavailable(true);
+        true
+    };
+    let run = BillingRun { dry_run: false, after: None, may_go_on: &goes_away };
+    let stopped = run_billing(&services, &books.bench.principal, run);
+    assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
+    assert_eq!(writes.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -36,10 +36,6 @@ pub trait Books {
     fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>>;
     /// Everything the books of contracts are made of, by contract.
     fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>>;
-    /// Everything a contract's book is made of.
-    fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
-        Ok(self.rows_of_books(&[key])?.remove(&key).unwrap_or_default())
-    }
     /// The documents in force that stand in any of these places of contracts, by creation.
     fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
     /// Those of these customers' documents that have one of these references, children too, by creation.
@@ -63,13 +59,6 @@ pub trait BookEntries {
     /// [`StoreError::Contended`](super::StoreError::Contended) when an entity has another number prefix by now.
     fn open_documents<'a>(&mut self, organization: OrganizationId, drafts: &[(&'a DocumentHead, DocumentRef)])
     -> StoreResult<()>;
-    /// Stores a draft of a family.
-    ///
-    /// # Errors
-    /// As [`open_documents`](Self::open_documents).
-    fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
-        self.open_documents(organization, &[(head, family)])
-    }
     /// Replaces what a decision changes of a draft: slot, period and products; `false` when it is a draft no more.
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
     /// Replaces the ledger lines of draft adjustments of an organization.
@@ -78,10 +67,6 @@ pub trait BookEntries {
         organization: OrganizationId,
         drafts: &[(DocumentKey, &'a [LedgerLine])],
     ) -> StoreResult<()>;
-    /// Replaces the ledger lines of a draft adjustment.
-    fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
-        self.put_lines_of_drafts(key.organization, &[(key, lines)])
-    }
     /// Freezes drafts of an organization in this order; `false` when one of them is a draft no more: what became of the others is
     /// to be undone then. What they say is kept to the byte, each with a hash chained to the one issued before it in its
     /// series; their ledger lines are their content's.
@@ -90,24 +75,12 @@ pub trait BookEntries {
         organization: OrganizationId,
         drafts: &[(DocumentKey, &'a IssuedDocument)],
     ) -> StoreResult<bool>;
-    /// Freezes a draft; `false` when it is a draft no more, which changes nothing.
-    fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
-        self.issue_documents(key.organization, &[(key, issued)])
-    }
     /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
     fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;
     /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
     fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool>;
     /// Adds to the sums of customers' families; those that aren't there begin at zero.
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()>;
-    /// Adds to the sums of a customer's families.
-    fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
-        self.add_sums_of_families(organization, &added.iter().map(|sum| (customer_id, *sum)).collect::<Vec<_>>())
-    }
     /// Notes the default taxes that the documents of families of an organization keep, of each family one.
     fn keep_default_taxes(&mut self, organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()>;
-    /// Notes the default tax that a family's documents keep.
-    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
-        self.keep_default_taxes(family.organization, &[(family, default_tax)])
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Lock, StoreError, StoreResult};
+use super::{Lock, StoreResult};
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::contract::Contract;
@@ -77,10 +77,4 @@ pub trait NumberSeries {
     /// So many next document numbers within each of these contracts, from 1: the first of each. They must be held
     /// [`Lock::Exclusive`].
     fn take_numbers_in_contracts(&mut self, wanted: &BTreeMap<ContractKey, u32>) -> StoreResult<BTreeMap<ContractKey, u32>>;
-    /// So many next document numbers within a contract, from 1: the first of them. The contract must be held
-    /// [`Lock::Exclusive`].
-    fn take_numbers_in_contract(&mut self, key: ContractKey, many: u32) -> StoreResult<u32> {
-        let taken = self.take_numbers_in_contracts(&BTreeMap::from([(key, many)]))?;
-        taken.get(&key).copied().ok_or_else(|| StoreError::Corrupt(format!("contract {} has no numbers", key.contract)))
-    }
 }

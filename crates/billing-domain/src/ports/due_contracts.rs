@@ -33,8 +33,4 @@ pub trait DueContracts {
     fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
     /// Sets when contracts next have something to issue; `None` when one never has again.
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()>;
-    /// Sets when a contract next has something to issue; `None` when it never has again.
-    fn set_next_due(&mut self, key: ContractKey, at: Option<Timestamp>) -> StoreResult<()> {
-        self.set_next_dues(&BTreeMap::from([(key, at)]))
-    }
 }

@@ -17,6 +17,7 @@ use billing_testkit::fixtures::{at, date, percent, usage_product_ref};
 use uuid::Uuid;
 
 use crate::support::{TestDatabase, empty_postgres, empty_sqlite, read};
+use billing_testkit::Singly as _;
 
 /// The last migration before books that the data is for.
 const BEFORE: &str = "00000000000006";

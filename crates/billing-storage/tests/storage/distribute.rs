@@ -9,6 +9,7 @@ use billing_testkit::suite;
 
 use crate::rows::world;
 use crate::support::{TestDatabase, open, postgres, sqlite};
+use billing_testkit::Singly as _;
 
 /// What a table is handed over to. Neither has a table with a foreign key, and a spread one needs the column in all it keeps unique.
 const EXTENSION: &str = "

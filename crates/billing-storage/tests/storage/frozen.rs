@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::rows::{World, world};
 use crate::support::{Beside, TestDatabase, on_both, read, write};
+use billing_testkit::Singly as _;
 
 on_both!(
     an_issued_document_and_its_lines_refuse_every_change,

@@ -9,6 +9,7 @@ use billing_testkit::fixtures;
 
 use crate::rows::world;
 use crate::support::{Beside, TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
+use billing_testkit::Singly as _;
 
 on_both!(
     numbers_given_twice_stay_and_are_named,

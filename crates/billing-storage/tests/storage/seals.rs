@@ -5,6 +5,7 @@ use billing_domain::ports::Lock;
 
 use crate::rows::{World, world};
 use crate::support::{TestDatabase, on_both, read, write};
+use billing_testkit::Singly as _;
 
 on_both!(
     a_row_changed_behind_our_back_breaks_a_seal,

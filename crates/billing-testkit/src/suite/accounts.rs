@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
 use super::*;
+use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
 
 fn key(w: &World) -> AccountKey {

@@ -13,6 +13,7 @@ use super::corrections::{adjustment, void_issued};
 use super::documents::{full_content, two_products};
 use super::{World, done, later, month, read, settle, transact_answer, undo, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, cents, date, percent};
 
 fn book(store: &dyn Store, w: &World) -> Vec<billing_domain::document::BookDocument> {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{World, all, done, later, page, read, transact_answer, undo, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, date};
 
 pub(super) fn charge_of(contract: &Contract, name: &str) -> Charge {

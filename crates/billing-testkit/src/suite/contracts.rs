@@ -9,6 +9,7 @@ use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, ProductNo};
 
 use super::{World, done, later, long_ago, page, read, transact_answer, undo, world, write};
+use crate::Singly as _;
 use crate::fixtures::{self, agreed, agreed_with, date, price, quantity};
 use crate::{FreshIds, suite::all};
 

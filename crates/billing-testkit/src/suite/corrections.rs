@@ -11,6 +11,7 @@ use billing_domain::refs::{DocumentRef, ProductNo};
 
 use super::documents::two_products;
 use super::{World, all, later, read, refs_of, settle, transact_answer, undo, world, write};
+use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
 
 /// What stands in a place of the months' own invoices.

@@ -20,6 +20,7 @@ use rust_decimal::Decimal;
 
 use super::{World, all, contended, done, later, read, updated, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, agreed, cents, date, percent, price};
 
 /// A second customer's contract with two products, stored.

@@ -19,6 +19,7 @@ use super::{
     write,
 };
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, cents};
 
 /// An organization with things, and one without any.

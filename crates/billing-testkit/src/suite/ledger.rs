@@ -12,6 +12,7 @@ use super::corrections::{adjustment, void_issued};
 use super::documents::two_products;
 use super::{World, month, read, transact_answer, undo, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
 
 fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Money) -> LedgerLine {

@@ -20,6 +20,7 @@ use super::corrections::void_issued;
 use super::documents::two_products;
 use super::{World, all, done, keep_events, later, page, read, refs_of, settle, settle_at, updated, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
 
 const ORDERS: [DocumentSortKey; 4] =

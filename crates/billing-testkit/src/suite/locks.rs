@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::documents::two_products;
 use super::{all, later, lock_usage, month, put_usage, read, usage, world, write, write_contended};
+use crate::Singly as _;
 use crate::fixtures::{self, cents, quantity};
 
 const THREADS: u32 = 4;

@@ -49,6 +49,7 @@ use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent, UsageKey, UsageTo
 use chrono::{DateTime, SecondsFormat};
 use uuid::Uuid;
 
+use crate::Singly as _;
 use crate::{FreshIds, fixtures};
 
 /// Makes a `#[test]` of every function of the [suite](crate::suite) for one store.

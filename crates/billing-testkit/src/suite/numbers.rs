@@ -6,6 +6,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, Tx};
 
 use super::{done, read, undo, updated, world, write, write_contended};
+use crate::Singly as _;
 use crate::fixtures;
 
 const THREADS: u64 = 4;

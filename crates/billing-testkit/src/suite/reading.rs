@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{World, all, done, later, page, read, refs_of, world, write};
 use crate::FreshIds;
+use crate::Singly as _;
 use crate::fixtures::{self, cents, quantity};
 
 /// More than one statement, buffer or page of any database holds.

@@ -8,6 +8,7 @@ use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError
 use uuid::Uuid;
 
 use super::{all, done, key_of_token, later, lock_usage, put_usage, read, undo, updated, usage, world, write};
+use crate::Singly as _;
 use crate::{FreshIds, fixtures};
 
 /// How long a reader may take that waits for nobody.

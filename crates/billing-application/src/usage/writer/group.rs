@@ -13,7 +13,7 @@ use billing_domain::refs::OrganizationId;
 use super::Queue;
 use super::figures::Times;
 use super::turns::Group;
-use super::waiting::{Batch, Carried, ChangeRow, EventRow, Keyed, Reply, Reporter, To, WaitingWhole, WorkKind, same};
+use super::waiting::{Batch, Carried, ChangeRow, EventRow, Keyed, Reply, Reporter, To, WaitingWhole, WorkKind};
 use crate::access::principals_of;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, Keys};
@@ -220,7 +220,7 @@ impl Writing<'_> {
         if !is_of_one || requests.len() == 1 {
             for row in group {
                 let principal = row.reporter().known().cloned();
-                tell(row, (principal, Some(Err(same(&error)))));
+                tell(row, (principal, Some(Err(error.for_another()))));
             }
             return;
         }

@@ -261,7 +261,8 @@ impl Batch {
             return None;
         };
         // What isn't about one event stops the batch. Some of the part may be stored all the same, and the caller has to know.
-        let stopped_by = part.iter().find_map(|outcome| outcome.as_ref().err().filter(|error| stops(error)).map(same));
+        let stopped_by =
+            part.iter().find_map(|outcome| outcome.as_ref().err().filter(|error| stops(error)).map(UseCaseError::for_another));
         let is_stored = !self.taken.results.is_empty() || part.iter().any(|outcome| !outcome.as_ref().is_err_and(stops));
         match stopped_by {
             Some(error) if is_stored => {
@@ -294,16 +295,4 @@ impl Batch {
 /// Whether it isn't about one event.
 fn stops(error: &UseCaseError) -> bool {
     matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
-}
-
-/// What stopped several, for each of them.
-pub(super) fn same(error: &UseCaseError) -> UseCaseError {
-    use billing_domain::ports::StoreError;
-    match error {
-        UseCaseError::Store(StoreError::Contended) => StoreError::Contended.into(),
-        UseCaseError::Store(StoreError::Corrupt(what)) => StoreError::Corrupt(what.clone()).into(),
-        UseCaseError::Store(StoreError::Unavailable(reason)) => StoreError::Unavailable(reason.to_string().into()).into(),
-        UseCaseError::InvariantViolation(what) => UseCaseError::InvariantViolation(what),
-        other => StoreError::Unavailable(other.to_string().into()).into(),
-    }
 }
