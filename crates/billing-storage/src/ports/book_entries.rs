@@ -62,9 +62,7 @@ impl Transaction<'_> {
             .execute(conn))?;
         Ok(true)
     }
-}
 
-impl Transaction<'_> {
     /// What is known since they were opened of those documents that are drafts.
     fn heads_of_drafts(
         &mut self,
