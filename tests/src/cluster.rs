@@ -56,6 +56,33 @@ impl Cluster {
         cluster
     }
 
+    /// Starts another that follows it, without which nothing is committed any more.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn standby(&self) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut standby = Self { directory, programs: self.programs.clone(), owner: self.owner, port: free_port() };
+        standby.give(standby.directory.path());
+        let (from, data) = (self.url("127.0.0.1"), standby.data());
+        succeed(standby.command("pg_basebackup").args(["-R", "-c", "fast", "-d", &from, "-D"]).arg(data));
+        standby.up();
+        let primary = Database::there(&from);
+        primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        primary.execute("SELECT pg_reload_conf()");
+        let follows = "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync'); END $$";
+        wait_until("it follows", || primary.try_execute(follows).is_ok());
+        standby
+    }
+
+    /// Ends its following another: it takes writes from now on.
+    ///
+    /// # Panics
+    /// When it doesn't.
+    pub fn promote(&self) {
+        succeed(self.control("promote").args(["-w", "-t", SECONDS]));
+    }
+
     /// Starts it; what is left of a crash is recovered first.
     ///
     /// # Panics
@@ -98,6 +125,11 @@ impl Cluster {
     /// Its address on a host, by the database that is always there.
     pub fn url(&self, host: &str) -> String {
         format!("postgres://postgres@{host}:{}/postgres", self.port)
+    }
+
+    /// Where it listens, as one of several in an address.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// A new database on it.

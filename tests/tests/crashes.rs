@@ -99,6 +99,29 @@ fn a_restart_of_the_database_is_survived_without_one_of_the_service() {
     drop(database);
 }
 
+#[test]
+fn a_standby_that_takes_over_has_what_was_acknowledged_and_is_found_without_a_restart_of_the_service() {
+    let primary = Cluster::start();
+    Database::there(&primary.url("127.0.0.1")).execute("CREATE DATABASE billing");
+    let standby = primary.standby();
+    let [host, other] = [&primary, &standby].map(Cluster::host);
+    let both = format!("postgres://postgres@{host},{other}/billing?target_session_attrs=read-write");
+    let database = Database::there(&both);
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    let mut books = Books::new(&client);
+    let senders = Senders::start(&[&client; 8], "failover", &books.customers);
+    senders.wait_for(200);
+    primary.crash();
+    wait_until("requests are turned away", || senders.turned_away.load(Ordering::SeqCst) > 0);
+    standby.promote();
+    let after = senders.taken() + 200;
+    senders.wait_for(after);
+    wait_until("it is ready", || client.get("/health/ready").status == 200);
+    books.settle(&client, senders.end());
+    drop(server);
+}
+
 fn seeded() -> Random {
     let seed = setting("SEED", 1);
     eprintln!("SEED={seed}");
