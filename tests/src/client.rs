@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use ureq::http::HeaderMap;
 use ureq::{Agent, http};
 
-use crate::Server;
+use crate::binary;
 use crate::described;
 use crate::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use crate::{Database, Server};
 
 /// How long an answer may take. Far more than it needs, so that only one that hangs is cut.
 const ANSWER_SECONDS: u64 = 60;
@@ -134,6 +135,18 @@ impl Client {
         let cookie = answer.header("Set-Cookie").split(';').next().unwrap_or_default();
         assert!(cookie.starts_with("session="), "a session cookie, not {cookie:?}");
         client.with_header("Cookie", cookie)
+    }
+
+    /// The administrator of a second organization, which is made on the command line.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn second_organization(database: &Database, server: &Server) -> Self {
+        let (email, password) = ("Admin@Second.example", "another long pass phrase");
+        binary::succeed(database, &["organization", "create", "second"]);
+        let arguments = ["admin", "create", "--email", email, "--organization", "second", "--password", password];
+        binary::succeed(database, &arguments);
+        Self::log_in_admin(server, email, password)
     }
 
     /// An API key, logged in.

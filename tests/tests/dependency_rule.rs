@@ -17,7 +17,7 @@ struct Room {
     never: &'static str,
 }
 
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     Room {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
@@ -52,9 +52,14 @@ const ROOMS: [Room; 13] = [
         never: "actix-web billing-application diesel tokio",
     },
     Room {
+        name: "billing-console",
+        may_use: "maud serde_json",
+        never: "actix-web billing-application billing-domain diesel tokio",
+    },
+    Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-domain billing-import billing-json billing-report \
-                  futures-util governor ipnet maud prometheus-client rust_decimal serde serde_json strsim tempfile thiserror tokio \
+        may_use: "actix-session actix-web anyhow billing-application billing-console billing-domain billing-import billing-json \
+                  billing-report futures-util governor ipnet maud prometheus-client rust_decimal serde serde_json strsim tempfile thiserror tokio \
                   tracing url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },

@@ -3,23 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use acceptance::{Answer, Client, Database, Request, Server, binary, books, catalog, on_both_databases, when};
+use acceptance::{Answer, Client, Database, Request, Server, books, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(a_foreign_reference_is_answered_like_an_unknown_one, two_organizations_use_the_same_references_and_prefixes,);
 
 const UNKNOWN_UUID: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 const UNKNOWN_NAME: &str = "names-nothing";
-const PASSWORD: &str = "another long pass phrase";
-
-/// Makes a second organization on the command line and answers its administrator.
-fn second_organization(database: &Database, server: &Server) -> Client {
-    binary::succeed(database, &["organization", "create", "second"]);
-    let email = "Admin@Second.example";
-    let arguments = ["admin", "create", "--email", email, "--organization", "second", "--password", PASSWORD];
-    binary::succeed(database, &arguments);
-    Client::log_in_admin(server, email, PASSWORD)
-}
 
 /// An entity, a customer, a usage product, a pricing, a contract and an event, all named with a prefix.
 struct Things {
@@ -280,7 +270,7 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
 fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
     let server = Server::start(database);
     let their_admin = Client::admin(&server);
-    let our_admin = second_organization(database, &server);
+    let our_admin = Client::second_organization(database, &server);
     let (their_client, theirs) = make_things(&their_admin, &server, "theirs");
     let (our_client, ours) = make_things(&our_admin, &server, "mine");
     let before = everything(&their_client, &their_admin);
@@ -343,7 +333,7 @@ fn everything(client: &Client, admin: &Client) -> Vec<String> {
 fn two_organizations_use_the_same_references_and_prefixes(database: &Database) {
     let server = Server::start(database);
     let first = Client::admin(&server);
-    let second = second_organization(database, &server);
+    let second = Client::second_organization(database, &server);
     let refused = second.post("/api/contracts/", &json!({"customer_ref": "acme", "products": []}));
     assert_eq!(refused.status, 422, "the first organization's things aren't there");
     for (admin, quantity) in [(&first, 1500), (&second, 100)] {

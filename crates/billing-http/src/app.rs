@@ -12,7 +12,7 @@ use crate::middleware::answer;
 use crate::openapi;
 use crate::routes::service::Description;
 use crate::state::HttpState;
-use crate::{auth, pages, router, routes};
+use crate::{auth, console, pages, router, routes};
 
 /// The application of one worker.
 pub fn app(
@@ -26,6 +26,7 @@ pub fn app(
         .app_data(web::Data::new(Description { json: description }))
         .configure(router::register)
         .configure(pages::register)
+        .configure(console::register)
         .default_service(web::to(routes::unknown_route))
 }
 

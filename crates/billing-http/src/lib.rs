@@ -18,6 +18,7 @@ mod auth;
 mod body;
 mod caller;
 mod channel;
+mod console;
 mod decimals;
 mod dto;
 mod kept;

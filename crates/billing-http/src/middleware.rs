@@ -120,8 +120,8 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
             let (request, response) = answered.into_parts();
             let problem = problem_in(&response);
             let mut response = match &problem {
-                Some(problem) => problem.answer(&facts.path, &facts.request_id),
-                None => response,
+                Some(problem) if !is_page(&response) => problem.answer(&facts.path, &facts.request_id),
+                Some(_) | None => response,
             };
             add_headers(response.headers_mut(), &facts, &state);
             log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
@@ -169,8 +169,18 @@ fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     if !status.is_client_error() && !status.is_server_error() {
         return None;
     }
+    if let Some(ToldByPage(problem)) = response.extensions().get() {
+        return Some(problem.clone());
+    }
     let problem = response.error().and_then(|error| error.as_error::<Problem>());
     Some(problem.cloned().unwrap_or_else(|| Problem::of_status(status)))
+}
+
+/// What a page for people tells by itself: it stays the answer.
+pub(crate) struct ToldByPage(pub(crate) Problem);
+
+fn is_page(response: &HttpResponse<BoxBody>) -> bool {
+    response.extensions().contains::<ToldByPage>()
 }
 
 fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {

@@ -86,18 +86,32 @@ async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Pro
 }
 
 async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
-    let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
-    let session = session.ok_or_else(|| Problem::unauthenticated(true))?;
+    let principal = live(request, id).await?;
     check_origin(operation, request)?;
-    Ok(Principal::of_session(&session))
+    Ok(principal)
 }
 
-/// Browsers send the cookie whoever's page asks; they say whose page it was. Programs that are no browsers say nothing.
+/// Whose session a request's cookie is for, whatever else it shows.
+pub(crate) async fn principal_of_session(request: &HttpRequest) -> Result<Principal, Problem> {
+    live(request, session::id(request).ok_or_else(|| Problem::unauthenticated(false))?).await
+}
+
+async fn live(request: &HttpRequest, id: String) -> Result<Principal, Problem> {
+    let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
+    session.map(|session| Principal::of_session(&session)).ok_or_else(|| Problem::unauthenticated(true))
+}
+
 fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+    if operation.changes_state() && is_foreign(request) { Err(Problem::cross_site()) } else { Ok(()) }
+}
+
+/// Whether another's page asks. Browsers send the cookie whoever's page asks; they say whose page it was. Programs that are no
+/// browsers say nothing.
+pub(crate) fn is_foreign(request: &HttpRequest) -> bool {
     let site = request.headers().get("sec-fetch-site").map(|site| site.as_bytes());
     let foreign_site = site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
     let foreign_origin = request.headers().get_all(ORIGIN).any(|origin| !is_own_origin(request, origin.as_bytes()));
-    if operation.changes_state() && (foreign_site || foreign_origin) { Err(Problem::cross_site()) } else { Ok(()) }
+    foreign_site || foreign_origin
 }
 
 /// The public origin, or the very host the request was sent to: a browser lets no foreign page choose that one.

@@ -47,6 +47,7 @@ async fn home(state: Data<HttpState>) -> HttpResponse {
         h1 { "Usage Billing" }
         p { "This server takes usage events over HTTP and puts each one on its invoice in the same request." }
         ul {
+            li { a href=(billing_console::ROOT) { "Console" } ": customers, contracts, documents and usage, for administrators" }
             li { a href=(REFERENCE) { "Reference" } ": every operation, what it takes and what it answers" }
             li { a href="/openapi.json" { "OpenAPI document" } ": the same for programs that make clients" }
             li { a href="/health/ready" { "Readiness" } ": whether this server can work now" }

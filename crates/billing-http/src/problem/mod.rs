@@ -228,6 +228,11 @@ impl Problem {
         &self.errors
     }
 
+    /// The kind of problem in words.
+    pub(crate) fn title(&self) -> String {
+        title(self.code)
+    }
+
     pub(crate) const fn code(&self) -> &'static str {
         self.code
     }

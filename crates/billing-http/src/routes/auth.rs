@@ -23,12 +23,26 @@ use crate::state::state_of;
 
 pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): Body) -> Result<HttpResponse, Problem> {
     let log_in = LogInBody::read_log_in(&body)?;
-    let state = state_of(&request);
-    let principal = counted_as(&log_in);
-    state.log_ins().attempt(address::counted(&request, &state.settings().trusted_proxies), &principal)?;
+    carry_out(&request, &session, log_in).await
+}
+
+/// Logs an administrator in who said so in a form.
+pub(crate) async fn log_in_by(
+    request: &HttpRequest,
+    session: &Session,
+    email: String,
+    password: String,
+) -> Result<HttpResponse, Problem> {
+    carry_out(request, session, LogIn::Administrator { email, password }).await
+}
+
+/// Tries a log-in, as often as it may be tried.
+async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
+    let (state, principal) = (state_of(request), counted_as(&log_in));
+    state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
     let answered = match log_in {
         LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password).await,
-        LogIn::Administrator { email, password } => log_in_administrator(&state, &session, email, password).await,
+        LogIn::Administrator { email, password } => log_in_administrator(&state, session, email, password).await,
     };
     answered.inspect_err(|problem| state.log_ins().failed(&principal, problem))
 }

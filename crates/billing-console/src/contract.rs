@@ -1,0 +1,82 @@
+//! The page of a contract: what was agreed, what it bills now and next, and its documents.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::document::title;
+use crate::list::table;
+use crate::listings::DOCUMENTS;
+use crate::parts::{day, encoded, facts, href, link, money, section, state};
+use crate::thing::fields;
+
+/// What the interface answers about a contract.
+#[derive(Clone, Debug)]
+pub struct ContractAnswers {
+    /// The contract.
+    pub contract: Value,
+    /// What it bills now.
+    pub current: Value,
+    /// What it bills next.
+    pub next: Value,
+    /// Its latest documents.
+    pub documents: Value,
+}
+
+/// The body of a contract's page.
+pub fn contract(answers: &ContractAnswers) -> Markup {
+    let at = At(&answers.contract);
+    let reference = at.at("contract_ref").text();
+    let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
+    html! {
+        h1 { "Contract " (at.at("contract_number").text()) " " (state(at.at("state"))) }
+        (facts(&[
+            ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_ref").text())),
+            ("Last day", day(at.at("effective_end_date"))),
+            ("Purchase order", html! { (at.at("po_number").text()) }),
+            ("Version", html! { (at.at("version").text()) }),
+            ("Reference", html! { code { (reference) } }),
+        ]))
+        (section("Billed now", &invoices(At(&answers.current), "Nothing is billed for today.")))
+        (section("Billed next", &invoices(At(&answers.next), "Nothing is billed after that.")))
+        (section("Documents", &html! {
+            @if At(&answers.documents).items().next().is_some() {
+                (table(DOCUMENTS.columns, At(&answers.documents)))
+                p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("events")), "Usage events")) }
+            } @else { p.muted { "None yet." } }
+        }))
+        @for product in at.at("products").items() {
+            (section(&format!("Agreed: {}", product.at("product_pricing_ref").text()), &agreed(product)))
+        }
+    }
+}
+
+fn invoices(invoices: At<'_>, none: &str) -> Markup {
+    html! {
+        @if invoices.items().next().is_none() { p.muted { (none) } }
+        div.cards {
+            @for invoice in invoices.items() {
+                @let reference = invoice.at("document_ref").text();
+                div.card {
+                    h2 { (link((!reference.is_empty()).then(|| href(&["documents", &reference])), &title(invoice))) }
+                    p { (money(invoice.at("total"), &invoice.at("currency").text())) }
+                    p.muted { (day(invoice.at("period_start"))) " – " (day(invoice.at("period_end"))) }
+                }
+            }
+        }
+    }
+}
+
+fn agreed(product: At<'_>) -> Markup {
+    html! {
+        (facts(&[
+            ("Pricing", link(
+                Some(href(&["pricings", &product.at("product_pricing_ref").text()])),
+                &product.at("product_pricing_ref").text(),
+            )),
+            ("From", day(product.at("billing_start_date"))),
+            ("To", day(product.at("billing_end_date"))),
+        ]))
+        details { summary { "All that was agreed" } (fields(product)) }
+    }
+}

@@ -1,0 +1,66 @@
+//! The page of a customer: what they owe, what they agreed on, what they were billed.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::list::table;
+use crate::listings::{CONTRACTS, DOCUMENTS};
+use crate::parts::{encoded, href, link, money, section};
+use crate::thing::fields;
+
+/// What the interface answers about a customer.
+#[derive(Clone, Debug)]
+pub struct CustomerAnswers {
+    /// Who it is.
+    pub customer: Value,
+    /// What they owe, by entity and currency.
+    pub balance: Value,
+    /// Some of their contracts.
+    pub contracts: Value,
+    /// Their latest documents.
+    pub documents: Value,
+}
+
+/// The body of a customer's page.
+pub fn customer(answers: &CustomerAnswers) -> Markup {
+    let CustomerAnswers { customer, balance, contracts, documents } = answers;
+    let at = At(customer);
+    let reference = at.at("customer_ref").text();
+    let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
+    html! {
+        h1 { (at.at("name").text()) }
+        (section("Balance", &balances(At(balance))))
+        (section("Contracts", &html! {
+            @if At(contracts).items().next().is_some() {
+                (table(CONTRACTS.columns, At(contracts)))
+                p { (link(Some(more("contracts")), "All contracts")) }
+            } @else { p.muted { "None." } }
+        }))
+        (section("Documents", &html! {
+            @if At(documents).items().next().is_some() {
+                (table(DOCUMENTS.columns, At(documents)))
+                p { (link(Some(more("documents")), "All documents")) }
+            } @else { p.muted { "None." } }
+        }))
+        p { (link(Some(more("events")), "Usage events")) }
+        (section("Details", &fields(at)))
+    }
+}
+
+fn balances(balance: At<'_>) -> Markup {
+    html! {
+        @if balance.items().next().is_none() { p.muted { "Nothing was issued yet." } }
+        div.cards {
+            @for account in balance.items() {
+                @let currency = account.at("currency").text();
+                div.card {
+                    h2 { "Left to pay" }
+                    p { (money(account.at("due"), &currency)) }
+                    p.muted { "of it overdue: " (money(account.at("overdue"), &currency)) }
+                    p.muted { "balance: " (money(account.at("unapplied"), &currency)) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The page of a document: what it says as a paper does, each line with its arithmetic and its events, and what can be done
+//! with it.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::{address, day, encoded, facts, href, instant, link, money, number, section, state, words};
+
+/// What the interface answers about a document.
+#[derive(Clone, Debug)]
+pub struct DocumentAnswers {
+    /// The document.
+    pub document: Value,
+    /// The payments recorded on it.
+    pub payments: Value,
+    /// What a repeated form is known by.
+    pub form_key: String,
+}
+
+/// The body of a document's page.
+pub fn document(answers: &DocumentAnswers) -> Markup {
+    let at = At(&answers.document);
+    let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
+    html! {
+        h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
+        (actions(at, &answers.form_key))
+        div.sheet {
+            (head(at))
+            (lines(at))
+            (totals(at))
+            @if at.at("note").is_there() { p { (at.at("note").text()) } }
+            @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
+        }
+        (family(at))
+        (settlement(at, At(&answers.payments)))
+        @if !missing.is_empty() {
+            (section("What the law asks for and it doesn't say", &html! {
+                ul { @for pointer in missing { li { code { (pointer) } } } }
+            }))
+        }
+    }
+}
+
+/// What kind of document it is, and its number.
+pub(crate) fn title(at: At<'_>) -> String {
+    let kind = words(&at.at("kind").text());
+    let number = at.at("document_number").text();
+    if number.is_empty() { format!("{kind}, not opened yet") } else { format!("{kind} {number}") }
+}
+
+fn head(at: At<'_>) -> Markup {
+    let (customer, entity) = (at.at("customer"), at.at("entity"));
+    html! {
+        div.parties {
+            (party("From", "entities", entity, "entity"))
+            (party("To", "customers", customer, "customer"))
+            (facts(&[
+                ("Contract", link(
+                    Some(href(&["contracts", &at.at("contract_ref").text()])),
+                    &at.at("contract_number").text(),
+                )),
+                ("Period", html! { (day(at.at("period_start"))) " – " (day(at.at("period_end"))) }),
+                ("Issued", day(at.at("issue_date"))),
+                ("Due", day(at.at("due_date"))),
+                ("Purchase order", html! { (at.at("po_number").text()) }),
+                ("Opened", instant(at.at("created_at"))),
+            ]))
+        }
+    }
+}
+
+fn party(role: &str, part: &str, party: At<'_>, field: &str) -> Markup {
+    let (name, legal) = (party.at(&format!("{field}_name")).text(), party.at(&format!("{field}_legal_name")).text());
+    html! {
+        div {
+            span.muted { (role) }
+            div { strong { (link(Some(href(&[part, &party.at(&format!("{field}_ref")).text()])), &name)) } }
+            @if !legal.is_empty() { div { (legal) } }
+            (address(party.at("address")))
+            @if party.at("vat_id").is_there() { div { "VAT id " (party.at("vat_id").text()) } }
+        }
+    }
+}
+
+fn lines(at: At<'_>) -> Markup {
+    let currency = at.at("currency").text();
+    html! {
+        @for product in at.at("products").items() {
+            h2 { (product.at("product_name").text()) }
+            div.scrolls {
+                table {
+                    thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
+                    tbody { @for line in product.at("line_items").items() { (line_row(at, line, &currency)) } }
+                    tfoot {
+                        (sum_row("Sub total", product.at("sub_total"), &currency))
+                        @if product.at("discount").is_amount() {
+                            (sum_row(&format!("Discount {} %", product.at("discount_rate").text()), product.at("discount"), &currency))
+                            (sum_row("Net", product.at("net"), &currency))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line_row(document: At<'_>, line: At<'_>, currency: &str) -> Markup {
+    let usage = line.at("usage_product_ref");
+    let has_tiers = line.at("tiers").items().next().is_some();
+    html! {
+        tr {
+            td {
+                @if has_tiers || usage.is_there() {
+                    details {
+                        summary { (line.at("name").text()) }
+                        @if has_tiers { (tiers(line, currency)) }
+                        @if usage.is_there() { p { (link(Some(events(document, usage)), "The events behind it")) } }
+                    }
+                } @else { (line.at("name").text()) }
+            }
+            td { (day(line.at("service_period_start"))) " – " (day(line.at("service_period_end"))) }
+            td.amount { (number(line.at("quantity"))) " " (line.at("unit").text()) }
+            td.amount { (number(line.at("unit_price"))) }
+            td.amount { (money(line.at("amount"), currency)) }
+        }
+    }
+}
+
+/// The page with the events behind a line.
+fn events(document: At<'_>, usage_product: At<'_>) -> String {
+    let (document, product) = (document.at("document_ref").text(), usage_product.text());
+    format!("{}?document_ref={}&usage_product_ref={}", href(&["events"]), encoded(&document), encoded(&product))
+}
+
+fn tiers(line: At<'_>, currency: &str) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "Up to" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Flat" } th.amount { "Amount" } } }
+            tbody {
+                @for tier in line.at("tiers").items() {
+                    tr {
+                        td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "any" } }
+                        td.amount { (number(tier.at("quantity"))) }
+                        td.amount { (number(tier.at("unit_price"))) }
+                        td.amount { (number(tier.at("flat_amount"))) }
+                        td.amount { (money(tier.at("amount"), currency)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn sum_row(name: &str, amount: At<'_>, currency: &str) -> Markup {
+    html! { tr { th colspan="4" scope="row" { (name) } td.amount { (money(amount, currency)) } } }
+}
+
+fn totals(at: At<'_>) -> Markup {
+    let currency = at.at("currency").text();
+    let label = at.at("tax_label");
+    let tax_name = if label.is_there() { label.text() } else { "Tax".to_owned() };
+    let row = |name: &str, amount: At<'_>| html! { tr { th scope="row" { (name) } td.amount { (money(amount, &currency)) } } };
+    let lesser = |name: &str, field: &str| html! { @if at.at(field).is_amount() { (row(name, at.at(field))) } };
+    html! {
+        table.totals {
+            tbody {
+                (row("Sub total", at.at("sub_total")))
+                (lesser("Discount", "total_discount"))
+                @for tax in at.at("taxes").items() {
+                    (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), tax.at("base").text()), tax.at("amount")))
+                }
+                (row("Total", at.at("total")))
+                (lesser("Credits", "credits_amount"))
+                (lesser("Paid", "paid_amount"))
+                (lesser("Written off", "written_off_amount"))
+                @if at.at("amount_due").is_there() { (row("Left to pay", at.at("amount_due"))) }
+                @if at.at("unapplied_amount").is_there() { (row("Not applied yet", at.at("unapplied_amount"))) }
+            }
+        }
+    }
+}
+
+fn family(at: At<'_>) -> Markup {
+    let related = at.at("related_documents");
+    let to = |reference: At<'_>| Some(href(&["documents", &reference.text()]));
+    html! {
+        @if at.at("parent_document_ref").is_there() || related.items().next().is_some() || at.at("replaces_document_ref").is_there() {
+            (section("Related documents", &html! {
+                ul {
+                    @if at.at("parent_document_ref").is_there() {
+                        li { "belongs to " (link(to(at.at("parent_document_ref")), &at.at("parent_document_number").text())) }
+                    }
+                    @if at.at("replaces_document_ref").is_there() {
+                        li { "bills again what " (link(to(at.at("replaces_document_ref")), "a void document")) " billed" }
+                    }
+                    @for other in related.items() {
+                        li { (link(to(other.at("document_ref")), &title(other))) " " (state(other.at("state"))) }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
+    let currency = at.at("currency").text();
+    html! {
+        @if payments.items().next().is_some() {
+            (section("Payments", &html! {
+                div.scrolls { table {
+                    thead { tr { th { "Paid on" } th { "Reference" } th.amount { "Amount" } th { "Reversed" } } }
+                    tbody { @for payment in payments.items() { tr {
+                        td { (day(payment.at("paid_date"))) }
+                        td { (payment.at("reference").text()) }
+                        td.amount { (money(payment.at("amount"), &currency)) }
+                        td {
+                            @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
+                            @else { (undo(at, payment)) }
+                        }
+                    } } }
+                } }
+            }))
+        }
+        @if at.at("applications").items().next().is_some() {
+            (section("Applied", &html! {
+                ul { @for one in at.at("applications").items() {
+                    li {
+                        (money(one.at("amount"), &currency)) " "
+                        @if one.at("credit_number").is_there() { "of credit " (one.at("credit_number").text()) } @else { "of a payment" }
+                        " to " (one.at("document_number").text())
+                    }
+                } }
+            }))
+        }
+    }
+}
+
+fn undo(document: At<'_>, payment: At<'_>) -> Markup {
+    let action = href(&["documents", &document.at("document_ref").text(), "reverse-payment"]);
+    html! {
+        form method="post" action=(action) {
+            input type="hidden" name="payment_ref" value=(payment.at("payment_ref").text());
+            button.plain { "Reverse" }
+        }
+    }
+}
+
+/// What can be done with it in its state; each says what will happen.
+fn actions(at: At<'_>, form_key: &str) -> Markup {
+    let document_ref = at.at("document_ref").text();
+    let (number, currency) = (title(at), at.at("currency").text());
+    let action = |name: &str| href(&["documents", &document_ref, name]);
+    let is_draft = at.at("state").is("DRAFT");
+    let is_issued = ["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"].iter().any(|state| at.at("state").is(state));
+    html! {
+        div.actions {
+            @if is_draft && !document_ref.is_empty() {
+                details { summary { "Issue now" } p {
+                    (number) " becomes final over " (money(at.at("total"), &currency))
+                    ". What is reported for it later is billed by a debit or a credit."
+                } form method="post" action=(action("issue")) { button { "Issue" } } }
+            }
+            @if is_issued && at.at("amount_due").is_amount() {
+                details { summary { "Record a payment" } form.stack method="post" action=(action("payment")) {
+                    label { "Amount, " (currency) input name="amount" inputmode="decimal" required value=(at.at("amount_due").text()); }
+                    label { "Paid on" input type="date" name="paid_date"; }
+                    label { "Reference" input name="reference" maxlength="255"; }
+                    input type="hidden" name="form_key" value=(form_key);
+                    button { "Record" }
+                } }
+            }
+            @if (is_draft || is_issued) && !document_ref.is_empty() {
+                details { summary { "Void" } p {
+                    (number) " counts no more, and what it billed is billed again by another document where that is still agreed. "
+                    "It can't be undone."
+                } form method="post" action=(action("void")) { button.grave { "Void" } } }
+            }
+            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&document_ref))) { "Usage as CSV" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(document: Value) -> String {
+        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned() }).into_string()
+    }
+
+    #[test]
+    fn a_usage_line_opens_into_its_tiers_and_its_events() {
+        let tier = json!({"up_to": null, "unit_price": 0.04, "quantity": 1500, "amount": 60.00});
+        let line =
+            json!({"name": "API calls", "usage_product_ref": "api calls", "quantity": 1500, "tiers": [tier], "amount": 60.00});
+        let page = shown(json!({
+            "document_ref": "d", "document_number": "UB-INV-1", "kind": "INVOICE", "state": "ISSUED", "currency": "EUR",
+            "products": [{"product_name": "API plan", "line_items": [line]}], "amount_due": 60.00
+        }));
+        assert!(page.contains("/console/events?document_ref=d&amp;usage_product_ref=api%20calls"), "{page}");
+        assert!(page.contains("any") && page.contains("60.0"), "{page}");
+    }
+
+    #[test]
+    fn what_can_be_done_depends_on_the_state() {
+        for (state, due, expected) in [
+            ("DRAFT", json!(5), ["issue", "void"].as_slice()),
+            ("ISSUED", json!(5), &["payment", "void"]),
+            ("PAID", json!(0), &["void"]),
+            ("VOID", json!(null), &[]),
+        ] {
+            let page = shown(json!({"document_ref": "d", "kind": "INVOICE", "state": state, "amount_due": due}));
+            for action in ["issue", "payment", "void"] {
+                let is_there = page.contains(&format!("/console/documents/d/{action}\""));
+                assert_eq!(is_there, expected.contains(&action), "{state}: {action}");
+            }
+        }
+    }
+}

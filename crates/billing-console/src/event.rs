@@ -1,0 +1,65 @@
+//! The page of a usage event: what it says, and every revision with the document that bills it.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::{facts, href, instant, link, number, section, state};
+use crate::thing::fields;
+
+/// The body of an event's page. A deleted one has its revisions alone.
+pub fn event(event: &Value, history: &Value) -> Markup {
+    let at = At(event);
+    let data = at.at("additional_report_data");
+    html! {
+        h1 { "Usage event" }
+        @if at.is_there() {
+            (facts(&[
+                ("Time", instant(at.at("timestamp"))),
+                ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_name").text())),
+                ("Usage product", link(
+                    Some(href(&["usage-products", &at.at("usage_product_ref").text()])),
+                    &at.at("usage_product_name").text(),
+                )),
+                ("Quantity", number(at.at("quantity"))),
+                ("Document", link(
+                    Some(href(&["documents", &at.at("related_document_ref").text()])),
+                    &at.at("related_document_numbers").text(),
+                )),
+                ("Its state", state(at.at("document_state"))),
+                ("Recorded", instant(at.at("created_at"))),
+                ("Reference", html! { code { (at.at("event_ref").text()) } }),
+            ]))
+            @if data.is_there() { (section("Report data", &fields(data))) }
+        } @else {
+            p { "This event was deleted: it counts no more." }
+        }
+        (section("Revisions", &revisions(At(history))))
+    }
+}
+
+fn revisions(history: At<'_>) -> Markup {
+    html! {
+        div.scrolls {
+            table {
+                thead { tr { th { "Revision" } th { "When" } th { "What" } th { "By" } th { "Time" } th.amount { "Quantity" } th { "Document" } } }
+                tbody {
+                    @for revision in history.items() {
+                        tr {
+                            td { (revision.at("revision").text()) }
+                            td { (instant(revision.at("changed_at"))) }
+                            td { (state(revision.at("action"))) }
+                            td { (revision.at("changed_by").text()) }
+                            td { (instant(revision.at("event.timestamp"))) }
+                            td.amount { (number(revision.at("event.quantity"))) }
+                            td { (link(
+                                Some(href(&["documents", &revision.at("document_ref").text()])),
+                                &revision.at("document_number").text(),
+                            )) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

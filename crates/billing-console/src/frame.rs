@@ -1,0 +1,182 @@
+//! What is around every page: where one is, where one can go, who one is, and with which call software asks for the same.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::parts::href;
+
+/// What all pages of the console are under.
+pub const ROOT: &str = "/console";
+/// Where the style sheet is.
+pub const STYLE_PATH: &str = "/console/style.css";
+/// The style sheet.
+pub const STYLE: &str = include_str!("style.css");
+
+/// The parts of the console, in the order of the navigation: where each is, and its name.
+const NAVIGATION: &[(&str, &str)] = &[
+    ("", "Home"),
+    ("customers", "Customers"),
+    ("contracts", "Contracts"),
+    ("documents", "Documents"),
+    ("events", "Usage"),
+    ("payments", "Payments"),
+    ("charges", "Charges"),
+    ("pricings", "Pricings"),
+    ("usage-products", "Usage products"),
+    ("entities", "Entities"),
+    ("bank-accounts", "Bank accounts"),
+    ("formats", "Formats"),
+    ("keys", "API keys"),
+];
+
+/// A step of the way to a page.
+#[derive(Clone, Debug)]
+pub struct Crumb {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub href: String,
+}
+
+/// A call of the interface.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The method.
+    pub method: &'static str,
+    /// Path and query.
+    pub path: String,
+}
+
+/// What a page says first.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// Something was done.
+    Done(String),
+    /// Something wasn't done: its code and why.
+    Refused(String, String),
+}
+
+/// What is around a page.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What the page is called.
+    pub title: String,
+    /// The part of the console it belongs to.
+    pub part: &'static str,
+    /// The way to it.
+    pub crumbs: Vec<Crumb>,
+    /// Where the service is reached.
+    pub service: String,
+    /// How software asks for what the page shows.
+    pub calls: Vec<Call>,
+    /// What is said first.
+    pub notice: Option<Notice>,
+}
+
+impl Frame {
+    /// Around a page that belongs nowhere.
+    pub fn bare(title: String, service: String) -> Self {
+        Self { title, part: "nowhere", crumbs: Vec::new(), service, calls: Vec::new(), notice: None }
+    }
+}
+
+impl Call {
+    /// The call for a shell.
+    fn for_shell(&self, service: &str) -> String {
+        let method = if self.method == "GET" { String::new() } else { format!("-X {} ", self.method) };
+        format!("curl -s {method}'{service}{}' -H \"Authorization: Bearer $TOKEN\"", self.path.replace('\'', "%27"))
+    }
+}
+
+/// A whole page.
+pub fn page(frame: &Frame, body: &Markup) -> String {
+    let body = html! {
+        a.skip href="#main" { "Skip to content" }
+        header.top {
+            a.brand href=(ROOT) { "Usage Billing" }
+            form.search role="search" action=(href(&["search"])) {
+                input type="search" name="q" aria-label="Search" required maxlength="255" accesskey="/"
+                    placeholder="Number, reference, key or name";
+                button { "Search" }
+            }
+            form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
+        }
+        nav.parts aria-label="Parts" {
+            @for (place, name) in NAVIGATION {
+                @let target = if place.is_empty() { ROOT.to_owned() } else { href(&[place]) };
+                a href=(target) aria-current=[(*place == frame.part).then_some("page")] { (name) }
+            }
+        }
+        main #main {
+            @if !frame.crumbs.is_empty() {
+                nav.crumbs aria-label="Where you are" {
+                    @for crumb in &frame.crumbs { a href=(crumb.href) { (crumb.name) } span aria-hidden="true" { " / " } }
+                    span { (frame.title) }
+                }
+            }
+            @match &frame.notice {
+                Some(Notice::Done(what)) => p.notice role="status" { (what) },
+                Some(Notice::Refused(code, why)) => p.notice.refused role="alert" { (why) " " code { (code) } },
+                None => {},
+            }
+            (body)
+            @if !frame.calls.is_empty() {
+                details.call {
+                    summary { "As API call" }
+                    @for call in &frame.calls { pre { code { (call.for_shell(&frame.service)) } } }
+                }
+            }
+        }
+    };
+    outermost(&frame.title, &body)
+}
+
+/// The page of something that can't be shown.
+pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
+    let body = html! {
+        h1 { (frame.title) }
+        p { (detail) }
+        p.muted { "Status " (status) ", code " code { (code) } }
+        p { a href=(ROOT) { "Home" } }
+    };
+    page(frame, &body)
+}
+
+/// What every page has, with a frame or without.
+pub(crate) fn outermost(title: &str, body: &Markup) -> String {
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " – Usage Billing" }
+                link rel="stylesheet" href=(STYLE_PATH);
+                link rel="icon" href="data:,";
+            }
+            body { (body) }
+        }
+    };
+    document.into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_is_called_is_text() {
+        let frame = Frame {
+            title: "<script>{{7*7}}".to_owned(),
+            part: "customers",
+            crumbs: vec![Crumb { name: "<b>".to_owned(), href: "/console/customers".to_owned() }],
+            service: "https://billing.example".to_owned(),
+            calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned() }],
+            notice: Some(Notice::Refused("x".to_owned(), "<i>".to_owned())),
+        };
+        let page = page(&frame, &html! {});
+        assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>"), "{page}");
+        assert!(page.contains("&lt;script&gt;{{7*7}}"));
+        assert!(page.contains("name=%27x"), "a quote doesn't end the shell's");
+    }
+}

@@ -1,0 +1,311 @@
+//! Lists: what they are narrowed to, a table of their elements, and the pages before and after.
+
+use maud::{Markup, html};
+
+use crate::answer::At;
+use crate::parts::{day, href, instant, link, money, number, state, words};
+
+/// How a column shows its field.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown {
+    /// As it is.
+    Text,
+    /// As it is, leading to the page of what another field names, in this part of the console.
+    Link {
+        /// The part.
+        part: &'static str,
+        /// The field with the reference.
+        key: &'static str,
+    },
+    /// An amount, in the currency that another field names.
+    Money(&'static str),
+    /// A number.
+    Number,
+    /// A day.
+    Day,
+    /// An instant.
+    Instant,
+    /// A state or a kind.
+    State,
+}
+
+/// A column of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub label: &'static str,
+    /// The field it shows, by the names on the way to it with dots between.
+    pub field: &'static str,
+    /// How.
+    pub shown: Shown,
+}
+
+/// A list of the interface, and how it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    /// Its part of the console.
+    pub part: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// Where the interface lists it.
+    pub path: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// What to do where there is nothing.
+    pub empty: &'static str,
+}
+
+/// What a list can be narrowed by.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// The parameter.
+    pub name: String,
+    /// What it means.
+    pub meaning: String,
+    /// What may be said.
+    pub kind: FilterKind,
+    /// What is said.
+    pub value: String,
+}
+
+/// What may be said of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterKind {
+    /// Any text.
+    Text,
+    /// A day.
+    Day,
+    /// One of these words.
+    Choice(Vec<String>),
+    /// Yes or no.
+    Flag,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its elements.
+    pub elements: serde_json::Value,
+    /// How many the whole list has, where that is known.
+    pub total: Option<String>,
+    /// What all of it amounts to, by currency, where the interface tells.
+    pub sums: Vec<(String, String)>,
+    /// Queries of the pages around it.
+    pub neighbours: Neighbours,
+    /// Where the whole list is written as a table for other programs.
+    pub table: Option<String>,
+}
+
+/// Queries of the pages around one.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours {
+    /// Of the first page.
+    pub first: Option<String>,
+    /// Of the one before.
+    pub previous: Option<String>,
+    /// Of the one after.
+    pub next: Option<String>,
+}
+
+/// The body of a list's page.
+pub fn list(listing: &Listing, part: &Part, filters: &[Filter]) -> Markup {
+    let elements = At(&part.elements);
+    let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
+    html! {
+        h1 { (listing.title) }
+        @if !filters.is_empty() { (narrowing(listing, filters, is_narrowed)) }
+        @if elements.items().next().is_none() {
+            p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }
+        } @else {
+            (table(listing.columns, elements))
+            (pages(part))
+        }
+    }
+}
+
+fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool) -> Markup {
+    // Those that are in use stand open; the others are a click away.
+    let (used, others): (Vec<&Filter>, Vec<&Filter>) = filters.iter().partition(|filter| !filter.value.is_empty());
+    html! {
+        form method="get" action=(href(&[listing.part])) {
+            details open[is_narrowed] {
+                summary { "Filters" }
+                div.filters { @for filter in used.into_iter().chain(others) { (field(filter)) } }
+                div.pages {
+                    button { "Show" }
+                    @if is_narrowed { a href=(href(&[listing.part])) { "All" } }
+                }
+            }
+        }
+    }
+}
+
+fn field(filter: &Filter) -> Markup {
+    let Filter { name, meaning, kind, value } = filter;
+    html! {
+        label title=(meaning) {
+            (words(name))
+            @match kind {
+                FilterKind::Text => input name=(name) value=(value) maxlength="255";,
+                FilterKind::Day => input type="date" name=(name) value=(value);,
+                FilterKind::Choice(choices) => select name=(name) {
+                    option value="" { "any" }
+                    @for choice in choices { option value=(choice) selected[choice == value] { (words(choice)) } }
+                },
+                FilterKind::Flag => select name=(name) {
+                    option value="" { "any" }
+                    option value="true" selected[value == "true"] { "yes" }
+                    option value="false" selected[value == "false"] { "no" }
+                },
+            }
+        }
+    }
+}
+
+/// A table of a list's elements.
+pub(crate) fn table(columns: &[Column], elements: At<'_>) -> Markup {
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Table" {
+            table {
+                thead { tr { @for column in columns { th scope="col" class=[class(column)] { (column.label) } } } }
+                tbody {
+                    @for element in elements.items() {
+                        tr { @for column in columns { td class=[class(column)] { (cell(column, element)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const fn class(column: &Column) -> Option<&'static str> {
+    match column.shown {
+        Shown::Money(_) | Shown::Number => Some("amount"),
+        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State => None,
+    }
+}
+
+fn cell(column: &Column, element: At<'_>) -> Markup {
+    let at = element.at(column.field);
+    match column.shown {
+        Shown::Text => html! { (at.text()) },
+        Shown::Link { part, key } => {
+            let key = element.at(key).text();
+            link((!key.is_empty()).then(|| href(&[part, &key])), &at.text())
+        }
+        Shown::Money(currency) => money(at, &element.at(currency).text()),
+        Shown::Number => number(at),
+        Shown::Day => day(at),
+        Shown::Instant => instant(at),
+        Shown::State => state(at),
+    }
+}
+
+fn pages(part: &Part) -> Markup {
+    let Neighbours { first, previous, next } = &part.neighbours;
+    let place = |query: &str| format!("?{query}");
+    html! {
+        div.pages {
+            @if let Some(total) = &part.total { span { (crate::parts::grouped(total)) " in all" } }
+            @for (what, amount) in &part.sums { span { (what) ": " (amount) } }
+            @if let (Some(first), Some(_)) = (first, previous) { a href=(place(first)) { "First" } }
+            @if let Some(previous) = previous { a rel="prev" href=(place(previous)) { "Previous" } }
+            @if let Some(next) = next { a rel="next" href=(place(next)) { "Next" } }
+            @if let Some(table) = &part.table { a href=(table) { "CSV" } }
+        }
+    }
+}
+
+/// The body of the page with what a search found.
+pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
+    html! {
+        h1 { "Search: " (sought) }
+        @if At(found).items().next().is_none() {
+            p { "Nothing has this as its number, reference or key, nor a name that begins so." }
+        } @else {
+            div.scrolls {
+                table {
+                    thead { tr { th { "What" } th { "Number or reference" } th { "Name" } } }
+                    tbody { @for one in At(found).items() { tr {
+                        td { (state(one.at("kind"))) }
+                        td { (link(page_of(&one.at("url").text()), &name_of(one))) }
+                        td { (one.at("name").text()) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+/// The number of something that was found, or else its reference.
+fn name_of(one: At<'_>) -> String {
+    let number = one.at("number");
+    if number.is_there() { number.text() } else { one.at("ref").text() }
+}
+
+/// Below what the interface reads things, and the part of the console that shows them.
+const PLACES: &[(&str, &str)] = &[
+    ("/api/customers/", "customers"),
+    ("/api/contracts/", "contracts"),
+    ("/api/documents/", "documents"),
+    ("/api/usage/event/", "events"),
+    ("/api/usage/products/", "usage-products"),
+    ("/api/usage/formats/", "formats"),
+    ("/api/pricings/", "pricings"),
+    ("/api/entities/", "entities"),
+    ("/api/charges/", "charges"),
+    ("/api/bank_accounts/", "bank-accounts"),
+];
+
+/// The page of what the interface reads there.
+fn page_of(url: &str) -> Option<String> {
+    let of_thing = PLACES.iter().find_map(|(below, part)| url.strip_prefix(below).map(|reference| href(&[part, reference])));
+    of_thing.or_else(|| (url == "/auth/keys/list").then(|| href(&["keys"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::listings::{ALL, DOCUMENTS};
+
+    fn part(elements: serde_json::Value) -> Part {
+        Part { elements, total: Some("1234".to_owned()), sums: Vec::new(), neighbours: Neighbours::default(), table: None }
+    }
+
+    #[test]
+    fn what_is_found_leads_to_its_page() {
+        assert_eq!(page_of("/api/documents/7").as_deref(), Some("/console/documents/7"));
+        assert_eq!(page_of("/auth/keys/list").as_deref(), Some("/console/keys"));
+        assert_eq!(page_of("/api/else/7"), None);
+    }
+
+    #[test]
+    fn a_list_without_elements_says_what_to_do_and_with_filters_that_none_passes() {
+        let empty = list(&DOCUMENTS, &part(json!([])), &[]).into_string();
+        assert!(empty.contains("opens its invoice"), "{empty}");
+        let filter =
+            Filter { name: "state".to_owned(), meaning: String::new(), kind: FilterKind::Flag, value: "true".to_owned() };
+        let narrowed = list(&DOCUMENTS, &part(json!([])), &[filter]).into_string();
+        assert!(narrowed.contains("Nothing passes") && !narrowed.contains("opens its invoice"), "{narrowed}");
+    }
+
+    #[test]
+    fn cells_are_links_amounts_and_text_and_never_markup() {
+        let document =
+            json!({"document_number": "<b>1", "document_ref": "r", "total": 1234.5, "currency": "EUR", "state": "PAID"});
+        let shown = list(&DOCUMENTS, &part(json!([document])), &[]).into_string();
+        assert!(shown.contains(r#"<a href="/console/documents/r">&lt;b&gt;1</a>"#), "{shown}");
+        assert!(shown.contains("1,234.5"), "{shown}");
+        assert!(shown.contains("1,234 in all"), "{shown}");
+    }
+
+    #[test]
+    fn every_list_has_a_part_and_columns_of_its_own() {
+        for listing in ALL {
+            assert!(listing.path.starts_with("/api/") && !listing.columns.is_empty(), "{listing:?}");
+            assert_eq!(ALL.iter().filter(|other| other.part == listing.part).count(), 1, "{listing:?}");
+        }
+    }
+}

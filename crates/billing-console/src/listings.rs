@@ -1,0 +1,196 @@
+//! The lists of the interface, as the console shows them.
+
+use crate::list::{Column, Listing, Shown};
+
+const fn column(label: &'static str, field: &'static str, shown: Shown) -> Column {
+    Column { label, field, shown }
+}
+
+const fn to(part: &'static str, key: &'static str) -> Shown {
+    Shown::Link { part, key }
+}
+
+/// Every list that has a page of its own.
+pub const ALL: &[&Listing] = &[
+    &CUSTOMERS,
+    &CONTRACTS,
+    &DOCUMENTS,
+    &EVENTS,
+    &PAYMENTS,
+    &CHARGES,
+    &PRICINGS,
+    &USAGE_PRODUCTS,
+    &ENTITIES,
+    &BANK_ACCOUNTS,
+    &FORMATS,
+];
+
+/// Customers.
+pub const CUSTOMERS: Listing = Listing {
+    part: "customers",
+    title: "Customers",
+    path: "/api/customers/filter",
+    columns: &[
+        column("Name", "name", to("customers", "customer_ref")),
+        column("Reference", "customer_ref", Shown::Text),
+        column("E-mail", "email", Shown::Text),
+        column("Tax, %", "tax", Shown::Number),
+        column("Entity", "entity_ref", to("entities", "entity_ref")),
+    ],
+    empty: "There are no customers yet: they are made over the interface, by POST /api/customers/.",
+};
+
+/// Contracts.
+pub const CONTRACTS: Listing = Listing {
+    part: "contracts",
+    title: "Contracts",
+    path: "/api/contracts/search",
+    columns: &[
+        column("Number", "contract_number", to("contracts", "contract_ref")),
+        column("State", "state", Shown::State),
+        column("Customer", "customer_ref", to("customers", "customer_ref")),
+        column("Last day", "effective_end_date", Shown::Day),
+        column("Purchase order", "po_number", Shown::Text),
+        column("Version", "version", Shown::Number),
+    ],
+    empty: "There are no contracts yet: they are made over the interface, by POST /api/contracts/.",
+};
+
+/// Documents.
+pub const DOCUMENTS: Listing = Listing {
+    part: "documents",
+    title: "Documents",
+    path: "/api/documents/filter",
+    columns: &[
+        column("Number", "document_number", to("documents", "document_ref")),
+        column("Kind", "kind", Shown::State),
+        column("State", "state", Shown::State),
+        column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
+        column("Contract", "contract_number", to("contracts", "contract_ref")),
+        column("From", "period_start", Shown::Day),
+        column("To", "period_end", Shown::Day),
+        column("Issued", "issue_date", Shown::Day),
+        column("Due", "due_date", Shown::Day),
+        column("Total", "total", Shown::Money("currency")),
+        column("Left to pay", "amount_due", Shown::Money("currency")),
+    ],
+    empty: "There are no documents yet: the first usage event of a contract opens its invoice.",
+};
+
+/// Usage events.
+pub const EVENTS: Listing = Listing {
+    part: "events",
+    title: "Usage events",
+    path: "/api/usage/event/filter",
+    columns: &[
+        column("Time", "timestamp", to("events", "event_ref")),
+        column("Customer", "customer_name", to("customers", "customer_ref")),
+        column("Usage product", "usage_product_name", to("usage-products", "usage_product_ref")),
+        column("Quantity", "quantity", Shown::Number),
+        column("Document", "related_document_numbers", to("documents", "related_document_ref")),
+        column("Its state", "document_state", Shown::State),
+        column("Revision", "revision", Shown::Number),
+    ],
+    empty: "No usage was reported yet: software reports it by POST /api/usage/event.",
+};
+
+/// Payments.
+pub const PAYMENTS: Listing = Listing {
+    part: "payments",
+    title: "Payments",
+    path: "/api/documents/payments/filter",
+    columns: &[
+        column("Paid on", "paid_date", Shown::Day),
+        column("Document", "document_number", to("documents", "document_ref")),
+        column("Customer", "customer_ref", to("customers", "customer_ref")),
+        column("Reference", "reference", Shown::Text),
+        column("Amount", "amount", Shown::Money("currency")),
+        column("Reversed", "reversed_at", Shown::Instant),
+    ],
+    empty: "No payment was recorded yet: one is recorded on the page of its document.",
+};
+
+/// Charges.
+pub const CHARGES: Listing = Listing {
+    part: "charges",
+    title: "Charges",
+    path: "/api/charges/filter",
+    columns: &[
+        column("Day", "date", Shown::Day),
+        column("Name", "name", to("charges", "charge_ref")),
+        column("Contract", "contract_ref", to("contracts", "contract_ref")),
+        column("Quantity", "quantity", Shown::Number),
+        column("Unit price", "unit_price", Shown::Number),
+        column("Note", "note", Shown::Text),
+    ],
+    empty: "There are no charges: what is billed by hand is added by POST /api/charges/.",
+};
+
+/// Pricings.
+pub const PRICINGS: Listing = Listing {
+    part: "pricings",
+    title: "Pricings",
+    path: "/api/pricings/filter",
+    columns: &[
+        column("Name", "name", to("pricings", "product_pricing_ref")),
+        column("Reference", "product_pricing_ref", Shown::Text),
+        column("Currency", "currency", Shown::Text),
+        column("Minimum fee", "minimum_fee", Shown::Money("currency")),
+    ],
+    empty: "There are no pricings yet: they are made by POST /api/pricings/.",
+};
+
+/// Usage products.
+pub const USAGE_PRODUCTS: Listing = Listing {
+    part: "usage-products",
+    title: "Usage products",
+    path: "/api/usage/products/filter",
+    columns: &[
+        column("Name", "name", to("usage-products", "usage_product_ref")),
+        column("Reference", "usage_product_ref", Shown::Text),
+        column("Unit", "unit", Shown::Text),
+        column("Aggregation", "aggregation", Shown::State),
+    ],
+    empty: "There are no usage products yet: they are made by POST /api/usage/products/.",
+};
+
+/// Supplier entities.
+pub const ENTITIES: Listing = Listing {
+    part: "entities",
+    title: "Entities",
+    path: "/api/entities/filter",
+    columns: &[
+        column("Name", "name", to("entities", "entity_ref")),
+        column("Reference", "entity_ref", Shown::Text),
+        column("Numbers begin with", "number_prefix", Shown::Text),
+        column("Time zone", "timezone", Shown::Text),
+    ],
+    empty: "There are no entities yet: they are made by POST /api/entities/.",
+};
+
+/// Bank accounts.
+pub const BANK_ACCOUNTS: Listing = Listing {
+    part: "bank-accounts",
+    title: "Bank accounts",
+    path: "/api/bank_accounts/filter",
+    columns: &[
+        column("Name", "account_name", to("bank-accounts", "billing_account_id")),
+        column("Reference", "billing_account_id", Shown::Text),
+        column("IBAN", "iban", Shown::Text),
+        column("Bank", "bank_name", Shown::Text),
+    ],
+    empty: "There are no bank accounts yet: they are made by POST /api/bank_accounts/.",
+};
+
+/// Usage formats.
+pub const FORMATS: Listing = Listing {
+    part: "formats",
+    title: "Usage formats",
+    path: "/api/usage/formats/filter",
+    columns: &[
+        column("Name", "format_name", to("formats", "format_ref")),
+        column("Reference", "format_ref", Shown::Text),
+        column("Version", "version", Shown::Number),
+    ],
+    empty: "There are no formats yet: they are made by POST /api/usage/formats/.",
+};

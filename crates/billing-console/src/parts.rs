@@ -1,0 +1,169 @@
+//! What all pages are made of: amounts, days, states, links.
+
+use maud::{Markup, html};
+
+use crate::answer::At;
+use crate::frame::ROOT;
+
+/// A link to a page of the console. What stands behind the root is encoded, part by part.
+pub(crate) fn href(parts: &[&str]) -> String {
+    let mut href = ROOT.to_owned();
+    for part in parts {
+        href.push('/');
+        href.push_str(&encoded(part));
+    }
+    href
+}
+
+/// A text as part of a path or a query.
+pub(crate) fn encoded(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
+/// A query string of names and values.
+pub fn query(pairs: &[(&str, &str)]) -> String {
+    pairs.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
+}
+
+/// A link; only the text where there is nowhere to go.
+pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
+    html! {
+        @match href {
+            Some(href) => a href=(href) { (text) },
+            None => (text),
+        }
+    }
+}
+
+/// The digits of a number as a person reads them: groups of three, a true minus. The exact value stays beside it.
+pub(crate) fn grouped(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("\u{2212}", digits));
+    if digits.contains(['e', 'E']) {
+        return number.to_owned();
+    }
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
+    let mut out = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A number, grouped; its exact value on hover.
+pub(crate) fn number(at: At<'_>) -> Markup {
+    let exact = at.text();
+    html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
+}
+
+/// An amount with its currency.
+pub(crate) fn money(amount: At<'_>, currency: &str) -> Markup {
+    let exact = amount.text();
+    html! {
+        @if amount.is_there() {
+            data class="number" value=(exact) title=(format!("{exact} {currency}")) { (grouped(&exact)) " " span.currency { (currency) } }
+        }
+    }
+}
+
+/// An instant, to the second, in UTC.
+pub(crate) fn instant(at: At<'_>) -> Markup {
+    let exact = at.text();
+    let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
+    html! { @if at.is_there() { time datetime=(exact) title=(exact) { (shown) } } }
+}
+
+/// A day.
+pub(crate) fn day(at: At<'_>) -> Markup {
+    html! { @if at.is_there() { time datetime=(at.text()) { (at.text()) } } }
+}
+
+/// A word of the interface such as `PARTIALLY_PAID`, as a person reads it.
+pub(crate) fn words(code: &str) -> String {
+    let mut words = code.replace('_', " ").to_lowercase();
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
+}
+
+/// A state or a kind, with a colour of its own.
+pub(crate) fn state(at: At<'_>) -> Markup {
+    let code = at.text();
+    html! { @if at.is_there() { span.state data-state=(code) { (words(&code)) } } }
+}
+
+/// Names and what they are, one under the other; what isn't there is left out.
+pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, fact) in facts.iter().filter(|(_, fact)| !fact.0.is_empty()) {
+                div { dt { (name) } dd { (fact) } }
+            }
+        }
+    }
+}
+
+/// A part of a page under its heading.
+pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+    html! { section { h2 { (title) } (body) } }
+}
+
+/// An address, line by line.
+pub(crate) fn address(at: At<'_>) -> Markup {
+    let lines = [at.at("line1").text(), at.at("line2").text(), city(at), at.at("state").text(), at.at("country").text()];
+    html! {
+        @if at.is_there() {
+            address { @for line in lines.iter().filter(|line| !line.is_empty()) { (line) br; } }
+        }
+    }
+}
+
+fn city(at: At<'_>) -> String {
+    format!("{} {}", at.at("zip_code").text(), at.at("city").text()).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_without_losing_a_digit() {
+        for (exact, shown) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1000", "1,000"),
+            ("1234567.89", "1,234,567.89"),
+            ("-1234.000001", "\u{2212}1,234.000001"),
+            ("12345678901234.000001", "12,345,678,901,234.000001"),
+            ("1e30", "1e30"),
+        ] {
+            assert_eq!(grouped(exact), shown);
+        }
+    }
+
+    #[test]
+    fn what_stands_in_a_path_can_not_leave_it() {
+        assert_eq!(href(&["customers", "a/../b?c#d é"]), "/console/customers/a%2F..%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn codes_are_words() {
+        assert_eq!(words("PARTIALLY_PAID"), "Partially paid");
+        assert_eq!(words(""), "");
+    }
+}

@@ -1,0 +1,89 @@
+//! What the interface answers to a page's questions: its own handlers are asked.
+
+use std::future::Future;
+
+use actix_web::HttpResponse;
+use actix_web::body::to_bytes_limited;
+use actix_web::http::header::{HeaderMap, LINK};
+use actix_web::web::Json;
+use billing_console::Neighbours;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::problem::Problem;
+
+/// More than any page has; whoever wants more asks the interface.
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// An answer that is one thing.
+pub(super) async fn one<T: Serialize>(answer: impl Future<Output = Result<Json<T>, Problem>>) -> Result<Value, Problem> {
+    let Json(answer) = answer.await?;
+    // By way of its text, in which numbers have all their digits.
+    let text = serde_json::to_string(&answer).map_err(|_| Problem::internal())?;
+    serde_json::from_str(&text).map_err(|_| Problem::internal())
+}
+
+/// The same, or nothing where there is no such thing.
+pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
+    match answer {
+        Err(problem) if problem.is_unknown() => Ok(Value::Null),
+        answer => answer,
+    }
+}
+
+/// An answer that is a part of a list.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) elements: Value,
+    pub(super) total: Option<String>,
+    pub(super) amount: Option<String>,
+    pub(super) amount_due: Option<String>,
+    pub(super) neighbours: Neighbours,
+}
+
+/// An answer that is a part of a list.
+pub(super) async fn list(answer: impl Future<Output = Result<HttpResponse, Problem>>) -> Result<Listed, Problem> {
+    let answer = answer.await?;
+    let (head, body) = answer.into_parts();
+    let header = |name: &str| head.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (total, amount, amount_due) = (header("x-total-count"), header("x-total-amount"), header("x-total-amount-due"));
+    let neighbours = neighbours(head.headers());
+    let bytes = to_bytes_limited(body, MAX_ANSWER_BYTES).await.ok().and_then(Result::ok).ok_or_else(Problem::internal)?;
+    let elements = serde_json::from_slice(&bytes).map_err(|_| Problem::internal())?;
+    Ok(Listed { elements, total, amount, amount_due, neighbours })
+}
+
+/// The queries that `Link` names.
+fn neighbours(headers: &HeaderMap) -> Neighbours {
+    let mut found = Neighbours::default();
+    let links = headers.get(LINK).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    for link in links.split(", <") {
+        let Some((address, relation)) = link.split_once(">; rel=") else { continue };
+        let query = address.split_once('?').map(|(_, query)| query.to_owned());
+        match relation.trim_matches('"') {
+            "first" => found.first = query,
+            "prev" => found.previous = query,
+            "next" => found.next = query,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn a_part_of_a_list_knows_its_neighbours_and_all_digits() {
+        let link = r#"</api/x?a=b,c&pageSize=2&pageNumber=0>; rel="first", </api/x?a=b,c&pageSize=2&pageNumber=2>; rel="next""#;
+        let answer = HttpResponse::Ok()
+            .insert_header((LINK, link))
+            .insert_header(("x-total-count", "7"))
+            .body("[{\"total\":12345678901234.000001}]");
+        let listed = list(async { Ok(answer) }).await.expect("a list");
+        assert_eq!(listed.neighbours.next.as_deref(), Some("a=b,c&pageSize=2&pageNumber=2"));
+        assert_eq!((listed.neighbours.previous, listed.total.as_deref()), (None, Some("7")));
+        assert_eq!(listed.elements[0]["total"].to_string(), "12345678901234.000001");
+    }
+}

@@ -1,0 +1,156 @@
+//! The console: pages for administrators, of the interface's own answers. Who may see and do what is what the interface lets them,
+//! and every page is asked for as software would ask.
+
+mod actions;
+mod answers;
+mod filters;
+mod pages;
+mod visitor;
+
+use actix_session::SessionExt as _;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use actix_web::web::{self, Form};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError as _};
+use billing_console::{Frame, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
+
+use self::visitor::Visitor;
+use crate::auth::credentials::is_foreign;
+use crate::middleware::ToldByPage;
+use crate::problem::Problem;
+
+/// Below the root.
+const LOG_IN: &str = "log-in";
+const LOG_OUT: &str = "log-out";
+
+/// Nothing but our own style sheet, and forms that come back here.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+
+/// Pages may be kept by nobody: they show one customer's money.
+const KEPT_BY_NOBODY: HeaderValue = HeaderValue::from_static("no-store");
+
+/// What a form says, field by field.
+type Said = Vec<(String, String)>;
+
+/// Adds the pages to the router.
+pub(crate) fn register(config: &mut web::ServiceConfig) {
+    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
+    for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
+        let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
+        config.service(resource.default_service(web::to(wrong_method)));
+    }
+}
+
+/// The parts of a path below the root.
+fn place(request: &HttpRequest) -> Vec<String> {
+    let below = request.match_info().query("place");
+    below.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+async fn show(request: HttpRequest) -> HttpResponse {
+    let place = place(&request);
+    let place: Vec<&str> = place.iter().map(String::as_str).collect();
+    if request.path() == STYLE_PATH {
+        return HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/css; charset=utf-8")).body(STYLE);
+    }
+    if place == [LOG_IN] {
+        let next = actions::field(&query(&request), "next").unwrap_or_default().to_owned();
+        return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
+    }
+    match Visitor::of(&request).await {
+        Ok(visitor) => shown(&visitor, &place, None).await,
+        Err(problem) => stranger(&request, problem),
+    }
+}
+
+async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
+    if is_foreign(&request) {
+        return refused(&request, Problem::cross_site());
+    }
+    let place = place(&request);
+    let place: Vec<&str> = place.iter().map(String::as_str).collect();
+    match place.as_slice() {
+        [LOG_IN] => return visitor::log_in(&request, &said).await,
+        [LOG_OUT] => {
+            request.get_session().purge();
+            return to(&format!("{ROOT}/{LOG_IN}"));
+        }
+        _ => {}
+    }
+    let visitor = match Visitor::of(&request).await {
+        Ok(visitor) => visitor,
+        Err(problem) => return stranger(&request, problem),
+    };
+    match actions::carry_out(&visitor, &place, &said).await {
+        Ok(answered) => answered,
+        Err((problem, shown_at)) => {
+            let shown_at: Vec<&str> = shown_at.iter().map(String::as_str).collect();
+            shown(&visitor, &shown_at, Some(problem)).await
+        }
+    }
+}
+
+/// A page, or why it can't be shown.
+async fn shown(visitor: &Visitor, place: &[&str], refusal: Option<Problem>) -> HttpResponse {
+    let notice = refusal.as_ref().map(|problem| Notice::Refused(problem.code().to_owned(), actions::reasons(problem)));
+    match pages::page(visitor, place, notice).await {
+        Ok(page) => match refusal {
+            None => html(page),
+            Some(problem) => told(problem, page),
+        },
+        Err(problem) => refused(&visitor.request, problem),
+    }
+}
+
+/// Somebody who isn't logged in, or can't be told to be.
+fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
+    if problem.status_code() != StatusCode::UNAUTHORIZED {
+        return refused(request, problem);
+    }
+    let next = if request.method() == "GET" { request.uri().to_string() } else { ROOT.to_owned() };
+    to(&format!("{ROOT}/{LOG_IN}?{}", billing_console::query(&[("next", &next)])))
+}
+
+/// The page of something that can't be shown.
+fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
+    let frame = Frame::bare(problem.title(), visitor::service(request));
+    let status = problem.status_code().as_u16();
+    let page = billing_console::problem(&frame, status, problem.code(), &actions::reasons(&problem));
+    told(problem, page)
+}
+
+/// Another page is to be asked for now.
+fn to(location: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, location)).insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).finish()
+}
+
+fn html(page: String) -> HttpResponse {
+    with_head(StatusCode::OK).body(page)
+}
+
+/// A page that tells a problem by itself.
+fn told(problem: Problem, page: String) -> HttpResponse {
+    let mut response = with_head(problem.status_code()).body(page);
+    response.extensions_mut().insert(ToldByPage(problem));
+    response
+}
+
+fn with_head(status: StatusCode) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(status);
+    response
+        .insert_header(ContentType::html())
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "same-origin"))
+        .insert_header((X_FRAME_OPTIONS, "DENY"))
+        .insert_header((CACHE_CONTROL, KEPT_BY_NOBODY));
+    response
+}
+
+/// What a query says, as a form does; what can't be read says nothing.
+fn query(request: &HttpRequest) -> Said {
+    web::Query::<Said>::from_query(request.query_string()).map(web::Query::into_inner).unwrap_or_default()
+}

@@ -1,0 +1,292 @@
+//! Which answers each page is made of.
+
+use actix_web::ResponseError as _;
+use actix_web::http::StatusCode;
+use actix_web::web::Path;
+use billing_application::UseCase;
+use billing_console::{
+    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, ROOT, listings,
+};
+use maud::Markup;
+use serde_json::Value;
+
+use super::answers::{Listed, list, one, or_nothing};
+use super::visitor::{Visitor, service};
+use super::{Said, filters, query};
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::{auth, catalog, charges, contracts, documents, money, search, usage};
+
+/// Elements of a list's page, where nobody says how many.
+const PAGE_SIZE: &str = "50";
+/// Elements of a list on the page of something else.
+const FEW: &str = "10";
+
+/// A page as it is made.
+struct Made {
+    title: String,
+    part: &'static str,
+    crumbs: Vec<Crumb>,
+    calls: Vec<String>,
+    body: Markup,
+}
+
+/// A page.
+///
+/// # Errors
+/// What keeps it from being shown.
+pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notice>) -> Result<String, Problem> {
+    let asked = query(&visitor.request);
+    let made = match place {
+        [] => home(visitor).await?,
+        ["search"] => search_page(visitor, &asked).await?,
+        ["keys"] => keys(visitor).await?,
+        [part] => {
+            let listing = listings::ALL.iter().find(|listing| listing.part == *part).ok_or_else(Problem::unknown_route)?;
+            list_page(visitor, listing, &asked).await?
+        }
+        ["customers", reference] => customer(visitor, reference).await?,
+        ["contracts", reference] => contract(visitor, reference).await?,
+        ["documents", reference] => document(visitor, reference).await?,
+        ["events", reference] => event(visitor, reference).await?,
+        [part, reference] => thing(visitor, part, reference).await?,
+        _ => return Err(Problem::unknown_route()),
+    };
+    let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
+    let frame = Frame {
+        title: made.title,
+        part: made.part,
+        crumbs: made.crumbs,
+        service: service(&visitor.request),
+        calls,
+        notice: notice.or_else(|| done(&asked)),
+    };
+    Ok(billing_console::page(&frame, &made.body))
+}
+
+/// What was done before this page was asked for.
+fn done(asked: &Said) -> Option<Notice> {
+    let what = match super::actions::field(asked, "done")? {
+        "issue" => "It was issued.",
+        "void" => "It was put out of force.",
+        "payment" => "The payment was recorded.",
+        "reverse-payment" => "The payment was reversed.",
+        "delete-key" => "The key was deleted.",
+        _ => return None,
+    };
+    Some(Notice::Done(what.to_owned()))
+}
+
+fn crumbs(listing: &Listing) -> Vec<Crumb> {
+    vec![Crumb { name: listing.title.to_owned(), href: format!("{ROOT}/{}", listing.part) }]
+}
+
+/// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
+fn wanted(listing: &Listing, said: &Said, size: &str) -> String {
+    let mut pairs: Vec<(&str, &str)> = said
+        .iter()
+        .filter(|(name, value)| !value.is_empty() && name != "done")
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
+    if !has(&pairs, "pageSize") {
+        pairs.push(("pageSize", size));
+    }
+    // Documents go on by a cursor.
+    if !has(&pairs, "pageNumber") && listing.part != listings::DOCUMENTS.part {
+        pairs.push(("pageNumber", "0"));
+    }
+    billing_console::query(&pairs)
+}
+
+async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
+    let query = || Query::of(listing.path, raw);
+    match listing.part {
+        "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
+        "contracts" => list(contracts::search_contracts(visitor.caller(UseCase::ListContracts), query()?)).await,
+        "documents" => {
+            let caller = visitor.caller(UseCase::ListDocuments);
+            list(documents::list_documents(caller, visitor.request.clone(), query()?)).await
+        }
+        "events" => list(usage::list_events(visitor.caller(UseCase::ListEvents), query()?)).await,
+        "payments" => list(money::list_payments(visitor.caller(UseCase::ListPayments), query()?)).await,
+        "charges" => list(charges::list_charges(visitor.caller(UseCase::ListCharges), query()?)).await,
+        "pricings" => list(catalog::list_pricings(visitor.caller(UseCase::ListPricings), query()?)).await,
+        "usage-products" => list(catalog::list_usage_products(visitor.caller(UseCase::ListUsageProducts), query()?)).await,
+        "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
+        "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
+        "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
+        _ => Err(Problem::unknown_route()),
+    }
+}
+
+async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<Made, Problem> {
+    let raw = wanted(listing, said, PAGE_SIZE);
+    let filters = filters::of(listing.path, said);
+    let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
+    let sums = [("Total", amount), ("Left to pay", amount_due)];
+    let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
+    let narrowed: Vec<(&str, &str)> = filters
+        .iter()
+        .filter(|filter| !filter.value.is_empty())
+        .map(|filter| (filter.name.as_str(), filter.value.as_str()))
+        .collect();
+    let narrowed = billing_console::query(&[narrowed.as_slice(), &[("format", "csv")]].concat());
+    let table = match listing.part {
+        "documents" => Some(format!("{}?{narrowed}", listing.path)),
+        "events" => Some(format!("/api/usage/report?{narrowed}")),
+        _ => None,
+    };
+    let part = Part { elements, total, sums, neighbours, table };
+    let body = billing_console::list(listing, &part, &filters);
+    let calls = vec![format!("{}?{raw}", listing.path)];
+    Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
+}
+
+/// Some elements of a list, of what a page is about.
+async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
+    let said = narrowed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let raw = wanted(listing, &said, FEW);
+    Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
+}
+
+/// How many elements a list has, and what they amount to that is left to pay.
+async fn counted(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(String, Option<String>), Problem> {
+    let said = narrowed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let Listed { total, amount_due, .. } = listed(visitor, listing, &wanted(listing, &said, "1")).await?;
+    Ok((total.unwrap_or_default(), amount_due))
+}
+
+async fn home(visitor: &Visitor) -> Result<Made, Problem> {
+    let documents = &listings::DOCUMENTS;
+    let mut steps = [false; 5];
+    let first = [&listings::ENTITIES, &listings::USAGE_PRODUCTS, &listings::PRICINGS, &listings::CUSTOMERS, &listings::CONTRACTS];
+    let mut customers = String::new();
+    for (taken, listing) in steps.iter_mut().zip(first) {
+        let (count, _) = counted(visitor, listing, &[]).await?;
+        *taken = count != "0";
+        if listing.part == listings::CUSTOMERS.part {
+            customers = count;
+        }
+    }
+    let (drafts, _) = counted(visitor, documents, &[("state", "DRAFT")]).await?;
+    let (owed, owed_amounts) = counted(visitor, documents, &[("has_amount_due", "true")]).await?;
+    let (overdue, overdue_amounts) = counted(visitor, documents, &[("overdue", "true")]).await?;
+    let (latest, call) = few(visitor, documents, &[("order", "-created"), ("totals", "false")]).await?;
+    let answers = HomeAnswers { customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
+    let body = billing_console::home(&answers);
+    Ok(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls: vec![call], body })
+}
+
+async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
+    let sought = super::actions::field(said, "q").unwrap_or_default();
+    let raw = billing_console::query(&[("q", sought)]);
+    let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
+    let body = billing_console::found(sought, &found);
+    Ok(Made { title: "Search".to_owned(), part: "search", crumbs: Vec::new(), calls: vec![format!("/api/search?{raw}")], body })
+}
+
+async fn customer(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let customer = one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path())).await?;
+    let balance = one(money::get_balance(visitor.caller(UseCase::GetBalance), path())).await?;
+    let of_customer = [("customer_ref", reference)];
+    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &of_customer).await?;
+    let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
+    let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
+    let calls = vec![
+        format!("/api/customers/{reference}"),
+        format!("/api/customers/balance/{reference}"),
+        contracts_call,
+        documents_call,
+    ];
+    let title = At(&customer).at("name").text();
+    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents });
+    Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
+}
+
+async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let contract = one(contracts::get_contract(visitor.caller(UseCase::GetContract), path())).await?;
+    let current = one(contracts::current_invoices(visitor.caller(UseCase::PreviewInvoices), path())).await?;
+    let next = one(contracts::next_invoices(visitor.caller(UseCase::PreviewInvoices), path())).await?;
+    let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
+    let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
+    let invoices = |when: &str| format!("/api/contracts/invoices/{when}/{reference}");
+    let calls = vec![format!("/api/contracts/{reference}"), invoices("current"), invoices("next"), documents_call];
+    let title = At(&contract).at("contract_number").text();
+    let body = billing_console::contract(&ContractAnswers { contract, current, next, documents });
+    Ok(Made { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), calls, body })
+}
+
+async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let document = one(documents::get_document(visitor.caller(UseCase::GetDocument), path())).await?;
+    let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
+    let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
+    let title = At(&document).at("document_number").text();
+    let body = billing_console::document(&DocumentAnswers { document, payments, form_key: visitor.unique() });
+    Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
+}
+
+async fn event(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let history = one(usage::get_event_history(visitor.caller(UseCase::GetEventHistory), path())).await?;
+    // Of a deleted event there is the history alone.
+    let event = or_nothing(one(usage::get_event(visitor.caller(UseCase::GetEvent), path())).await)?;
+    let calls = vec![format!("/api/usage/event/{reference}"), format!("/api/usage/event/history/{reference}")];
+    let body = billing_console::event(&event, &history);
+    Ok(Made { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), calls, body })
+}
+
+async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let (listing, below, name, answer) = match part {
+        "pricings" => {
+            let found = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
+            (&listings::PRICINGS, "/api/pricings/", "name", found)
+        }
+        "usage-products" => {
+            let found = one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path())).await?;
+            (&listings::USAGE_PRODUCTS, "/api/usage/products/", "name", found)
+        }
+        "entities" => {
+            let found = one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path())).await?;
+            (&listings::ENTITIES, "/api/entities/", "name", found)
+        }
+        "bank-accounts" => {
+            let found = one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path())).await?;
+            (&listings::BANK_ACCOUNTS, "/api/bank_accounts/", "account_name", found)
+        }
+        "formats" => {
+            let query = Query::of("/api/usage/formats/", "")?;
+            let found = one(catalog::get_usage_format(visitor.caller(UseCase::GetFormat), path(), query)).await?;
+            (&listings::FORMATS, "/api/usage/formats/", "format_name", found)
+        }
+        "charges" => {
+            let found = one(charges::get_charge(visitor.caller(UseCase::GetCharge), path())).await?;
+            (&listings::CHARGES, "/api/charges/", "name", found)
+        }
+        _ => return Err(Problem::unknown_route()),
+    };
+    let title = At(&answer).at(name).text();
+    let title = if title.is_empty() { reference.to_owned() } else { title };
+    let body = billing_console::thing(&title, &answer);
+    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls: vec![format!("{below}{reference}")], body })
+}
+
+async fn keys(visitor: &Visitor) -> Result<Made, Problem> {
+    let raw = "pageSize=1000&pageNumber=0";
+    let caller = visitor.caller(UseCase::ListKeys);
+    let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", raw)?)).await?.elements;
+    let body = billing_console::keys(&keys);
+    // An administrator's session is asked for, no token.
+    Ok(Made { title: "API keys".to_owned(), part: "keys", crumbs: Vec::new(), calls: Vec::new(), body })
+}
+
+impl Problem {
+    /// Whether it says that there is no such thing.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.status_code() == StatusCode::NOT_FOUND
+    }
+}

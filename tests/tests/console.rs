@@ -1,0 +1,226 @@
+//! The console, as a browser without scripts asks for it: who gets in, what each page shows, what its forms do.
+
+use acceptance::client::Request;
+use acceptance::{Answer, Client, Database, Server, catalog};
+use serde_json::json;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn submit(client: &Client, path: &str, form: &str) -> Answer {
+    client.send(&Request::post(path, form).with("Content-Type", FORM))
+}
+
+fn is_page(answer: &Answer) -> bool {
+    answer.header("Content-Type") == "text/html; charset=utf-8"
+}
+
+fn page(client: &Client, path: &str) -> String {
+    let answer = client.get(path);
+    assert!(answer.status == 200 && is_page(&answer), "{path}: {} {}", answer.status, answer.text);
+    let policy = answer.header("Content-Security-Policy");
+    assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!((answer.header("Cache-Control"), answer.header("X-Frame-Options")), ("no-store", "DENY"), "{path}");
+    answer.text
+}
+
+/// What a page leads to within the console.
+fn links(page: &str) -> Vec<String> {
+    let quoted = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    quoted.filter(|link| link.starts_with("/console")).map(|link| link.replace("&amp;", "&")).collect()
+}
+
+/// A server with a customer, a contract, two events and an issued document, and who looks at it.
+fn scene(database: &Database, name: &str) -> (Server, Client, Client) {
+    let server = Server::start(database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make_plan(&software);
+    software.post("/api/customers/", &json!({"customer_ref": "acme", "name": name})).ok();
+    catalog::make_contract(&software, &catalog::contract("acme"));
+    for quantity in [1200, 300] {
+        software.post("/api/usage/event", &catalog::event("acme", quantity)).ok();
+    }
+    (server, admin, software)
+}
+
+fn document_ref(software: &Client) -> String {
+    catalog::documents(software).first().expect("a document")["document_ref"].as_str().expect("a reference").to_owned()
+}
+
+#[test]
+fn nobody_sees_a_page_without_logging_in_and_a_session_that_ended_leads_there_and_back() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let stranger = Client::anonymous(&server);
+    for path in ["/console", "/console/documents?state=DRAFT", "/console/nowhere", "/console/keys"] {
+        let answer = stranger.send(&Request::get(path));
+        let next = path.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D");
+        assert_eq!((answer.status, answer.header("Location")), (303, format!("/console/log-in?next={next}").as_str()), "{path}");
+    }
+    let software = Client::new_key(&server);
+    assert_eq!(software.get("/console").status, 303, "a token is no session");
+    let form = stranger.get("/console/log-in?next=%2Fconsole%2Fdocuments");
+    assert!(form.text.contains(r#"name="next" value="/console/documents""#), "{}", form.text);
+    let wrong = submit(&stranger, "/console/log-in", "email=admin%40example.com&password=wrong-wrong-wrong&next=%2Fconsole");
+    assert!(wrong.status == 401 && is_page(&wrong) && wrong.text.contains("admin@example.com"), "{}", wrong.text);
+    assert!(!wrong.text.contains("wrong-wrong-wrong"), "the password isn't shown");
+    let admin = Client::admin(&server);
+    assert!(page(&admin, "/console").contains("Usage Billing"));
+    let out = submit(&admin, "/console/log-out", "");
+    assert_eq!((out.status, out.header("Location")), (303, "/console/log-in"));
+    assert_eq!(admin.get("/console").status, 303, "the session is over");
+}
+
+#[test]
+fn a_log_in_by_the_form_gives_a_session_and_goes_nowhere_else() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let stranger = Client::anonymous(&server);
+    let password = acceptance::server::ADMIN_PASSWORD;
+    for (next, expected) in [("%2Fconsole%2Fkeys", "/console/keys"), ("%2F%2Fevil.example", "/console"), ("", "/console")] {
+        let form = format!("email=admin%40example.com&password={password}&next={next}");
+        let answer = submit(&stranger, "/console/log-in", &form);
+        assert_eq!((answer.status, answer.header("Location")), (303, expected), "{}", answer.text);
+        let cookie = answer.header("Set-Cookie");
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+        let cookie = cookie.split(';').next().expect("a cookie");
+        page(&stranger.with_header("Cookie", cookie), "/console/keys");
+    }
+}
+
+#[test]
+fn every_page_leads_to_pages_and_shows_what_the_interface_says() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let (_server, admin, software) = scene(&database, "Acme Ltd");
+        let document_ref = document_ref(&software);
+        let mut seen: Vec<String> = Vec::new();
+        let mut ahead = vec!["/console".to_owned()];
+        while let Some(path) = ahead.pop() {
+            if seen.contains(&path) || path == "/console/style.css" || path == "/console/log-out" {
+                continue;
+            }
+            let page = page(&admin, &path);
+            ahead.extend(links(&page));
+            seen.push(path);
+        }
+        for expected in ["documents", "contracts", "customers", "pricings", "events", "entities", "usage-products", "formats"] {
+            assert!(seen.iter().any(|path| path.starts_with(&format!("/console/{expected}/"))), "{expected}: {seen:?}");
+        }
+        let document = page(&admin, &format!("/console/documents/{document_ref}"));
+        let said = software.get(&format!("/api/documents/{document_ref}")).ok();
+        let shown = [&said["total"], &said["sub_total"], &said["products"][0]["line_items"][1]["amount"]];
+        for amount in shown {
+            assert!(document.contains(&format!("value=\"{amount}\"")), "{amount}");
+        }
+        // From an amount to its events in two clicks, and from an event to its document in one.
+        let events = links(&document).into_iter().find(|link| link.contains("usage_product_ref")).expect("a link to the events");
+        let event =
+            links(&page(&admin, &events)).into_iter().find(|link| link.starts_with("/console/events/")).expect("an event");
+        assert!(links(&page(&admin, &event)).contains(&format!("/console/documents/{document_ref}")), "{event}");
+    }
+}
+
+#[test]
+fn lists_are_narrowed_by_their_address_and_say_why_they_can_not_be() {
+    let database = Database::sqlite();
+    let (_server, admin, _) = scene(&database, "Acme Ltd");
+    let drafts = page(&admin, "/console/documents?state=DRAFT&kind=&customer_ref=acme");
+    assert!(drafts.contains("UB-INV-1") && drafts.contains("1 in all"), "empty fields of the form say nothing");
+    assert!(drafts.contains(r#"<option value="DRAFT" selected>"#), "what is said stays");
+    assert!(drafts.contains("format=csv"), "the same as a table");
+    assert!(page(&admin, "/console/documents?state=PAID").contains("Nothing passes"));
+    let wrong = admin.get("/console/documents?state=DARFT");
+    assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("state:"), "{}", wrong.text);
+    let unknown = admin.get("/console/documents/01a20686-121f-75af-821c-a37d48691803");
+    assert!(unknown.status == 404 && is_page(&unknown) && unknown.text.contains("document_not_found"), "{}", unknown.text);
+}
+
+#[test]
+fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let (_server, admin, software) = scene(&database, "Acme Ltd");
+        let document_ref = document_ref(&software);
+        let place = format!("/console/documents/{document_ref}");
+        let state = || software.get(&format!("/api/documents/{document_ref}")).ok();
+        let issued = submit(&admin, &format!("{place}/issue"), "");
+        assert_eq!((issued.status, issued.header("Location")), (303, format!("{place}?done=issue").as_str()));
+        assert!(page(&admin, &format!("{place}?done=issue")).contains("It was issued."));
+        assert_eq!(state()["state"], "ISSUED");
+        let again = submit(&admin, &format!("{place}/issue"), "");
+        assert!(again.status == 409 && is_page(&again) && again.text.contains("role=\"alert\""), "{}", again.text);
+        let wrong = submit(&admin, &format!("{place}/payment"), "amount=ten&form_key=k0");
+        assert!(wrong.status == 422 && wrong.text.contains("amount"), "{}", wrong.text);
+        assert_eq!(state()["paid_amount"].to_string(), "0.00");
+        for _ in 0..2 {
+            let paid = submit(&admin, &format!("{place}/payment"), "amount=10&form_key=k1&reference=bank");
+            assert_eq!(paid.status, 303, "{}", paid.text);
+        }
+        assert_eq!(state()["paid_amount"].to_string(), "10.00", "a form that is sent twice records one payment");
+        let shown = page(&admin, &place);
+        let payment =
+            shown.split("name=\"payment_ref\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a payment");
+        let reversed = submit(&admin, &format!("{place}/reverse-payment"), &format!("payment_ref={payment}"));
+        assert_eq!(reversed.status, 303, "{}", reversed.text);
+        assert_eq!(state()["paid_amount"].to_string(), "0.00");
+    }
+}
+
+#[test]
+fn a_key_is_made_shown_once_used_and_deleted() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let admin = Client::admin(&server);
+    let made = submit(&admin, "/console/keys", "name=Reporter");
+    assert!(made.status == 200 && is_page(&made), "{}", made.text);
+    let codes: Vec<&str> = made.text.split("<dd><code>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+    let [key, password] = codes.as_slice() else { panic!("{}", made.text) };
+    let answer = Client::anonymous(&server).post("/auth/login", &json!({"api_key": key, "password": password}));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let listed = page(&admin, "/console/keys");
+    assert!(listed.contains(key) && listed.contains("Reporter") && !listed.contains(password));
+    let reference = listed.split("<option value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a reference");
+    assert_eq!(submit(&admin, "/console/keys/delete", &format!("api_key_ref={reference}")).status, 303);
+    let answer = Client::anonymous(&server).post("/auth/login", &json!({"api_key": key, "password": password}));
+    assert_eq!(answer.status, 401);
+}
+
+#[test]
+fn a_foreign_page_can_do_nothing_and_names_are_text() {
+    let database = Database::sqlite();
+    let name = "<script>alert(1)</script>{{7*7}}\"'";
+    let (_server, admin, software) = scene(&database, name);
+    let document_ref = document_ref(&software);
+    for (header, value) in [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"), ("Origin", "https://evil.example")]
+    {
+        let foreign = admin.with_header(header, value);
+        let requests = [("/console/keys", "name=x"), ("/console/log-out", ""), ("/console/log-in", "email=a&password=b")];
+        for (path, form) in requests {
+            assert_eq!(submit(&foreign, path, form).status, 403, "{header}: {value}: {path}");
+        }
+        assert_eq!(submit(&foreign, &format!("/console/documents/{document_ref}/void"), "").status, 403);
+    }
+    assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing happened");
+    for path in ["/console", "/console/customers", "/console/customers/acme", "/console/documents", "/console/events"] {
+        let page = page(&admin, path);
+        assert!(!page.contains("<script") && !page.contains("49\""), "{path}: {page}");
+    }
+    assert!(page(&admin, "/console/customers").contains("&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}"));
+    for path in
+        ["/console/search?q=%3Cscript%3E", "/console/log-in?next=%22%3E%3Cscript%3E", "/console/customers?name=%3Cscript%3E"]
+    {
+        assert!(!admin.get(path).text.contains("<script"), "{path}");
+    }
+}
+
+#[test]
+fn another_organizations_things_are_not_there() {
+    let database = Database::sqlite();
+    let (server, _, software) = scene(&database, "Acme Ltd");
+    let document_ref = document_ref(&software);
+    let other = Client::second_organization(&database, &server);
+    for path in [format!("/console/documents/{document_ref}"), "/console/customers/acme".to_owned()] {
+        assert_eq!(other.get(&path).status, 404, "{path}");
+    }
+    assert_eq!(submit(&other, &format!("/console/documents/{document_ref}/void"), "").status, 404);
+    assert!(!page(&other, "/console/documents").contains("UB-INV-1"));
+    assert!(page(&other, "/console").contains("From nothing to the first invoice"));
+}
