@@ -17,20 +17,28 @@ const INSTALL_SECONDS: u64 = 600;
 /// # Panics
 /// When the environment can't be made.
 pub fn python(program: &str) -> Command {
-    Command::new(environment("python-env").join("bin").join(program))
+    Command::new(environment("python-env", &[]).join("bin").join(program))
 }
 
-/// The directory with the `node_modules`.
+/// The directory with the `node_modules` that clients are made with.
 ///
 /// # Panics
 /// When they can't be installed.
 pub fn node_directory() -> PathBuf {
-    environment("node-env")
+    environment("node-env", &[])
 }
 
-fn environment(script: &str) -> PathBuf {
+/// The directory with the `node_modules` that drive a browser.
+///
+/// # Panics
+/// When they can't be installed.
+pub fn browser_directory() -> PathBuf {
+    environment("node-env", &["tests/browser"])
+}
+
+fn environment(script: &str, arguments: &[&str]) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(script);
-    PathBuf::from(succeed_within(&mut Command::new(script), INSTALL_SECONDS).trim_end())
+    PathBuf::from(succeed_within(Command::new(script).args(arguments), INSTALL_SECONDS).trim_end())
 }
 
 /// Runs a program to its end and answers what it printed.

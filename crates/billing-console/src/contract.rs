@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::document::title;
 use crate::list::table;
-use crate::listings::DOCUMENTS;
+use crate::listings::DOCUMENTS_OF;
 use crate::parts::{day, encoded, facts, href, link, money, section, state};
 use crate::thing::fields;
 
@@ -41,7 +41,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         (section("Billed next", &invoices(At(&answers.next), "Nothing is billed after that.")))
         (section("Documents", &html! {
             @if At(&answers.documents).items().next().is_some() {
-                (table(DOCUMENTS.columns, At(&answers.documents)))
+                (table("Documents", DOCUMENTS_OF, At(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("events")), "Usage events")) }
             } @else { p.muted { "None yet." } }
         }))

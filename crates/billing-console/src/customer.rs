@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::table;
-use crate::listings::{CONTRACTS, DOCUMENTS};
+use crate::listings::{CONTRACTS, DOCUMENTS_OF};
 use crate::parts::{encoded, href, link, money, section};
 use crate::thing::fields;
 
@@ -33,13 +33,13 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
         (section("Balance", &balances(At(balance))))
         (section("Contracts", &html! {
             @if At(contracts).items().next().is_some() {
-                (table(CONTRACTS.columns, At(contracts)))
+                (table(CONTRACTS.title, CONTRACTS.columns, At(contracts)))
                 p { (link(Some(more("contracts")), "All contracts")) }
             } @else { p.muted { "None." } }
         }))
         (section("Documents", &html! {
             @if At(documents).items().next().is_some() {
-                (table(DOCUMENTS.columns, At(documents)))
+                (table("Documents", DOCUMENTS_OF, At(documents)))
                 p { (link(Some(more("documents")), "All documents")) }
             } @else { p.muted { "None." } }
         }))

@@ -88,14 +88,14 @@ fn lines(at: At<'_>) -> Markup {
     html! {
         @for product in at.at("products").items() {
             h2 { (product.at("product_name").text()) }
-            div.scrolls {
+            div.scrolls tabindex="0" role="region" aria-label=(product.at("product_name").text()) {
                 table {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
                     tbody { @for line in product.at("line_items").items() { (line_row(at, line, &currency)) } }
                     tfoot {
                         (sum_row("Sub total", product.at("sub_total"), &currency))
                         @if product.at("discount").is_amount() {
-                            (sum_row(&format!("Discount {} %", product.at("discount_rate").text()), product.at("discount"), &currency))
+                            tr { th colspan="4" scope="row" { "Discount " (product.at("discount_rate").text()) " %" } td.amount { (less(product.at("discount"), &currency)) } }
                             (sum_row("Net", product.at("net"), &currency))
                         }
                     }
@@ -108,21 +108,21 @@ fn lines(at: At<'_>) -> Markup {
 fn line_row(document: At<'_>, line: At<'_>, currency: &str) -> Markup {
     let usage = line.at("usage_product_ref");
     let has_tiers = line.at("tiers").items().next().is_some();
+    let opens = has_tiers || usage.is_there();
     html! {
-        tr {
-            td {
-                @if has_tiers || usage.is_there() {
-                    details {
-                        summary { (line.at("name").text()) }
-                        @if has_tiers { (tiers(line, currency)) }
-                        @if usage.is_there() { p { (link(Some(events(document, usage)), "The events behind it")) } }
-                    }
-                } @else { (line.at("name").text()) }
-            }
+        tr.opens[opens] {
+            td { (line.at("name").text()) }
             td { (day(line.at("service_period_start"))) " – " (day(line.at("service_period_end"))) }
             td.amount { (number(line.at("quantity"))) " " (line.at("unit").text()) }
             td.amount { (number(line.at("unit_price"))) }
             td.amount { (money(line.at("amount"), currency)) }
+        }
+        @if opens {
+            tr { td colspan="5" { details {
+                summary { "How it comes about" }
+                @if has_tiers { (tiers(line, currency)) }
+                @if usage.is_there() { p { (link(Some(events(document, usage)), "The events behind it")) } }
+            } } }
         }
     }
 }
@@ -152,6 +152,11 @@ fn tiers(line: At<'_>, currency: &str) -> Markup {
     }
 }
 
+/// An amount that is taken off.
+fn less(amount: At<'_>, currency: &str) -> Markup {
+    html! { @if !amount.text().starts_with('-') { "\u{2212}" } (money(amount, currency)) }
+}
+
 fn sum_row(name: &str, amount: At<'_>, currency: &str) -> Markup {
     html! { tr { th colspan="4" scope="row" { (name) } td.amount { (money(amount, currency)) } } }
 }
@@ -161,7 +166,9 @@ fn totals(at: At<'_>) -> Markup {
     let label = at.at("tax_label");
     let tax_name = if label.is_there() { label.text() } else { "Tax".to_owned() };
     let row = |name: &str, amount: At<'_>| html! { tr { th scope="row" { (name) } td.amount { (money(amount, &currency)) } } };
-    let lesser = |name: &str, field: &str| html! { @if at.at(field).is_amount() { (row(name, at.at(field))) } };
+    let lesser = |name: &str, field: &str| {
+        html! { @if at.at(field).is_amount() { tr { th scope="row" { (name) } td.amount { (less(at.at(field), &currency)) } } } }
+    };
     html! {
         table.totals {
             tbody {
@@ -227,8 +234,10 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
                 ul { @for one in at.at("applications").items() {
                     li {
                         (money(one.at("amount"), &currency)) " "
-                        @if one.at("credit_number").is_there() { "of credit " (one.at("credit_number").text()) } @else { "of a payment" }
-                        " to " (one.at("document_number").text())
+                        @if one.at("from_document_ref").is_there() {
+                            "of " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
+                        } @else { "of a payment" }
+                        " to " (link(Some(href(&["documents", &one.at("to_document_ref").text()])), &one.at("to_document_number").text()))
                     }
                 } }
             }))

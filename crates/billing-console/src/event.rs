@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::answer::At;
-use crate::parts::{facts, href, instant, link, number, section, state};
+use crate::parts::{facts, href, instant, link, number, section, state, words};
 use crate::thing::fields;
 
 /// The body of an event's page. A deleted one has its revisions alone.
@@ -48,7 +48,7 @@ fn revisions(history: At<'_>) -> Markup {
                         tr {
                             td { (revision.at("revision").text()) }
                             td { (instant(revision.at("changed_at"))) }
-                            td { (state(revision.at("action"))) }
+                            td { (words(&revision.at("action").text())) }
                             td { (revision.at("changed_by").text()) }
                             td { (instant(revision.at("event.timestamp"))) }
                             td.amount { (number(revision.at("event.quantity"))) }

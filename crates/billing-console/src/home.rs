@@ -51,7 +51,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
             (card("Customers", None, &answers.customers, Some(href(&["customers"]))))
         }
         @if At(&answers.documents).items().next().is_some() {
-            (section("Latest documents", &table(DOCUMENTS.columns, At(&answers.documents))))
+            (section("Latest documents", &table(DOCUMENTS.title, DOCUMENTS.columns, At(&answers.documents))))
         }
     }
 }

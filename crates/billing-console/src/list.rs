@@ -25,8 +25,10 @@ pub enum Shown {
     Day,
     /// An instant.
     Instant,
-    /// A state or a kind.
+    /// A state.
     State,
+    /// A word of the interface.
+    Word,
 }
 
 /// A column of a list.
@@ -117,7 +119,7 @@ pub fn list(listing: &Listing, part: &Part, filters: &[Filter]) -> Markup {
         @if elements.items().next().is_none() {
             p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }
         } @else {
-            (table(listing.columns, elements))
+            (table(listing.title, listing.columns, elements))
             (pages(part))
         }
     }
@@ -163,9 +165,9 @@ fn field(filter: &Filter) -> Markup {
 }
 
 /// A table of a list's elements.
-pub(crate) fn table(columns: &[Column], elements: At<'_>) -> Markup {
+pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup {
     html! {
-        div.scrolls tabindex="0" role="region" aria-label="Table" {
+        div.scrolls tabindex="0" role="region" aria-label=(name) {
             table {
                 thead { tr { @for column in columns { th scope="col" class=[class(column)] { (column.label) } } } }
                 tbody {
@@ -181,7 +183,7 @@ pub(crate) fn table(columns: &[Column], elements: At<'_>) -> Markup {
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
         Shown::Money(_) | Shown::Number => Some("amount"),
-        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State => None,
+        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State | Shown::Word => None,
     }
 }
 
@@ -198,6 +200,7 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
         Shown::Day => day(at),
         Shown::Instant => instant(at),
         Shown::State => state(at),
+        Shown::Word => html! { (words(&at.text())) },
     }
 }
 
@@ -227,7 +230,7 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
                 table {
                     thead { tr { th { "What" } th { "Number or reference" } th { "Name" } } }
                     tbody { @for one in At(found).items() { tr {
-                        td { (state(one.at("kind"))) }
+                        td { (words(&one.at("kind").text())) }
                         td { (link(page_of(&one.at("url").text()), &name_of(one))) }
                         td { (one.at("name").text()) }
                     } } }

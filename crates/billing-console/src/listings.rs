@@ -63,7 +63,7 @@ pub const DOCUMENTS: Listing = Listing {
     path: "/api/documents/filter",
     columns: &[
         column("Number", "document_number", to("documents", "document_ref")),
-        column("Kind", "kind", Shown::State),
+        column("Kind", "kind", Shown::Word),
         column("State", "state", Shown::State),
         column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
         column("Contract", "contract_number", to("contracts", "contract_ref")),
@@ -76,6 +76,19 @@ pub const DOCUMENTS: Listing = Listing {
     ],
     empty: "There are no documents yet: the first usage event of a contract opens its invoice.",
 };
+
+/// What is shown of documents on the page of whom or what they bill.
+pub(crate) const DOCUMENTS_OF: &[Column] = &[
+    column("Number", "document_number", to("documents", "document_ref")),
+    column("Kind", "kind", Shown::Word),
+    column("State", "state", Shown::State),
+    column("From", "period_start", Shown::Day),
+    column("To", "period_end", Shown::Day),
+    column("Issued", "issue_date", Shown::Day),
+    column("Due", "due_date", Shown::Day),
+    column("Total", "total", Shown::Money("currency")),
+    column("Left to pay", "amount_due", Shown::Money("currency")),
+];
 
 /// Usage events.
 pub const EVENTS: Listing = Listing {
@@ -101,11 +114,13 @@ pub const PAYMENTS: Listing = Listing {
     path: "/api/documents/payments/filter",
     columns: &[
         column("Paid on", "paid_date", Shown::Day),
-        column("Document", "document_number", to("documents", "document_ref")),
-        column("Customer", "customer_ref", to("customers", "customer_ref")),
+        column("Kind", "kind", Shown::Word),
+        column("Method", "method", Shown::Text),
         column("Reference", "reference", Shown::Text),
         column("Amount", "amount", Shown::Money("currency")),
+        column("Not applied yet", "unapplied_amount", Shown::Money("currency")),
         column("Reversed", "reversed_at", Shown::Instant),
+        column("Document", "document_ref", to("documents", "document_ref")),
     ],
     empty: "No payment was recorded yet: one is recorded on the page of its document.",
 };
@@ -120,8 +135,8 @@ pub const CHARGES: Listing = Listing {
         column("Name", "name", to("charges", "charge_ref")),
         column("Contract", "contract_ref", to("contracts", "contract_ref")),
         column("Quantity", "quantity", Shown::Number),
-        column("Unit price", "unit_price", Shown::Number),
-        column("Note", "note", Shown::Text),
+        column("Amount", "amount", Shown::Money("currency")),
+        column("Document", "related_document_numbers", to("documents", "related_document_ref")),
     ],
     empty: "There are no charges: what is billed by hand is added by POST /api/charges/.",
 };
@@ -149,7 +164,7 @@ pub const USAGE_PRODUCTS: Listing = Listing {
         column("Name", "name", to("usage-products", "usage_product_ref")),
         column("Reference", "usage_product_ref", Shown::Text),
         column("Unit", "unit", Shown::Text),
-        column("Aggregation", "aggregation", Shown::State),
+        column("Aggregation", "aggregation", Shown::Word),
     ],
     empty: "There are no usage products yet: they are made by POST /api/usage/products/.",
 };

@@ -62,7 +62,7 @@ const KEYS: &[Column] = &[
 pub fn keys(keys: &Value) -> Markup {
     html! {
         h1 { "API keys" }
-        @if At(keys).items().next().is_some() { (table(KEYS, At(keys))) } @else { p { "There are no keys yet." } }
+        @if At(keys).items().next().is_some() { (table("API keys", KEYS, At(keys))) } @else { p { "There are no keys yet." } }
         section {
             h2 { "Make a key" }
             form.filters method="post" action=(href(&["keys"])) {

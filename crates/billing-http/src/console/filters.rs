@@ -52,7 +52,7 @@ fn kind(schema: &Value) -> FilterKind {
 
 #[cfg(test)]
 mod tests {
-    use billing_console::listings;
+    use billing_console::{Shown, listings};
 
     use super::*;
 
@@ -60,6 +60,28 @@ mod tests {
     fn every_list_of_the_console_is_one_of_the_interface() {
         for listing in listings::ALL {
             assert!(BY_PATH.contains_key(listing.path), "{}", listing.path);
+        }
+    }
+
+    #[test]
+    fn every_column_is_a_field_that_the_list_has() {
+        let document = openapi::described(NumbersAs::Number);
+        for listing in listings::ALL {
+            let answer = openapi::resolved(&document, &document["paths"][listing.path]["get"]["responses"]["200"]);
+            let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
+            for column in listing.columns {
+                let key = match column.shown {
+                    Shown::Link { key, .. } | Shown::Money(key) => key,
+                    _ => column.field,
+                };
+                for field in [column.field, key] {
+                    let mut schema = openapi::resolved(&document, &elements["items"]);
+                    for name in field.split('.') {
+                        schema = openapi::resolved(&document, &schema["properties"][name]);
+                        assert!(!schema.is_null(), "{}: {field}", listing.path);
+                    }
+                }
+            }
         }
     }
 

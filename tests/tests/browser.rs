@@ -1,0 +1,29 @@
+//! The console in a real browser, with scripts and without, on both databases: `tests/browser/journeys.mjs`. `PICTURES` names a
+//! directory for a picture of every page.
+
+use std::path::Path;
+use std::process::Command;
+
+use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::{Client, Database, Server, catalog, on_both_databases, tools};
+
+/// How long all journeys may take. Far more than they need.
+const SECONDS: u64 = 400;
+
+fn journeys(database: &Database) {
+    let server = Server::start(database);
+    let software = Client::new_key(&server);
+    catalog::make_plan(&software);
+    let token = software.header("Authorization").trim_start_matches("Bearer ");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/journeys.mjs");
+    let mut node = Command::new("node");
+    node.arg(script).args([server.base_url(), "/usr/bin/chromium"]);
+    if let (Some(pictures), true) = (std::env::var_os("PICTURES"), database.is_sqlite()) {
+        node.arg(pictures);
+    }
+    node.env("NODE_TOOLS", tools::browser_directory()).env("EMAIL", ADMIN_EMAIL).env("PASSWORD", ADMIN_PASSWORD);
+    let said = tools::succeed_within(node.env("TOKEN", token), SECONDS);
+    assert!(said.contains("ok: every page"), "{said}");
+}
+
+on_both_databases!(journeys);
