@@ -8,7 +8,7 @@ use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
 use billing_domain::summary::Interval;
@@ -111,9 +111,6 @@ words! {
         "WRITE_OFF" = WriteOff,
     }
 
-    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeWord is Purpose { "REGULAR" = Regular(_), "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
-
     /// What something is that was searched for.
     FoundKindWord is FoundKind {
         "DOCUMENT" = Document, "CONTRACT" = Contract, "CUSTOMER" = Customer, "ENTITY" = Entity, "PRICING" = Pricing,
@@ -177,7 +174,7 @@ readable_words! {
     }
 
     /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeKindWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
+    PurposeWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
 
     /// How decimals are written: as JSON numbers, or as strings.
     NumbersWord is NumbersAs { "number" = Number, "string" = String }

@@ -1,7 +1,7 @@
 //! The refusals that an operation may answer: each status with its codes.
 
 use utoipa::openapi::Ref;
-use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::operation::{Needs, Operation};
 use billing_domain::access::Need;
@@ -27,13 +27,16 @@ impl Refusal {
         format!("{} {}", self.status, self.codes.join(" "))
     }
 
-    /// What the response is called: after its codes where they are few, else after the first operation that answers it.
+    /// What the response is called: after its status where all operations have it alike, after its codes where they are few, else
+    /// after the first operation that answers it.
     pub(super) fn name(&self, operation: &Operation) -> String {
         let capital = |word: &str| {
             let (first, rest) = word.split_at(word.len().min(1));
             format!("{}{rest}", first.to_ascii_uppercase())
         };
         match self.codes.as_slice() {
+            _ if self.status == "500" => "InternalError".to_owned(),
+            _ if self.status == "503" => "Unavailable".to_owned(),
             [_] | [_, _] => self.codes.iter().flat_map(|code| code.split('_')).map(capital).collect(),
             _ => operation.id.split('_').map(capital).chain([self.status.to_owned()]).collect(),
         }
@@ -42,7 +45,7 @@ impl Refusal {
     /// A problem document with one of the codes.
     pub(super) fn schema(&self) -> Schema {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
-        let coded = ObjectBuilder::new().schema_type(Type::Object).property("code", code);
+        let coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
         Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).build())
     }
 }
