@@ -23,6 +23,7 @@ use super::schemas::{Described, Presence, Schemas, object_of};
 
 pub(crate) use macros::{
     answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure, takes_back,
+    value_of, wire,
 };
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 

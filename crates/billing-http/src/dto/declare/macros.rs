@@ -1,5 +1,36 @@
 //! The forms that declarations have. What follows from each is code of [`super`].
 
+/// How values are read, and what they look like: `Type: reader, |schemas| its schema;`. A form of another type's values names that:
+/// `Form of Type`.
+macro_rules! wire {
+    ($($wire:ident $(of $value:ty)?: $read:expr, |$schemas:pat_param| $schema:expr;)+) => {$(
+        impl $crate::dto::declare::Wire for $wire {
+            type Value = $crate::dto::declare::value_of!($wire [$($value)?]);
+
+            fn read(node: $crate::dto::input::Node<'_>) -> Option<Self::Value> {
+                let read: fn($crate::dto::input::Node<'_>) -> Option<Self::Value> = $read;
+                read(node)
+            }
+
+            fn schema($schemas: &mut $crate::dto::schemas::Schemas) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+    )+};
+}
+pub(crate) use wire;
+
+/// What is read of a form.
+macro_rules! value_of {
+    ($wire:ident []) => {
+        $wire
+    };
+    ($wire:ident [$value:ty]) => {
+        $value
+    };
+}
+pub(crate) use value_of;
+
 /// The name of a field on the wire.
 macro_rules! name_of {
     ($field:ident []) => {
