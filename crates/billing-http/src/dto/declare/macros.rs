@@ -288,36 +288,21 @@ macro_rules! edit {
         $(#[doc = $doc])+
         pub(crate) struct $type;
 
-        const _: () = {
-            use $crate::dto::declare::made_with::*;
-
-            impl $type {
-                /// Reads what is to change of the thing with this reference, which may be repeated, but not changed.
-                ///
-                /// # Errors
-                /// Everything that is wrong with it.
-                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Changes<$profile>, Violations> {
-                    input::read(body, |fields| {
-                        fields.begin_edit::<$profile>($name, reference.as_str());
-                        <$profile as Editable>::read_changes(fields)
-                    })
-                }
-            }
-
-            impl Body for $type {
-                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define(stringify!($type), |schemas| {
-                        let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
-                        fields.extend(<$profile as Editable>::described_in_edit(schemas));
-                        object_of(fields, concat!($($doc),+)).into()
-                    })
-                }
-            }
-        };
+        $crate::dto::declare::edit! {
+            @reads $profile as Changes<$profile> = <$profile as Editable>::read_changes, <$profile as Editable>::described_in_edit;
+            $(#[doc = $doc])+ $type named $name: $reference
+        }
     };
     ($(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
 
+        $crate::dto::declare::edit! {
+            @reads $type as $type = <$type as Fieldset>::read_fields, <$type as Fieldset>::described;
+            $(#[doc = $doc])+ $type named $name: $reference
+        }
+    };
+    (@reads $of:ty as $read:ty = $reads:expr, $describes:expr;
+     $(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty) => {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
@@ -326,10 +311,10 @@ macro_rules! edit {
                 ///
                 /// # Errors
                 /// Everything that is wrong with it.
-                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Self, Violations> {
+                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<$read, Violations> {
                     input::read(body, |fields| {
-                        fields.begin_edit::<Self>($name, reference.as_str());
-                        Self::read_fields(fields)
+                        fields.begin_edit::<$of>($name, reference.as_str());
+                        $reads(fields)
                     })
                 }
             }
@@ -338,7 +323,7 @@ macro_rules! edit {
                 fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
                     schemas.define(stringify!($type), |schemas| {
                         let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
-                        fields.extend(Self::described(schemas));
+                        fields.extend($describes(schemas));
                         object_of(fields, concat!($($doc),+)).into()
                     })
                 }
