@@ -325,7 +325,7 @@ pub(crate) mod made_with {
 
     pub(crate) use super::{
         Answered, AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Named, Part, Wire, answer_object,
-        default_of, name_of, part, repeated_ref, schema_of_answer,
+        default_of, name_of, part, repeated_ref, schema_of_answer, wire,
     };
     pub(crate) use crate::dto::input::{self, Fields, Node};
     pub(crate) use crate::dto::schemas::{self, Described, Schemas, object_of};

@@ -225,7 +225,8 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-pub(super) fn not_found_code(thing: Thing) -> &'static str {
+/// The code of a reference that names nothing.
+pub(crate) fn not_found_code(thing: Thing) -> &'static str {
     match thing {
         Thing::Administrator => "administrator_not_found",
         Thing::ApiKey => "api_key_not_found",

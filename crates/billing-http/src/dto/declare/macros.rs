@@ -210,16 +210,9 @@ macro_rules! object {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
-            impl Wire for $type {
-                type Value = Self;
-
-                fn read(node: Node<'_>) -> Option<Self> {
-                    node.object(<Self as Fieldset>::read_whole)
-                }
-
-                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define($schema, |schemas| object_of(Self::described(schemas), concat!($($doc),+)).into())
-                }
+            wire! {
+                $type: |node| node.object(<$type as Fieldset>::read_whole),
+                    |schemas| schemas.define($schema, |schemas| object_of(<$type as Fieldset>::described(schemas), concat!($($doc),+)).into());
             }
         };
     };
