@@ -2,7 +2,7 @@
 
 use billing_domain::access::Need;
 use billing_domain::format::FormatError;
-use billing_domain::money::AmountOutOfRange;
+use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::ports::{SecretError, StoreError};
 pub use billing_domain::refs::Thing;
 use billing_domain::refusal::MatchRefusal;
@@ -123,6 +123,12 @@ impl From<Refusal> for UseCaseError {
             Refusal::AmountOutOfRange(error) => Self::AmountOutOfRange(error),
             Refusal::Broken(detail) => Self::Store(StoreError::Corrupt(detail)),
         }
+    }
+}
+
+impl From<MoneyError> for UseCaseError {
+    fn from(error: MoneyError) -> Self {
+        Refusal::from(error).into()
     }
 }
 

@@ -83,6 +83,17 @@ pub struct Money {
     currency: Currency,
 }
 
+/// Why two amounts make no third.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum MoneyError {
+    /// Beyond what can be held.
+    #[error(transparent)]
+    OutOfRange(#[from] AmountOutOfRange),
+    /// They are of two currencies, and a document and an account have one: never the caller's doing.
+    #[error("an amount in {0} meets one in {1}")]
+    TwoCurrencies(Currency, Currency),
+}
+
 /// `days` of `of` days: what of a whole period's price a clipped period costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayShare {
@@ -167,24 +178,24 @@ impl Money {
     /// The sum.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow, and when the currencies differ: a document has one.
-    pub fn checked_add(self, other: Self) -> Result<Self, AmountOutOfRange> {
-        if self.currency != other.currency {
-            return Err(AmountOutOfRange);
-        }
-        let minor = self.minor.checked_add(other.minor).ok_or(AmountOutOfRange)?;
-        Ok(Self { minor, ..self })
+    /// [`MoneyError`] on overflow, and when the currencies differ.
+    pub fn checked_add(self, other: Self) -> Result<Self, MoneyError> {
+        self.with(other, i64::checked_add)
     }
 
     /// The difference.
     ///
     /// # Errors
     /// As [`checked_add`](Self::checked_add).
-    pub fn checked_sub(self, other: Self) -> Result<Self, AmountOutOfRange> {
+    pub fn checked_sub(self, other: Self) -> Result<Self, MoneyError> {
+        self.with(other, i64::checked_sub)
+    }
+
+    fn with(self, other: Self, combine: fn(i64, i64) -> Option<i64>) -> Result<Self, MoneyError> {
         if self.currency != other.currency {
-            return Err(AmountOutOfRange);
+            return Err(MoneyError::TwoCurrencies(self.currency, other.currency));
         }
-        let minor = self.minor.checked_sub(other.minor).ok_or(AmountOutOfRange)?;
+        let minor = combine(self.minor, other.minor).ok_or(AmountOutOfRange)?;
         Ok(Self { minor, ..self })
     }
 
@@ -192,7 +203,7 @@ impl Money {
     ///
     /// # Errors
     /// As [`checked_add`](Self::checked_add).
-    pub fn sum(currency: Currency, amounts: impl IntoIterator<Item = Self>) -> Result<Self, AmountOutOfRange> {
+    pub fn sum(currency: Currency, amounts: impl IntoIterator<Item = Self>) -> Result<Self, MoneyError> {
         amounts.into_iter().try_fold(Self::zero(currency), Self::checked_add)
     }
 
@@ -342,7 +353,10 @@ mod tests {
     #[test]
     fn money_of_two_currencies_does_not_add() {
         let usd = Money::zero(Currency::from_code("USD").expect("a currency"));
-        assert_eq!(Money::zero(eur()).checked_add(usd), Err(AmountOutOfRange));
+        let eur = Money::zero(eur());
+        for sum in [eur.checked_add(usd), eur.checked_sub(usd), Money::sum(eur.currency(), [eur, usd])] {
+            assert_eq!(sum, Err(MoneyError::TwoCurrencies(eur.currency(), usd.currency())));
+        }
     }
 
     #[test]

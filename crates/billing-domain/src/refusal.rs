@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::money::{AmountOutOfRange, Currency};
+use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;
 
@@ -67,6 +67,15 @@ impl Refusal {
     /// One field that can't be taken.
     pub fn field(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
         Self::Invalid(Violations::one(path, code, detail))
+    }
+}
+
+impl From<MoneyError> for Refusal {
+    fn from(error: MoneyError) -> Self {
+        match error {
+            MoneyError::OutOfRange(error) => Self::AmountOutOfRange(error),
+            MoneyError::TwoCurrencies(..) => Self::Broken(error.to_string()),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 
 use crate::codes::ExemptionCode;
 use crate::decimal::exact_mul;
-use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price};
+use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Price};
 use crate::text::OneLine;
 use crate::violation::Violations;
 
@@ -151,8 +151,8 @@ impl TaxInCurrency {
     /// Converts a document's taxes, each rounded once.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when an amount can't be held.
-    pub fn of(taxes: impl IntoIterator<Item = Money>, rate: ExchangeRate) -> Result<Self, AmountOutOfRange> {
+    /// [`MoneyError`] when an amount can't be held.
+    pub fn of(taxes: impl IntoIterator<Item = Money>, rate: ExchangeRate) -> Result<Self, MoneyError> {
         let amounts = taxes.into_iter().map(|tax| rate.convert(tax)).collect::<Result<Vec<_>, _>>()?;
         let total = Money::sum(rate.to, amounts.iter().copied())?;
         Ok(Self { rate, amounts, total })

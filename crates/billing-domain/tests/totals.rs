@@ -5,12 +5,11 @@ use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing};
 use billing_domain::charge::Charges;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Agreed, ContractProduct, ProductPeriod, Segment};
-use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates};
 use billing_domain::document::linking::{Part, part_for_usage, parts_of_period};
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_keys};
-use billing_domain::money::{Currency, Money, Percentage};
+use billing_domain::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
 use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
@@ -51,7 +50,7 @@ fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
 }
 
 /// The lines that fall to a part: of one period all, of two those that each is billed with.
-fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts) -> Result<Vec<DocumentLine>, MoneyError> {
     if let (Some(period), true) = (part.fixed, part.fixed == part.usage) {
         return lines_of_period(contract_ref, &period, usage, &Charges::default());
     }
@@ -71,7 +70,7 @@ fn bill(
     currency: Currency,
     parts: &[RatedPart<'_>],
     usage: &UsageFacts,
-) -> Result<DocumentContent, AmountOutOfRange> {
+) -> Result<DocumentContent, MoneyError> {
     let lines = parts.iter().map(|RatedPart { part, rates }| {
         let lines = lines_of_part(contract_ref, part, usage)?;
         Ok(RatedLines {
@@ -82,7 +81,7 @@ fn bill(
             lines,
         })
     });
-    total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, _>>()?, &FamilySums::default())
+    total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, MoneyError>>()?, &FamilySums::default())
 }
 
 fn billed(currency: Currency, parts: &[RatedPart<'_>], amount: &str) -> DocumentContent {
@@ -309,10 +308,10 @@ fn an_amount_that_cannot_be_held_is_an_error() {
     let product = product(0, agreed(&pricing("api", vec![per_unit("calls", "999999999")]), "2026-01-01", "2026-12-31"));
     let part = [rated(invoice(&product, "2026-01-01"), "0", "0")];
     // 10^15 × 10^9 is beyond 64 bits of cents; so is the sum of two that are not.
-    assert_eq!(bill(CONTRACT, eur(), &part, &used(&part, "999999999999999")), Err(AmountOutOfRange));
+    assert_eq!(bill(CONTRACT, eur(), &part, &used(&part, "999999999999999")), Err(AmountOutOfRange.into()));
     let nearly = [part[0], part[0]];
     assert!(bill(CONTRACT, eur(), &part, &used(&part, "90000000")).is_ok());
-    assert_eq!(bill(CONTRACT, eur(), &nearly, &used(&nearly, "90000000")), Err(AmountOutOfRange));
+    assert_eq!(bill(CONTRACT, eur(), &nearly, &used(&nearly, "90000000")), Err(AmountOutOfRange.into()));
 }
 
 #[test]

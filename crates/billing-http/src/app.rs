@@ -43,8 +43,8 @@ pub fn metrics_app(
 
 /// The OpenAPI document.
 fn description(numbers: NumbersAs) -> &'static str {
-    static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::text(NumbersAs::Number));
-    static STRINGS: LazyLock<String> = LazyLock::new(|| openapi::text(NumbersAs::String));
+    static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::Number).to_string());
+    static STRINGS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::String).to_string());
     match numbers {
         NumbersAs::Number => &NUMBERS,
         NumbersAs::String => &STRINGS,

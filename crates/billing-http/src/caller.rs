@@ -17,7 +17,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
     state: &HttpState,
     work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (state, span) = (state.clone(), tracing::Span::current());
+    on_a_thread(state.clone(), Box::new(work)).await
+}
+
+/// What is done where blocking is allowed. In a box: else each operation has futures of its own, which a compiler works on for long.
+type Work<T> = Box<dyn FnOnce(&Services) -> UseCaseResult<T> + Send>;
+
+async fn on_a_thread<T: Send + 'static>(state: HttpState, work: Work<T>) -> Result<T, Problem> {
+    let span = tracing::Span::current();
     // The outer error is a panic, which the panic hook has printed.
     match web::block(move || span.in_scope(|| work(state.services()).map_err(Problem::from))).await {
         Ok(outcome) => outcome,

@@ -30,6 +30,9 @@ pub(crate) struct Once {
     pub(crate) keyed: Option<KeyedRequest>,
 }
 
+/// What carries a request out. In a box: else each operation has futures of its own, which a compiler works on for long.
+type Replying = Box<dyn FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<Reply> + Send>;
+
 impl Caller {
     /// A request that changes something, and what it says: the same under the same key is carried out once.
     pub(crate) fn once(self, body: Option<&Value>) -> Once {
@@ -68,6 +71,10 @@ impl Once {
         self,
         work: impl FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<Reply> + Send + 'static,
     ) -> Result<HttpResponse, Problem> {
+        self.replied(Box::new(work)).await
+    }
+
+    async fn replied(self, work: Replying) -> Result<HttpResponse, Problem> {
         let Self { state, principal, mut keyed } = self;
         let began = Instant::now();
         let turn = match &keyed {

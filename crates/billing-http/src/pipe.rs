@@ -23,6 +23,8 @@ use crate::problem::Problem;
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks that may wait for the reader.
 const MAX_CHUNKS: usize = 4;
+/// Rows between two questions whether a body is still wanted.
+const ASK_EVERY_ROWS: u32 = 1_000;
 
 /// How long a body is there for its reader.
 #[derive(Clone, Copy, Debug)]
@@ -172,7 +174,7 @@ impl PipeWriter {
 
     /// Tells whether it is still read.
     pub(crate) fn watch(&self) -> PipeWatch {
-        PipeWatch { shared: Arc::clone(&self.shared), until: self.until }
+        PipeWatch { shared: Arc::clone(&self.shared), until: self.until, rows: 0 }
     }
 
     /// Hands over what is written, to the reader or to the file, and doesn't wait.
@@ -235,12 +237,25 @@ impl Drop for PipeWriter {
 pub(crate) struct PipeWatch {
     shared: Arc<Shared>,
     until: Instant,
+    rows: u32,
 }
 
 impl PipeWatch {
     /// Whether somebody reads, and there is time left.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.shared.lock().reader_is_gone && Instant::now() < self.until
+    }
+
+    /// Counts a row, and asks now and then whether it is still wanted: some formats write at the end.
+    ///
+    /// # Errors
+    /// It isn't.
+    pub(crate) fn row(&mut self) -> io::Result<()> {
+        self.rows = self.rows.wrapping_add(1);
+        if self.rows.is_multiple_of(ASK_EVERY_ROWS) && !self.is_wanted() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
     }
 }
 

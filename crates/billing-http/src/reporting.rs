@@ -287,23 +287,12 @@ impl Once {
             return kept::respond(answer, is_repeat.then_some(REPLAYED));
         }
     }
-
-    /// Has the writer take events, in as many transactions as the turns of others make of it.
-    pub(crate) async fn take(self, facts: &Facts, events: Vec<NewUsageEvent>) -> Result<TakenBatch, Problem> {
-        take_batch(&self.state, self.principal, facts, events, false).await
-    }
 }
 
-impl Caller {
-    /// Has the writer take events that came on their way; those that go on with others aren't turned away.
-    pub(crate) async fn take(self, facts: &Facts, events: Vec<NewUsageEvent>, goes_on: bool) -> Result<TakenBatch, Problem> {
-        take_batch(&self.state, self.principal, facts, events, goes_on).await
-    }
-}
-
-async fn take_batch(
-    state: &HttpState,
-    principal: Principal,
+/// Has the writer take somebody's events, in as many transactions as the turns of others make of it; those that go on with others
+/// aren't turned away.
+pub(crate) async fn take_batch(
+    (state, principal): (&HttpState, Principal),
     facts: &Facts,
     events: Vec<NewUsageEvent>,
     goes_on: bool,

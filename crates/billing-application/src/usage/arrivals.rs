@@ -11,11 +11,11 @@ use billing_domain::reported::refuse_future;
 use billing_domain::usage::KeptEvent;
 
 use super::names::Names;
-use super::slice::{Known, Progress, Reported, Slice};
+use super::slice::{Progress, Reported, ResolvedEvent, Slice};
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// An event whose customer is known.
-struct Arrived<'n> {
+struct CustomerEvent<'n> {
     index: usize,
     customer: &'n Customer,
 }
@@ -28,11 +28,11 @@ impl Slice<'_> {
         tx: &mut dyn Tx,
         names: &'n Names,
         progress: &mut Progress<'_>,
-    ) -> UseCaseResult<Vec<Known<'n>>> {
+    ) -> UseCaseResult<Vec<ResolvedEvent<'n>>> {
         let mut arrived = Vec::with_capacity(self.events.len());
         for (index, Reported { event, .. }) in self.events.iter().enumerate() {
             match names.customer_of(event) {
-                Ok(customer) => arrived.push(Arrived { index, customer }),
+                Ok(customer) => arrived.push(CustomerEvent { index, customer }),
                 Err(mut violations) => {
                     if let Err(others) = names.product_of(event) {
                         violations.extend_below(&[], others);
@@ -41,25 +41,25 @@ impl Slice<'_> {
                 }
             }
         }
-        let mut known = Vec::with_capacity(arrived.len());
-        for Arrived { index, customer } in self.without_repeats(tx, arrived, progress)? {
+        let mut resolved = Vec::with_capacity(arrived.len());
+        for CustomerEvent { index, customer } in self.without_repeats(tx, arrived, progress)? {
             let event = self.events[index].event;
             match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
-                Ok(product) => known.push(Known { index, customer, product }),
+                Ok(product) => resolved.push(ResolvedEvent { index, customer, product }),
                 Err(violations) => progress.refuse(index, violations.into())?,
             }
         }
-        Ok(known)
+        Ok(resolved)
     }
 
     /// Answers the events that were taken before under their keys, and sets repeats within the slice aside.
     fn without_repeats<'n>(
         &self,
         tx: &mut dyn Tx,
-        arrived: Vec<Arrived<'n>>,
+        arrived: Vec<CustomerEvent<'n>>,
         progress: &mut Progress<'_>,
-    ) -> UseCaseResult<Vec<Arrived<'n>>> {
-        let key_of = |arrived: &Arrived<'_>| {
+    ) -> UseCaseResult<Vec<CustomerEvent<'n>>> {
+        let key_of = |arrived: &CustomerEvent<'_>| {
             let sent = self.events[arrived.index].event.sent.as_ref()?;
             Some((arrived.customer.id, sent.key.clone()))
         };

@@ -72,15 +72,15 @@ impl TakenUsage {
 
 /// An event whose customer and usage product are known.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'n> {
+pub(super) struct ResolvedEvent<'n> {
     pub(super) index: usize,
     pub(super) customer: &'n Customer,
     pub(super) product: &'n UsageProduct,
 }
 
-/// An event whose place is known.
-struct Landed<'n> {
-    known: Known<'n>,
+/// An event with the period that it is matched to.
+struct MatchedEvent<'n> {
+    resolved: ResolvedEvent<'n>,
     counted: CountedEvent,
     key: UsageKey,
     service_period: Period,
@@ -91,7 +91,7 @@ pub(super) struct Progress<'n> {
     outcomes: Vec<Option<UseCaseResult<TakenUsage>>>,
     /// Repeats of an event of the same slice, with the index of that event.
     twins: Vec<(usize, usize)>,
-    placed: Vec<(Landed<'n>, DocumentRef)>,
+    placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
     /// Events that this lane isn't for.
     left: BTreeSet<usize>,
 }
@@ -99,7 +99,7 @@ pub(super) struct Progress<'n> {
 /// Contracts by reference, with what of their books the events need.
 type Books = BTreeMap<ContractRef, ContractBook>;
 /// Those that events land on, and the events that land nowhere.
-type HeldBooks<'n> = (Books, Vec<Landed<'n>>, Vec<(usize, UseCaseError)>);
+type HeldBooks<'n> = (Books, Vec<MatchedEvent<'n>>, Vec<(usize, UseCaseError)>);
 
 /// How a slice holds contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,25 +141,25 @@ impl Slice<'_> {
         let names = Names::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
         let outcomes = self.events.iter().map(|_| None).collect();
         let mut progress = Progress { outcomes, twins: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
-        let known = self.fresh(tx, &names, &mut progress)?;
-        let (mut books, landed, refused) = match lane {
+        let resolved = self.fresh(tx, &names, &mut progress)?;
+        let (mut books, matched, refused) = match lane {
             // With the statement that finds them.
             Lane::Drafts => {
-                let (contracts, landed, refused) = self.land(tx, &known, Some(Lock::Shared))?;
-                let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &landed)?;
+                let (contracts, matched, refused) = self.match_events(tx, &resolved, Some(Lock::Shared))?;
+                let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &matched)?;
                 books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
-                let (landed, left): (Vec<_>, Vec<_>) =
-                    landed.into_iter().partition(|landed| books.contains_key(&landed.key.contract_ref));
-                progress.left = left.iter().map(|landed| landed.known.index).collect();
-                (books, landed, refused)
+                let (matched, left): (Vec<_>, Vec<_>) =
+                    matched.into_iter().partition(|matched| books.contains_key(&matched.key.contract_ref));
+                progress.left = left.iter().map(|matched| matched.resolved.index).collect();
+                (books, matched, refused)
             }
-            Lane::Any => self.hold(tx, &known)?,
+            Lane::Any => self.hold(tx, &resolved)?,
         };
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
         }
-        self.lock_totals(tx, &landed, &mut books)?;
-        for group in grouped(landed) {
+        self.lock_totals(tx, &matched, &mut books)?;
+        for group in grouped(matched) {
             let contract_ref = group[0].key.contract_ref;
             let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
             self.post_group(book, group, &mut progress)?;
@@ -175,16 +175,16 @@ impl Slice<'_> {
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
     /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
-    fn hold<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>]) -> UseCaseResult<HeldBooks<'n>> {
+    fn hold<'n>(&self, tx: &mut dyn Tx, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<HeldBooks<'n>> {
         let organization = self.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
-            let (contracts, landed, refused) = self.land(tx, known, None)?;
+            let (contracts, matched, refused) = self.match_events(tx, resolved, None)?;
             let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
-            let (_, off_drafts) = self.on_drafts(tx, unknown.map(|(_, book)| book.clone()), &landed)?;
+            let (_, off_drafts) = self.on_drafts(tx, unknown.map(|(_, book)| book.clone()), &matched)?;
             exclusive.extend(off_drafts);
             if contracts.is_empty() {
-                return Ok((contracts, landed, refused));
+                return Ok((contracts, matched, refused));
             }
             let lock_of = |(contract_ref, book): (&ContractRef, &ContractBook)| {
                 let lock = if exclusive.contains(contract_ref) { Lock::Exclusive } else { Lock::Shared };
@@ -207,30 +207,35 @@ impl Slice<'_> {
             };
             let books = agreements.into_iter().map(with_entities);
             let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
-            let (mut books, off_drafts) = self.on_drafts(tx, shared, &landed)?;
+            let (mut books, off_drafts) = self.on_drafts(tx, shared, &matched)?;
             if off_drafts.is_empty() {
                 let whole = books::whole_all(tx, organization, alone, self.now)?;
                 books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
-                return Ok((books, landed, refused));
+                return Ok((books, matched, refused));
             }
         }
         Err(StoreError::Contended.into())
     }
 
-    /// Where the events land, as things are.
-    fn land<'n>(&self, tx: &mut dyn Tx, known: &[Known<'n>], lock: Option<Lock>) -> UseCaseResult<HeldBooks<'n>> {
+    /// Which periods the events are matched to, as things are.
+    fn match_events<'n>(
+        &self,
+        tx: &mut dyn Tx,
+        resolved: &[ResolvedEvent<'n>],
+        lock: Option<Lock>,
+    ) -> UseCaseResult<HeldBooks<'n>> {
         let organization = self.organization;
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
-            known.iter().map(|known| (known.customer.id, known.product.usage_product_ref.clone())).collect();
+            resolved.iter().map(|resolved| (resolved.customer.id, resolved.product.usage_product_ref.clone())).collect();
         let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
         for contract in tx.contracts_metering(organization, &Vec::from_iter(pairs), lock)? {
             candidates.entry(contract.customer_id).or_default().push(contract);
         }
         let entities = entities_of(tx, organization, candidates.values().flatten())?;
-        let (mut contracts, mut landed, mut refused) = (Books::new(), Vec::with_capacity(known.len()), Vec::new());
-        for known in known {
-            let Known { customer, product, .. } = *known;
-            let event = self.events[known.index].event;
+        let (mut contracts, mut matched, mut refused) = (Books::new(), Vec::with_capacity(resolved.len()), Vec::new());
+        for resolved in resolved {
+            let ResolvedEvent { customer, product, .. } = *resolved;
+            let event = self.events[resolved.index].event;
             let facts = EventFacts {
                 usage_product_ref: &product.usage_product_ref,
                 occurred_at: event.occurred_at,
@@ -248,16 +253,16 @@ impl Slice<'_> {
                         quantity: event.quantity,
                     };
                     let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
-                    landed.push(Landed { known: *known, counted, key, service_period: found.period.days() });
+                    matched.push(MatchedEvent { resolved: *resolved, counted, key, service_period: found.period.days() });
                     contracts.entry(contract_ref).or_insert_with(|| {
                         let entities = books::billing(found.contract, &entities);
                         ContractBook::new(found.contract.clone(), customer.clone(), entities)
                     });
                 }
-                Err(refusal) => refused.push((known.index, refusal.into())),
+                Err(refusal) => refused.push((resolved.index, refusal.into())),
             }
         }
-        Ok((contracts, landed, refused))
+        Ok((contracts, matched, refused))
     }
 
     /// Books with the drafts that carry the usage of the events, and those of the contracts of which an event doesn't go on
@@ -266,10 +271,10 @@ impl Slice<'_> {
         &self,
         tx: &mut dyn Tx,
         books: impl IntoIterator<Item = ContractBook>,
-        landed: &[Landed<'_>],
+        matched: &[MatchedEvent<'_>],
     ) -> UseCaseResult<(Books, BTreeSet<ContractRef>)> {
         let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
-            landed.iter().map(|Landed { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
+            matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
         let books = books::drafts(tx, self.organization, books, &periods)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
@@ -284,9 +289,9 @@ impl Slice<'_> {
     }
 
     /// Holds the running totals of the events, and reads what else the lines of their periods are made of.
-    fn lock_totals(&self, tx: &mut dyn Tx, landed: &[Landed<'_>], books: &mut Books) -> UseCaseResult<()> {
+    fn lock_totals(&self, tx: &mut dyn Tx, matched: &[MatchedEvent<'_>], books: &mut Books) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
-            landed.iter().map(|landed| (landed.known.customer.id, landed.key.clone())).collect();
+            matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
         for (key, total) in tx.lock_usage(self.organization, &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
                 book.put_usage(key.clone(), total);
@@ -298,7 +303,12 @@ impl Slice<'_> {
 
     /// Puts events of one running total on documents: together where they only add to the usage of a draft, which
     /// costs the same for any number of them; else one after the other.
-    fn post_group<'n>(&self, book: &mut ContractBook, group: Vec<Landed<'n>>, progress: &mut Progress<'n>) -> UseCaseResult<()> {
+    fn post_group<'n>(
+        &self,
+        book: &mut ContractBook,
+        group: Vec<MatchedEvent<'n>>,
+        progress: &mut Progress<'n>,
+    ) -> UseCaseResult<()> {
         let (before, mut supplies) = (book.clone(), supplies(self.services));
         let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
             book.attempt(&before, |book| post::add(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies))
@@ -315,10 +325,10 @@ impl Slice<'_> {
             };
             if may_share && on_draft && rest.len() > 0 {
                 let all: Vec<CountedEvent> =
-                    std::iter::once(&first).chain(rest.as_slice()).map(|landed| landed.counted).collect();
+                    std::iter::once(&first).chain(rest.as_slice()).map(|matched| matched.counted).collect();
                 match post(book, &first.key, &all) {
                     Ok(document_ref) => {
-                        progress.placed.extend(std::iter::once(first).chain(rest).map(|landed| (landed, document_ref)));
+                        progress.placed.extend(std::iter::once(first).chain(rest).map(|matched| (matched, document_ref)));
                         return Ok(());
                     }
                     Err(error) if is_fatal(&error) => return Err(error),
@@ -328,7 +338,7 @@ impl Slice<'_> {
             }
             match post(book, &first.key, &[first.counted]) {
                 Ok(document_ref) => progress.placed.push((first, document_ref)),
-                Err(refusal) => progress.refuse(first.known.index, refusal)?,
+                Err(refusal) => progress.refuse(first.resolved.index, refusal)?,
             }
         }
         Ok(())
@@ -343,13 +353,13 @@ impl Slice<'_> {
     ) -> UseCaseResult<Vec<Option<UseCaseResult<TakenUsage>>>> {
         let Progress { mut outcomes, twins, mut placed, mut left } = progress;
         let organization = self.organization;
-        placed.sort_by_key(|(landed, _)| landed.known.index);
-        let events: Vec<UsageEvent> = placed.iter().map(|(landed, document_ref)| self.event(landed, *document_ref)).collect();
+        placed.sort_by_key(|(matched, _)| matched.resolved.index);
+        let events: Vec<UsageEvent> = placed.iter().map(|(matched, document_ref)| self.event(matched, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
         let mut kept: Vec<(CustomerId, TakenEvent)> = Vec::new();
-        let around = Around::of_books(books.values()).with_products(placed.iter().map(|(landed, _)| landed.known.product));
-        for ((landed, document_ref), event) in placed.into_iter().zip(events) {
-            let (index, event_ref, customer_id) = (landed.known.index, event.event_ref, event.customer_id);
+        let around = Around::of_books(books.values()).with_products(placed.iter().map(|(matched, _)| matched.resolved.product));
+        for ((matched, document_ref), event) in placed.into_iter().zip(events) {
+            let (index, event_ref, customer_id) = (matched.resolved.index, event.event_ref, event.customer_id);
             let view = around.view(event)?;
             let Reported { event, answer, .. } = self.events[index];
             if let Some(sent) = &event.sent {
@@ -384,21 +394,21 @@ impl Slice<'_> {
         Ok(outcomes)
     }
 
-    fn event(&self, landed: &Landed<'_>, document_ref: DocumentRef) -> UsageEvent {
-        let Reported { event: new, by, .. } = self.events[landed.known.index];
+    fn event(&self, matched: &MatchedEvent<'_>, document_ref: DocumentRef) -> UsageEvent {
+        let Reported { event: new, by, .. } = self.events[matched.resolved.index];
         UsageEvent {
-            event_ref: landed.counted.event_ref,
-            customer_id: landed.known.customer.id,
-            usage_product_ref: landed.key.usage_product_ref.clone(),
+            event_ref: matched.counted.event_ref,
+            customer_id: matched.resolved.customer.id,
+            usage_product_ref: matched.key.usage_product_ref.clone(),
             occurred_at: new.occurred_at,
-            service_date: landed.counted.service_date,
+            service_date: matched.counted.service_date,
             quantity: new.quantity,
             report_data: new.report_data.clone(),
             validations: new.validations.clone(),
             placement: Placement {
-                contract_ref: landed.key.contract_ref,
-                product_no: landed.key.product_no,
-                service_period: landed.service_period,
+                contract_ref: matched.key.contract_ref,
+                product_no: matched.key.product_no,
+                service_period: matched.service_period,
                 document_ref,
             },
             formatted: new.formatted.clone(),
@@ -416,15 +426,15 @@ fn is_fatal(error: &UseCaseError) -> bool {
 }
 
 /// Events of one running total each, in the order in which the first of each came.
-fn grouped(landed: Vec<Landed<'_>>) -> Vec<Vec<Landed<'_>>> {
+fn grouped(matched: Vec<MatchedEvent<'_>>) -> Vec<Vec<MatchedEvent<'_>>> {
     let mut places: BTreeMap<UsageKey, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<Landed<'_>>> = Vec::new();
-    for landed in landed {
-        let place = *places.entry(landed.key.clone()).or_insert(groups.len());
+    let mut groups: Vec<Vec<MatchedEvent<'_>>> = Vec::new();
+    for matched in matched {
+        let place = *places.entry(matched.key.clone()).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Vec::new());
         }
-        groups[place].push(landed);
+        groups[place].push(matched);
     }
     groups
 }

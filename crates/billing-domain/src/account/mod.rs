@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
-use crate::money::{AmountOutOfRange, Currency, Money};
+use crate::money::{Currency, Money, MoneyError};
 use crate::refs::{ApplicationRef, CustomerId, DocumentRef, EntityRef, PaymentRef, WriteOffRef};
 use crate::text::OneLine;
 
@@ -83,8 +83,8 @@ impl Payment {
     /// What of it is neither applied nor refunded: nothing of a refund, nor of one that was reversed.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn unapplied(&self) -> Result<Money, AmountOutOfRange> {
+    /// [`MoneyError`] on overflow.
+    pub fn unapplied(&self) -> Result<Money, MoneyError> {
         match (self.kind, &self.reversal) {
             (PaymentKind::Payment, None) => self.amount.checked_sub(self.used),
             (PaymentKind::Payment, Some(_)) | (PaymentKind::Refund(_), _) => Ok(Money::zero(self.amount.currency())),

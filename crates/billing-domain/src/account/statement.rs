@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use crate::document::numbering::DocumentNumber;
-use crate::money::{AmountOutOfRange, Currency, Money};
+use crate::money::{Currency, Money, MoneyError};
 use crate::refs::{DocumentRef, EntityRef, PaymentRef};
 
 /// What changed what is owed.
@@ -72,12 +72,12 @@ pub struct AccountStatement {
 /// `from` make the opening balance, those after `to` are left out.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when a balance can't be held.
+/// [`MoneyError`] when a balance can't be held.
 pub fn statement(
     entries: Vec<StatementEntry>,
     from: Option<NaiveDate>,
     to: Option<NaiveDate>,
-) -> Result<Vec<AccountStatement>, AmountOutOfRange> {
+) -> Result<Vec<AccountStatement>, MoneyError> {
     let mut of_account: BTreeMap<(EntityRef, Currency), Vec<StatementEntry>> = BTreeMap::new();
     for entry in entries {
         of_account.entry((entry.entity_ref.clone(), entry.amount.currency())).or_default().push(entry);

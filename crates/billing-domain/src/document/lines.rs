@@ -11,7 +11,7 @@ use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::QuantityStep;
 use crate::decimal::exact_add;
-use crate::money::{AmountOutOfRange, Currency, Money, Percentage, Price, SignedPrice};
+use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Price, SignedPrice};
 use crate::quantity::Quantity;
 use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
@@ -222,8 +222,8 @@ pub const fn sign(kind: DocumentKind) -> i64 {
 /// Adds lines to lines: one per thing, rates and days.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when an amount can't be held.
-pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, AmountOutOfRange> {
+/// [`MoneyError`] when an amount can't be held.
+pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     for line in lines {
         let same = |present: &&mut LedgerLine| {
             present.key == line.key && present.rates == line.rates && present.service_period == line.service_period
@@ -245,8 +245,8 @@ pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<Le
 /// The same lines for the other kind.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when an amount can't be held.
-pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, AmountOutOfRange> {
+/// [`MoneyError`] when an amount can't be held.
+pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     let negate = |line: LedgerLine| {
         let amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
         let usage = line.usage.map(|usage| LedgerUsage { quantity: -usage.quantity, ..usage });

@@ -9,7 +9,7 @@ pub mod totals;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, Timestamp, plus_days};
-use crate::money::{AmountOutOfRange, Currency, Money, Percentage};
+use crate::money::{Currency, Money, MoneyError, Percentage};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
@@ -132,16 +132,16 @@ impl BookDocument {
     /// Its state as the interface shows it.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
+    /// [`MoneyError`] when the amounts can't be held.
+    pub fn state(&self) -> Result<DocumentState, MoneyError> {
         self.standing.state(self.head.kind, self.total, &self.settlement)
     }
 
     /// What is owed by it, or left of it; nothing of one that isn't issued.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn owed(&self) -> Result<Owed, AmountOutOfRange> {
+    /// [`MoneyError`] when the amounts can't be held.
+    pub fn owed(&self) -> Result<Owed, MoneyError> {
         let total = self.total.unwrap_or(Money::zero(self.head.currency));
         self.settlement.owed(self.head.kind, self.standing, total)
     }
@@ -177,13 +177,8 @@ impl Standing {
     /// rules 8, 9).
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn state(
-        self,
-        kind: DocumentKind,
-        total: Option<Money>,
-        settlement: &Settlement,
-    ) -> Result<DocumentState, AmountOutOfRange> {
+    /// [`MoneyError`] when the amounts can't be held.
+    pub fn state(self, kind: DocumentKind, total: Option<Money>, settlement: &Settlement) -> Result<DocumentState, MoneyError> {
         let total = match (self, total) {
             (Self::Draft, _) => return Ok(DocumentState::Draft),
             (Self::Void | Self::Discarded, _) => return Ok(DocumentState::Void),
@@ -347,8 +342,8 @@ impl Settlement {
     /// With the day noted on which nothing was left of a total, where that is so (billing rules 9).
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, AmountOutOfRange> {
+    /// [`MoneyError`] on overflow.
+    pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, MoneyError> {
         let paid = self.rest(total)?.minor() <= 0;
         Ok(Self { paid_date: if paid { self.paid_date.or(Some(on)) } else { None }, ..self })
     }
@@ -356,16 +351,16 @@ impl Settlement {
     /// What neither payments nor credits cover of a total.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn rest(&self, total: Money) -> Result<Money, AmountOutOfRange> {
+    /// [`MoneyError`] on overflow.
+    pub fn rest(&self, total: Money) -> Result<Money, MoneyError> {
         total.checked_sub(self.credits)?.checked_sub(self.paid)
     }
 
     /// What is owed by a document of a kind and total, or left of it. A draft's is what it would owe now.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn owed(&self, kind: DocumentKind, standing: Standing, total: Money) -> Result<Owed, AmountOutOfRange> {
+    /// [`MoneyError`] on overflow.
+    pub fn owed(&self, kind: DocumentKind, standing: Standing, total: Money) -> Result<Owed, MoneyError> {
         let zero = Money::zero(total.currency());
         let nothing = Owed { amount_due: None, written_off: zero, unapplied: None };
         Ok(match (kind, standing) {
@@ -383,8 +378,8 @@ impl Document {
     /// Its state as the interface shows it.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amounts can't be held.
-    pub fn state(&self) -> Result<DocumentState, AmountOutOfRange> {
+    /// [`MoneyError`] when the amounts can't be held.
+    pub fn state(&self) -> Result<DocumentState, MoneyError> {
         let total = self.lifecycle.issued().map(|issued| issued.content.total);
         self.lifecycle.standing().state(self.head.kind, total, &self.settlement)
     }

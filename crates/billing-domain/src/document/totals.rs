@@ -15,7 +15,7 @@ use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::decimal::exact_add;
-use crate::money::{AmountOutOfRange, Currency, DayShare, Money, Percentage, Price};
+use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::rating::{Minimum, RatedUsage, rate, rate_fixed, rate_prepaid};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
@@ -143,13 +143,13 @@ pub struct RatedLines<'c> {
 /// Adds lines up to a document of a kind; `before` are the sums of its family's documents before it (billing rules 5, 6).
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when an amount can't be held.
+/// [`MoneyError`] when an amount can't be held.
 pub fn total_up(
     currency: Currency,
     kind: DocumentKind,
     lines: Vec<RatedLines<'_>>,
     before: &FamilySums,
-) -> Result<DocumentContent, AmountOutOfRange> {
+) -> Result<DocumentContent, MoneyError> {
     let products = lines.into_iter().map(|rated| {
         let sub_total = Money::sum(currency, rated.lines.iter().map(|line| line.amount))?;
         let key = SumKey::Discount(rated.product_no, rated.rates);
@@ -168,7 +168,7 @@ pub fn total_up(
             treatment: rated.treatment,
         })
     });
-    let products = products.collect::<Result<Vec<_>, _>>()?;
+    let products = products.collect::<Result<Vec<_>, MoneyError>>()?;
     // Only at a rate of 0 are there several, whose tax is 0: a family's sums of a rate tell the tax of each.
     let mut taxed: Vec<(Percentage, &TaxTreatment)> = products.iter().map(BilledProduct::taxed).collect();
     taxed.sort();
@@ -179,7 +179,7 @@ pub fn total_up(
         let step = before.step(SumKey::Tax(rate), sign(kind) * base.minor(), currency)?;
         Ok(Tax { rate, treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) })
     };
-    let taxes = taxed.into_iter().map(tax).collect::<Result<Vec<_>, _>>()?;
+    let taxes = taxed.into_iter().map(tax).collect::<Result<Vec<_>, MoneyError>>()?;
     let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
     let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
     let total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
@@ -218,8 +218,8 @@ impl DocumentContent {
     /// What it adds to the sums of its family, `times` over: −1 takes it out again.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
-    pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), AmountOutOfRange> {
+    /// [`MoneyError`] on overflow.
+    pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), MoneyError> {
         let sign = sign(kind) * times;
         for product in &self.products {
             let key = SumKey::Discount(product.product_no, product.rates());
@@ -265,13 +265,13 @@ impl DocumentContent {
 /// the true-up, and charges, which the minimum fee doesn't count. With `bill_with` they fall to the period's documents.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold an amount.
+/// [`MoneyError`] when exact decimals can't hold an amount.
 pub fn lines_of_period(
     contract_ref: ContractRef,
     period: &ProductPeriod<'_>,
     usage: &UsageFacts,
     charges: &Charges,
-) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+) -> Result<Vec<DocumentLine>, MoneyError> {
     let currency = period.terms.pricing.currency;
     let mut lines = Vec::new();
     let mut billed = Money::zero(currency);
@@ -313,13 +313,13 @@ pub fn lines_of_period(
 /// line items that a usage product prices.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold an amount.
+/// [`MoneyError`] when exact decimals can't hold an amount.
 pub fn lines_of_step(
     period: &ProductPeriod<'_>,
     usage_product_ref: &UsageProductRef,
     before: &UsageTotal,
     after: &UsageTotal,
-) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+) -> Result<Vec<DocumentLine>, MoneyError> {
     let currency = period.terms.pricing.currency;
     let step = |(item, metered): (&SelectedLineItem, &MeteredCharge)| {
         let share = period.period.share();
@@ -368,7 +368,7 @@ fn usage_lines(
     period: &ProductPeriod<'_>,
     currency: Currency,
     usage: &UsageFacts,
-) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+) -> Result<Vec<DocumentLine>, MoneyError> {
     let share = period.period.share();
     let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
     let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
@@ -385,7 +385,7 @@ fn fixed_line(
     item: &SelectedLineItem,
     period: &ProductPeriod<'_>,
     currency: Currency,
-) -> Result<Option<DocumentLine>, AmountOutOfRange> {
+) -> Result<Option<DocumentLine>, MoneyError> {
     let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { return Ok(None) };
     let amount = if item.is_once() {
         if !period.is_first_with(&item.id) {
@@ -409,7 +409,7 @@ fn fixed_line(
     }))
 }
 
-fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLine, AmountOutOfRange> {
+fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLine, MoneyError> {
     Ok(DocumentLine {
         line_item_id: Some(charge.line_item_id()),
         name: charge.name.clone(),

@@ -23,7 +23,7 @@ use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_
 use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
 };
-use crate::money::{AmountOutOfRange, Money, Percentage};
+use crate::money::{AmountOutOfRange, Money, MoneyError, Percentage};
 use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
@@ -526,7 +526,7 @@ impl ContractBook {
     }
 
     /// The lines of a period's price with the usage there is.
-    pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, AmountOutOfRange> {
+    pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, MoneyError> {
         lines_of_period(self.contract.contract_ref, period, &self.usage, &self.charges)
     }
 

@@ -63,7 +63,7 @@ pub fn record(
         revised_by: occasion.by,
         deleted: false,
     };
-    settle(book, None, charge, occasion, supplies)
+    post_revision(book, None, charge, occasion, supplies)
 }
 
 /// Changes a charge, and answers it. What changes nothing makes no revision.
@@ -84,7 +84,7 @@ pub fn change(
     let contract = Arc::clone(&book.contract);
     let period = product_of(&contract, present.product_no)?.period_at(changed.date).ok_or(MatchRefusal::NoChargedProduct)?;
     let currency = period.terms.pricing.currency;
-    settle(book, Some(present), Charge { currency, ..changed }, occasion, supplies)
+    post_revision(book, Some(present), Charge { currency, ..changed }, occasion, supplies)
 }
 
 /// Takes a charge out: it stops counting.
@@ -97,7 +97,7 @@ pub fn delete(
     occasion: Occasion,
     supplies: &mut impl Supplies,
 ) -> Result<Charge, Refusal> {
-    settle(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
+    post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
 }
 
 /// The period of the one product that is meant and bills a day.
@@ -127,7 +127,7 @@ fn product_for<'c>(
 }
 
 /// Puts the next revision of a charge in the place of the one before, and the documents of both periods right.
-fn settle(
+fn post_revision(
     book: &mut ContractBook,
     before: Option<&Charge>,
     after: Charge,

@@ -13,7 +13,7 @@ use crate::account::{AccountKey, AccountRows, Application, Payment, PaymentKind,
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::decimal::Digits;
 use crate::document::{BookDocument, DocumentKind, Owed, Purpose, Settlement, Standing};
-use crate::money::{AmountOutOfRange, Money};
+use crate::money::{Money, MoneyError};
 use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
@@ -198,8 +198,8 @@ impl Account {
     /// What decisions have written since it was asked last, in order; what follows for documents and payments once, at the end.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when an amount can't be held.
-    pub fn take_entries(&mut self) -> Result<Vec<AccountEntry>, AmountOutOfRange> {
+    /// [`MoneyError`] when an amount can't be held.
+    pub fn take_entries(&mut self) -> Result<Vec<AccountEntry>, MoneyError> {
         let mut entries = std::mem::take(&mut self.entries);
         for document_ref in std::mem::take(&mut self.settled) {
             if let Some(document) = self.documents.get(&document_ref) {
@@ -709,7 +709,7 @@ impl Account {
     }
 
     /// Σ of what is applied of a source.
-    fn applied_from(&self, source: Source) -> Result<Money, AmountOutOfRange> {
+    fn applied_from(&self, source: Source) -> Result<Money, MoneyError> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         Money::sum(self.key.currency, from_it.map(|application| application.amount))
     }

@@ -3,13 +3,9 @@
 use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::violation::Violations;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
-use super::declare::{Body as _, Listed, Wire, body};
+use super::declare::{Body as _, Listed, body, wire};
 use super::events::{EventBody, EventResultJson};
-use super::input::Node;
-use super::schemas::Schemas;
 use crate::problem::ProblemJson;
 
 body! {
@@ -25,16 +21,8 @@ body! {
 /// An event of a batch, or everything that is wrong with it.
 pub(crate) struct EventInPlace;
 
-impl Wire for EventInPlace {
-    type Value = Result<NewUsageEvent, Violations>;
-
-    fn read(node: Node<'_>) -> Option<Self::Value> {
-        Some(EventBody::read_in_batch(node.json()))
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        EventBody::schema(schemas)
-    }
+wire! {
+    EventInPlace of Result<NewUsageEvent, Violations>: |node| Some(EventBody::read_in_batch(node.json())), |schemas| EventBody::schema(schemas);
 }
 
 impl Listed for EventInPlace {

@@ -5,12 +5,10 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::refs::ContractRef;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use super::declare::{Wire, answer, body};
+use super::declare::{answer, body, wire};
 use super::input::Node;
-use super::schemas::Schemas;
+use super::schemas::text;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
 use super::words::DocumentKindWord;
 use crate::problem::Problem;
@@ -25,20 +23,16 @@ body! {
     }
 }
 
-impl Wire for RunPlace {
-    type Value = Self;
+wire! {
+    RunPlace: run_place, |_| text().max_length(Some(64));
+}
 
-    fn read(node: Node<'_>) -> Option<Self> {
-        let parsed = node.text()?.split_once('~').and_then(|(due_at, contract_ref)| {
-            let due_at = Timestamp::from_micros(due_at.parse().ok()?).ok()?;
-            Some(Self { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
-        });
-        parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be left out"))
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).max_length(Some(64)).into()
-    }
+fn run_place(node: Node<'_>) -> Option<RunPlace> {
+    let parsed = node.text()?.split_once('~').and_then(|(due_at, contract_ref)| {
+        let due_at = Timestamp::from_micros(due_at.parse().ok()?).ok()?;
+        Some(RunPlace { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
+    });
+    parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be left out"))
 }
 
 /// A place in a run, as a caller gives it back.

@@ -13,7 +13,7 @@ use billing_domain::text::OneLine;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Field, Listed, Wire, answer, object};
+use super::declare::{Field, Listed, Wire, answer, object, wire};
 use super::input::{Fields, Node};
 use super::prices::PriceJson;
 use super::schemas::{Presence, Schemas};
@@ -50,20 +50,16 @@ impl Listed for RequestedLineItem {
 /// Line items of a product that is agreed anew: there are no quantities to clear.
 pub(super) struct NewLineItems;
 
-impl Wire for NewLineItems {
-    type Value = Vec<RequestedLineItem>;
+wire! {
+    NewLineItems of Vec<RequestedLineItem>: new_line_items, |schemas| <Vec<RequestedLineItem> as Wire>::schema(schemas);
+}
 
-    fn read(node: Node<'_>) -> Option<Self::Value> {
-        let without_clearing = |item: RequestedLineItem| {
-            let quantities = item.quantities.filter(|quantities| !quantities.as_slice().is_empty());
-            RequestedLineItem { quantities, ..item }
-        };
-        Some(<Vec<RequestedLineItem> as Wire>::read(node)?.into_iter().map(without_clearing).collect())
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        <Vec<RequestedLineItem> as Wire>::schema(schemas)
-    }
+fn new_line_items(node: Node<'_>) -> Option<Vec<RequestedLineItem>> {
+    let without_clearing = |item: RequestedLineItem| {
+        let quantities = item.quantities.filter(|quantities| !quantities.as_slice().is_empty());
+        RequestedLineItem { quantities, ..item }
+    };
+    Some(<Vec<RequestedLineItem> as Wire>::read(node)?.into_iter().map(without_clearing).collect())
 }
 
 /// Quantities from days on; null clears them, left out they are `None`.

@@ -19,9 +19,9 @@ use utoipa::openapi::schema::Schema;
 use super::contract_changes::check_day;
 use super::contract_lines::NewLineItems;
 use super::contract_view::{ContractJson, ContractProductJson};
-use super::declare::{Field, Fieldset as _, Kept, Listed, Wire, body, fields, object, structure, takes_back};
-use super::input::{Fields, Node};
-use super::schemas::{Presence, Schemas, object_of};
+use super::declare::{Field, Kept, Listed, Wire, body, fields, object, takes_back, wire};
+use super::input::Fields;
+use super::schemas::{Presence, Schemas};
 use super::values::{CycleCount, VersionNumber};
 
 const EFFECTIVE_FROM: &str = "effective_from";
@@ -92,9 +92,9 @@ impl Listed for RequestedProduct {
     const MAX: usize = MAX_PRODUCTS;
 }
 
-structure! {
-    /// What is read of a billing cycle.
-    CycleFields {
+object! {
+    /// Interval during which invoices are prepared.
+    struct CycleFields as "BillingCycleBody" {
         /// Time unit; MONTHLY when left out.
         unit: CycleUnit = CycleUnit::default(),
         /// Number of time units between invoices: a whole number, 1 when left out.
@@ -102,19 +102,11 @@ structure! {
     }
 }
 
-impl Wire for BillingCycle {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        let CycleFields { unit, cycle } = node.object(CycleFields::read_whole)?;
-        Self::new(unit, cycle)
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        schemas.define("BillingCycleBody", |schemas| {
-            object_of(CycleFields::described(schemas), "Interval during which invoices are prepared.").into()
-        })
-    }
+wire! {
+    BillingCycle: |node| {
+        let CycleFields { unit, cycle } = <CycleFields as Wire>::read(node)?;
+        BillingCycle::new(unit, cycle)
+    }, |schemas| <CycleFields as Wire>::schema(schemas);
 }
 
 body! {

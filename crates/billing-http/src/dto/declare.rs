@@ -23,6 +23,7 @@ use super::schemas::{Described, Presence, Schemas, object_of};
 
 pub(crate) use macros::{
     answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure, takes_back,
+    value_of, wire,
 };
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
@@ -324,7 +325,7 @@ pub(crate) mod made_with {
 
     pub(crate) use super::{
         Answered, AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Named, Part, Wire, answer_object,
-        default_of, name_of, part, repeated_ref, schema_of_answer,
+        default_of, name_of, part, repeated_ref, schema_of_answer, wire,
     };
     pub(crate) use crate::dto::input::{self, Fields, Node};
     pub(crate) use crate::dto::schemas::{self, Described, Schemas, object_of};

@@ -8,7 +8,7 @@ use billing_domain::money::Money;
 use billing_report::Cell;
 use serde_json::Value;
 
-use super::words::{DocumentKindWord, DocumentStateWord, PurposeKindWord};
+use super::words::{DocumentKindWord, DocumentStateWord, PurposeWord};
 
 /// The columns.
 pub(crate) const HEADINGS: [&str; 27] = [
@@ -48,7 +48,7 @@ pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
         text(&row.number),
         word(&DocumentKindWord::from(row.kind)),
         word(&DocumentStateWord::from(row.state)),
-        word(&PurposeKindWord::from(row.purpose)),
+        word(&PurposeWord::from(row.purpose)),
         plain(&row.contract_number),
         text(&row.customer_ref),
         text(row.customer_name.as_str()),

@@ -5,6 +5,7 @@ use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::totals::{BilledProduct, Tax};
 use billing_domain::party::BankTransferDetails;
+use billing_domain::ports::PurposeKind;
 use billing_domain::rating::RatedTier;
 
 use super::bank_accounts::{BankAccountJson, ShownAccount};
@@ -39,7 +40,7 @@ answer! {
         /// How far it has come.
         state: DocumentStateWord = view.state,
         /// Why it exists.
-        purpose: PurposeWord = view.purpose,
+        purpose: PurposeWord = PurposeKind::from(view.purpose),
         /// The contract it bills.
         contract_ref: AssignedRef = view.contract_ref,
         /// The contract's number.
@@ -210,7 +211,7 @@ answer! {
         /// What it does to what the customer owes.
         kind: DocumentKindWord = related.kind,
         /// Why it exists.
-        purpose: PurposeWord = related.purpose,
+        purpose: PurposeWord = PurposeKind::from(related.purpose),
         /// How far it has come.
         state: DocumentStateWord = related.state,
     }

@@ -6,14 +6,11 @@ use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
-use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object, takes_back};
+use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object, takes_back, wire};
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
-use super::schemas::Schemas;
 use super::values::{FreeForm, report_entries};
 use super::wire::{
     CurrencyCode, ExactNumber, LineText, NamedRef, REST, ReportDataJson, ReportMappingJson, TimestampText, field_of_event,
@@ -88,29 +85,25 @@ object! {
     }
 }
 
-impl Wire for FormatMapping {
-    type Value = Self;
+wire! {
+    FormatMapping: |node| Mapping::read(node)?.whole(), |schemas| Mapping::schema(schemas);
+    ReportMapping: report_mapping, |schemas| schemas.refer::<ReportMappingJson>();
+}
 
-    fn read(node: Node<'_>) -> Option<Self> {
-        let mapping = Mapping::read(node)?;
-        let (currency, entity_ref) = mapping.validations.map_or((None, None), |checks| (checks.currency, checks.entity_ref));
-        Some(Self {
-            timestamp: mapping.timestamp,
-            customer: naming(mapping.customer_ref, mapping.customer_name)?,
-            usage_product: naming(mapping.usage_product_ref, mapping.usage_product_name)?,
-            quantity: mapping.quantity,
-            report_data: mapping.additional_report_data.unwrap_or(ReportMapping::None),
+impl Mapping {
+    fn whole(self) -> Option<FormatMapping> {
+        let (currency, entity_ref) = self.validations.map_or((None, None), |checks| (checks.currency, checks.entity_ref));
+        Some(FormatMapping {
+            timestamp: self.timestamp,
+            customer: naming(self.customer_ref, self.customer_name)?,
+            usage_product: naming(self.usage_product_ref, self.usage_product_name)?,
+            quantity: self.quantity,
+            report_data: self.additional_report_data.unwrap_or(ReportMapping::None),
             currency,
             entity_ref,
         })
     }
 
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        Mapping::schema(schemas)
-    }
-}
-
-impl Mapping {
     fn of(mapping: &FormatMapping) -> Self {
         let (customer_ref, customer_name) = shown_naming(&mapping.customer);
         let (usage_product_ref, usage_product_name) = shown_naming(&mapping.usage_product);
@@ -145,21 +138,13 @@ fn shown_naming(naming: &Naming) -> (Option<Expression>, Option<Expression>) {
     }
 }
 
-impl Wire for ReportMapping {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        let Some(text) = node.as_text() else { return columns(node) };
-        let field = Expression::parse(text).ok().and_then(|text| field_of_event(text.as_str()));
-        match field {
-            _ if text == REST => Some(Self::Rest),
-            Some(field) => Some(Self::Field(field)),
-            None => node.refuse("invalid_value", "must be an object of expressions, \"rest\", or one field such as event.labels"),
-        }
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        schemas.refer::<ReportMappingJson>()
+fn report_mapping(node: Node<'_>) -> Option<ReportMapping> {
+    let Some(text) = node.as_text() else { return columns(node) };
+    let field = Expression::parse(text).ok().and_then(|text| field_of_event(text.as_str()));
+    match field {
+        _ if text == REST => Some(ReportMapping::Rest),
+        Some(field) => Some(ReportMapping::Field(field)),
+        None => node.refuse("invalid_value", "must be an object of expressions, \"rest\", or one field such as event.labels"),
     }
 }
 

@@ -6,12 +6,10 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::text::OneLine;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::schema::ArrayBuilder;
 
-use super::declare::{Wire, answer, body, fields};
+use super::declare::{answer, body, fields, wire};
 use super::input::Node;
-use super::schemas::Schemas;
 use super::wire::{AssignedRef, LineText, TimestampText};
 use super::words::ScopeWord;
 
@@ -33,20 +31,17 @@ body! {
     }
 }
 
-impl Wire for Scopes {
-    type Value = Self;
+wire! {
+    Scopes: scopes,
+        |schemas| ArrayBuilder::new().items(schemas.refer::<ScopeWord>()).min_items(Some(1)).max_items(Some(Scope::ALL.len()));
+}
 
-    fn read(node: Node<'_>) -> Option<Self> {
-        let scopes = node.list(Scope::ALL.len(), Node::word::<ScopeWord>)?;
-        if scopes.is_empty() {
-            return node.refuse("out_of_range", "must have at least one element, or be left out for every scope");
-        }
-        Some(Self::of(&scopes))
+fn scopes(node: Node<'_>) -> Option<Scopes> {
+    let scopes = node.list(Scope::ALL.len(), Node::word::<ScopeWord>)?;
+    if scopes.is_empty() {
+        return node.refuse("out_of_range", "must have at least one element, or be left out for every scope");
     }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        ArrayBuilder::new().items(schemas.refer::<ScopeWord>()).min_items(Some(1)).max_items(Some(Scope::ALL.len())).into()
-    }
+    Some(Scopes::of(&scopes))
 }
 
 answer! {

@@ -4,12 +4,9 @@ use billing_domain::catalog::{Charge, FixedPrice, MAX_TIERS, PriceModel, Tier, T
 use billing_domain::money::{Percentage, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::schema::ArrayBuilder;
 
-use super::declare::{Listed, Wire, answer, choice, object};
-use super::input::Node;
-use super::schemas::Schemas;
+use super::declare::{Listed, Wire, answer, choice, object, wire};
 use super::values::AboveZero;
 use super::wire::ExactNumber;
 
@@ -69,16 +66,9 @@ impl Listed for Tier {
     const MAX: usize = MAX_TIERS;
 }
 
-impl Wire for Tiers {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.agreed(Self::new(<Vec<Tier> as Wire>::read(node)?))
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        ArrayBuilder::new().items(Tier::schema(schemas)).min_items(Some(1)).max_items(Some(MAX_TIERS)).into()
-    }
+wire! {
+    Tiers: |node| node.agreed(Tiers::new(<Vec<Tier> as Wire>::read(node)?)),
+        |schemas| ArrayBuilder::new().items(Tier::schema(schemas)).min_items(Some(1)).max_items(Some(MAX_TIERS));
 }
 
 /// What a line item costs.

@@ -7,13 +7,10 @@ use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
-use super::declare::{Fieldset as _, Listed, Wire, answer, body, edit, fields, object};
-use super::input::Node;
+use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, object, wire};
+use super::input::Fields;
 use super::prices::PriceJson;
-use super::schemas::Schemas;
 use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};
 use super::words::{ChargeKind, ChargeKindWord, RecurrenceWord};
 
@@ -85,34 +82,28 @@ object! {
 /// The fields that only a line item priced by events has.
 const OF_USAGE: [&str; 5] = ["usage_product_ref", "included_quantity", "prepaid_quantity", "minimum_amount", "maximum_amount"];
 
-impl Wire for LineItem {
-    type Value = Self;
+wire! {
+    LineItem: |node| node.object(line_item), |schemas| ItemFields::schema(schemas);
+}
 
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.object(|fields| {
-            let item = ItemFields::read_whole(fields)?;
-            // A name left out is the identifier, which is a line by its own, stricter rule.
-            let name = match item.name.clone() {
-                Some(name) => name,
-                None => OneLine::parse(item.line_item_id.as_str()).ok()?,
-            };
-            let (id, kind) = (item.line_item_id.clone(), item.kind);
-            if kind == ChargeKind::Usage && item.usage_product_ref.is_none() {
-                return None;
-            }
-            let charge = match kind {
-                ChargeKind::Fixed => item.fixed(),
-                ChargeKind::Usage => item.usage(),
-            };
-            match charge {
-                Some(charge) => Some(Self { id, name, charge }),
-                None => fields.refuse("price", "not_allowed", kind.models()),
-            }
-        })
+fn line_item(fields: Fields<'_>) -> Option<LineItem> {
+    let item = ItemFields::read_whole(fields)?;
+    // A name left out is the identifier, which is a line by its own, stricter rule.
+    let name = match item.name.clone() {
+        Some(name) => name,
+        None => OneLine::parse(item.line_item_id.as_str()).ok()?,
+    };
+    let (id, kind) = (item.line_item_id.clone(), item.kind);
+    if kind == ChargeKind::Usage && item.usage_product_ref.is_none() {
+        return None;
     }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        ItemFields::schema(schemas)
+    let charge = match kind {
+        ChargeKind::Fixed => item.fixed(),
+        ChargeKind::Usage => item.usage(),
+    };
+    match charge {
+        Some(charge) => Some(LineItem { id, name, charge }),
+        None => fields.refuse("price", "not_allowed", kind.models()),
     }
 }
 

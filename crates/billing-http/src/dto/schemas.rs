@@ -70,6 +70,30 @@ pub(crate) fn object_of(fields: Vec<Described>, meaning: &str) -> ObjectBuilder 
     object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
 }
 
+/// What types look like that aren't declared: `Type: its schema;`.
+macro_rules! schemas {
+    ($($type:ident: $schema:expr;)+) => {$(
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+
+        impl utoipa::ToSchema for $type {}
+    )+};
+}
+pub(crate) use schemas;
+
+/// A text.
+pub(crate) fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+/// A whole number within a range.
+pub(crate) fn integer(low: u32, high: u32) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high))
+}
+
 /// A schema with another description; without one it keeps its own.
 pub(crate) fn described(schema: RefOr<Schema>, meaning: &str) -> RefOr<Schema> {
     let meaning = meaning.trim();
@@ -133,6 +157,5 @@ pub(crate) fn names_in<T: PartialSchema>() -> Vec<String> {
 
 /// The field that tells a choice from the others.
 pub(crate) fn tag(name: &'static str, word: &str) -> Described {
-    let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([word]));
-    Described { name, meaning: "", presence: Presence::Required, schema: schema.into() }
+    Described { name, meaning: "", presence: Presence::Required, schema: text().enum_values(Some([word])).into() }
 }

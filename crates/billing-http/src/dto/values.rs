@@ -21,11 +21,10 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::declare::{Answered, Listed, Wire};
+use super::declare::{Answered, Listed, wire};
 use super::input::Node;
-use super::schemas::Schemas;
+use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
     self, AddressSchemeCode, AssignedRef, BicText, BuyerReferenceText, CountryCodeText, CurrencyCode, DUE_UPON_RECEIPT,
     DUE_UPON_USAGE, DateText, EmailText, ExactNumber, ExemptionCodeText, ExpressionText, FreeFormEvent, IbanText,
@@ -34,22 +33,11 @@ use super::wire::{
     TimeZoneName, TimestampText, UnitCodeText, VatIdText,
 };
 
-/// `Type as Schema: reader, writer as ItsSchema;`, without a writer where it isn't answered by itself. A form of another type's values
-/// names that: `Form of Type`.
+/// `Type as Schema: reader, writer as ItsSchema;`, without a writer where it isn't answered by itself; with a form of another type's
+/// values as in [`wire!`].
 macro_rules! values {
     ($($wire:ident $(of $value:ty)? as $schema:ty: $read:expr $(, $answered:ty: $answer:expr)?;)+) => {$(
-        impl Wire for $wire {
-            type Value = value_of!($wire $(, $value)?);
-
-            fn read(node: Node<'_>) -> Option<Self::Value> {
-                let read: fn(Node<'_>) -> Option<Self::Value> = $read;
-                read(node)
-            }
-
-            fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                schemas.refer::<$schema>()
-            }
-        }
+        wire! { $wire $(of $value)?: $read, |schemas| schemas.refer::<$schema>(); }
 
         $(
             impl Answered for $wire {
@@ -64,15 +52,6 @@ macro_rules! values {
             }
         )?
     )+};
-}
-
-macro_rules! value_of {
-    ($wire:ident) => {
-        $wire
-    };
-    ($wire:ident, $value:ty) => {
-        $value
-    };
 }
 
 /// An e-mail address.
@@ -147,16 +126,8 @@ values! {
     Password of String as PasswordInput: |node| node.line().map(|line| line.as_str().to_owned());
 }
 
-impl Wire for bool {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.boolean()
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Boolean).into()
-    }
+wire! {
+    bool: |node| node.boolean(), |_| ObjectBuilder::new().schema_type(Type::Boolean);
 }
 
 impl Answered for bool {
@@ -170,39 +141,22 @@ impl Listed for OneLine {
     const MAX: usize = 100;
 }
 
-/// The schemas of whole numbers, which are said in place.
-macro_rules! whole_numbers {
-    ($($name:ident: $schema:expr;)+) => {$(
-        pub(crate) struct $name;
+/// Hours of grace of an answer.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct GraceHoursValue(u16);
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                $schema
-            }
-        }
+pub(crate) struct GraceHoursInput;
+pub(crate) struct CycleInput;
+pub(crate) struct VersionInput;
+pub(crate) struct PasswordInput;
 
-        impl ToSchema for $name {}
-    )+};
-}
-
-whole_numbers! {
+schemas! {
+    GraceHoursValue: integer(0, MAX_GRACE_HOURS.into());
     GraceHoursInput: wire::whole(0, MAX_GRACE_HOURS.into());
     CycleInput: wire::whole(1, MAX_CYCLE.into());
     VersionInput: wire::whole(1, MAX_VERSION);
     PasswordInput: wire::password();
 }
-
-/// Hours of grace of an answer.
-#[derive(Clone, Copy, Serialize)]
-pub(crate) struct GraceHoursValue(u16);
-
-impl PartialSchema for GraceHoursValue {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(MAX_GRACE_HOURS)).into()
-    }
-}
-
-impl ToSchema for GraceHoursValue {}
 
 fn above_zero(text: &str) -> Result<Quantity, DecimalError> {
     Quantity::parse(text).and_then(|quantity| if quantity == Quantity::ZERO { Err(DecimalError::Zero) } else { Ok(quantity) })

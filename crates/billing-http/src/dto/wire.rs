@@ -23,6 +23,8 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::schemas::{integer, schemas, text};
+
 /// A JSON number in a string.
 const NUMERIC: &str = r"^(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$";
 /// What a version is written with: nine digits.
@@ -36,10 +38,6 @@ const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u
 /// Net terms without days.
 pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
 pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
-
-fn text() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String)
-}
 
 fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
     text().min_length(Some(min)).max_length(Some(max)).pattern(Some(pattern))
@@ -68,13 +66,7 @@ macro_rules! texts {
             }
         }
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                $schema.description(Some(concat!($($doc),+).trim())).examples([json!($example)]).into()
-            }
-        }
-
-        impl ToSchema for $name {}
+        schemas! { $name: $schema.description(Some(concat!($($doc),+).trim())).examples([json!($example)]); }
     )+};
 }
 
@@ -143,14 +135,9 @@ fn number<E: serde::ser::Error>(text: &str) -> Result<Number, E> {
     text.parse().map_err(|_| E::custom("not the text of a number"))
 }
 
-impl PartialSchema for ExactNumber {
-    fn schema() -> RefOr<Schema> {
-        let description = "A number with its exact decimal digits. A float may have fewer.";
-        decimal().description(Some(description)).into()
-    }
+schemas! {
+    ExactNumber: decimal().description(Some("A number with its exact decimal digits. A float may have fewer."));
 }
-
-impl ToSchema for ExactNumber {}
 
 impl From<Decimal> for ExactNumber {
     fn from(value: Decimal) -> Self {
@@ -182,13 +169,7 @@ macro_rules! decimal_inputs {
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct $name;
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                number_or_text($limit(decimal()), concat!($($doc),+).trim())
-            }
-        }
-
-        impl ToSchema for $name {}
+        schemas! { $name: number_or_text($limit(decimal()), concat!($($doc),+).trim()); }
     )+};
 }
 
@@ -211,10 +192,8 @@ fn number_or_text(number: ObjectBuilder, description: &str) -> RefOr<Schema> {
 }
 
 /// A whole number, or the digits of one.
-pub(super) fn whole(low: u16, high: u32) -> RefOr<Schema> {
-    let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high));
-    let numeric = text().pattern(Some("^[0-9]{1,9}$"));
-    OneOfBuilder::new().item(whole).item(numeric).into()
+pub(super) fn whole(low: u32, high: u32) -> RefOr<Schema> {
+    OneOfBuilder::new().item(integer(low, high)).item(text().pattern(Some("^[0-9]{1,9}$"))).into()
 }
 
 /// A password, in a request.
@@ -260,31 +239,20 @@ impl ToSchema for NetTermsValue {
 #[serde(transparent)]
 pub(crate) struct DueUponWord(&'static str);
 
-impl PartialSchema for DueUponWord {
-    fn schema() -> RefOr<Schema> {
-        let words = text().enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE]));
-        words.description(Some("Due with the invoice, or with each event, which has an invoice of its own.")).into()
-    }
-}
-
-impl ToSchema for DueUponWord {}
-
 /// Net terms of a request: as in an answer, or days in a string.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetTermsInput;
 
-impl PartialSchema for NetTermsInput {
-    fn schema() -> RefOr<Schema> {
-        net_terms(text().pattern(Some(format!("^([0-9]{{1,4}}|{DUE_UPON_RECEIPT}|{DUE_UPON_USAGE})$"))))
-    }
+schemas! {
+    DueUponWord: text()
+        .enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE]))
+        .description(Some("Due with the invoice, or with each event, which has an invoice of its own."));
+    NetTermsInput: net_terms(text().pattern(Some(format!("^([0-9]{{1,4}}|{DUE_UPON_RECEIPT}|{DUE_UPON_USAGE})$"))));
 }
 
-impl ToSchema for NetTermsInput {}
-
 fn net_terms(in_words: impl Into<RefOr<Schema>>) -> RefOr<Schema> {
-    let days = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_NET_TERMS_DAYS));
     let description = "Days from issue to due date, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE (each event an invoice of its own).";
-    OneOfBuilder::new().item(days).item(in_words).description(Some(description)).into()
+    OneOfBuilder::new().item(integer(1, MAX_NET_TERMS_DAYS.into())).item(in_words).description(Some(description)).into()
 }
 
 /// Additional report data, its keys in the order they came in and its numbers as they were written.
@@ -313,23 +281,22 @@ impl Serialize for ReportDataJson {
     }
 }
 
-impl PartialSchema for ReportDataJson {
-    fn schema() -> RefOr<Schema> {
-        let scalars = SchemaType::from_iter([Type::String, Type::Number, Type::Boolean, Type::Null]);
-        let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(ONE_LINE));
-        let description = "Keys and scalar values that become columns of the usage report; their order is kept.";
-        ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .property_names(Some(limited(1, MAX_REPORT_KEY_CHARS, ONE_LINE)))
-            .additional_properties(Some(AdditionalProperties::from(Schema::from(value))))
-            .max_properties(Some(MAX_REPORT_KEYS))
-            .description(Some(description))
-            .examples([json!({"region": "eu-1", "requests": 12.50})])
-            .into()
-    }
+/// An object of columns of the usage report.
+fn columns(value: ObjectBuilder, description: &str) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property_names(Some(limited(1, MAX_REPORT_KEY_CHARS, ONE_LINE)))
+        .additional_properties(Some(AdditionalProperties::from(Schema::from(value))))
+        .max_properties(Some(MAX_REPORT_KEYS))
+        .description(Some(description))
 }
 
-impl ToSchema for ReportDataJson {}
+fn report_data() -> ObjectBuilder {
+    let scalars = SchemaType::from_iter([Type::String, Type::Number, Type::Boolean, Type::Null]);
+    let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(ONE_LINE));
+    let columns = columns(value, "Keys and scalar values that become columns of the usage report; their order is kept.");
+    columns.examples([json!({"region": "eu-1", "requests": 12.50})])
+}
 
 /// A free-form event: a JSON object of any form, as it was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -348,16 +315,6 @@ impl Serialize for FreeFormEvent {
         value.serialize(serializer)
     }
 }
-
-impl PartialSchema for FreeFormEvent {
-    fn schema() -> RefOr<Schema> {
-        let description = "Any JSON object of at most 64 KiB, 2000 values and 32 levels.";
-        let anything = AdditionalProperties::FreeForm(true);
-        ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(anything)).description(Some(description)).into()
-    }
-}
-
-impl ToSchema for FreeFormEvent {}
 
 /// Every field of the event that no other expression names.
 pub(super) const REST: &str = "rest";
@@ -386,25 +343,22 @@ impl Serialize for ReportMappingJson {
     }
 }
 
-impl PartialSchema for ReportMappingJson {
-    fn schema() -> RefOr<Schema> {
-        let columns = ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .property_names(Some(limited(1, MAX_REPORT_KEY_CHARS, ONE_LINE)))
-            .additional_properties(Some(AdditionalProperties::from(Schema::from(limited(
-                1,
-                MAX_EXPRESSION_BYTES,
-                SEVERAL_LINES,
-            )))))
-            .max_properties(Some(MAX_REPORT_KEYS))
-            .description(Some("Each column with its expression; the order is kept."));
-        let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$")
-            .description(Some("`rest`: every field that no other expression names. `event.labels`: the entries of that field."));
-        OneOfBuilder::new().item(columns).item(text).description(Some("Where the columns of the usage report come from.")).into()
-    }
+fn report_mapping() -> OneOfBuilder {
+    let expression = limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES);
+    let columns = columns(expression, "Each column with its expression; the order is kept.");
+    let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$")
+        .description(Some("`rest`: every field that no other expression names. `event.labels`: the entries of that field."));
+    OneOfBuilder::new().item(columns).item(text).description(Some("Where the columns of the usage report come from."))
 }
 
-impl ToSchema for ReportMappingJson {}
+schemas! {
+    ReportDataJson: report_data();
+    FreeFormEvent: ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
+        .description(Some("Any JSON object of at most 64 KiB, 2000 values and 32 levels."));
+    ReportMappingJson: report_mapping();
+}
 
 /// A field of the event as an expression has it: `event.labels`, or `event["my labels"]`.
 fn shown_field(name: &str) -> String {

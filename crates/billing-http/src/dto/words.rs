@@ -8,20 +8,18 @@ use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
 use billing_report::{NumbersAs, ReportFormat};
 use serde::{Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::ObjectBuilder;
 
-use super::declare::{Answered, Wire};
-use super::input::{Node, Words};
-use super::schemas::Schemas;
+use super::declare::{Answered, wire};
+use super::input::Words;
+use super::schemas::{schemas, text};
 
 /// A word on the wire, its meaning in the domain, and its description.
 macro_rules! words {
@@ -41,13 +39,7 @@ macro_rules! words {
             }
         }
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                described(concat!($($doc),+), &[$($word),+])
-            }
-        }
-
-        impl ToSchema for $name {}
+        schemas! { $name: described(concat!($($doc),+), &[$($word),+]); }
     )+};
 }
 
@@ -73,17 +65,7 @@ macro_rules! readable_words {
             }
         }
 
-        impl Wire for $meaning {
-            type Value = Self;
-
-            fn read(node: Node<'_>) -> Option<Self> {
-                node.word::<$name>()
-            }
-
-            fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                schemas.refer::<$name>()
-            }
-        }
+        wire! { $meaning: |node| node.word::<$name>(), |schemas| schemas.refer::<$name>(); }
 
         impl Answered for $meaning {
             fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,9 +75,8 @@ macro_rules! readable_words {
     )+};
 }
 
-fn described(description: &str, words: &[&str]) -> RefOr<Schema> {
-    let object = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied()));
-    object.description(Some(description.trim())).into()
+fn described(description: &str, words: &[&str]) -> ObjectBuilder {
+    text().enum_values(Some(words.iter().copied())).description(Some(description.trim()))
 }
 
 words! {
@@ -110,9 +91,6 @@ words! {
         "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "PAYMENT" = Payment, "REFUND" = Refund, "REVERSAL" = Reversal,
         "WRITE_OFF" = WriteOff,
     }
-
-    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeWord is Purpose { "REGULAR" = Regular(_), "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
 
     /// What something is that was searched for.
     FoundKindWord is FoundKind {
@@ -177,7 +155,7 @@ readable_words! {
     }
 
     /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
-    PurposeKindWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
+    PurposeWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
 
     /// How decimals are written: as JSON numbers, or as strings.
     NumbersWord is NumbersAs { "number" = Number, "string" = String }
@@ -231,24 +209,8 @@ impl Words for DocumentOrderWord {
     }
 }
 
-impl PartialSchema for DocumentOrderWord {
-    fn schema() -> RefOr<Schema> {
-        described("In which order documents are listed; with `-` before it the largest come first.", &Self::all())
-    }
-}
-
-impl ToSchema for DocumentOrderWord {}
-
-impl Wire for DocumentOrder {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.word::<DocumentOrderWord>()
-    }
-
-    fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-        schemas.refer::<DocumentOrderWord>()
-    }
+wire! {
+    DocumentOrder: |node| node.word::<DocumentOrderWord>(), |schemas| schemas.refer::<DocumentOrderWord>();
 }
 
 /// One thing an API key may do. The words are the domain's, which also stores them.
@@ -274,10 +236,10 @@ impl Words for ScopeWord {
     }
 }
 
-impl PartialSchema for ScopeWord {
-    fn schema() -> RefOr<Schema> {
-        described("One thing an API key may do.", &Self::all())
-    }
+schemas! {
+    DocumentOrderWord: described(
+        "In which order documents are listed; with `-` before it the largest come first.",
+        &DocumentOrderWord::all(),
+    );
+    ScopeWord: described("One thing an API key may do.", &ScopeWord::all());
 }
-
-impl ToSchema for ScopeWord {}

@@ -51,17 +51,12 @@ const TAGS: [(&str, &str); 8] = [
     ("service", "The service itself"),
 ];
 
-/// The OpenAPI document of the interface, as JSON.
+/// The OpenAPI document of the interface, as JSON on lines for reading.
 pub fn openapi_json() -> String {
-    text(NumbersAs::Number)
+    format!("{:#}", described(NumbersAs::Number))
 }
 
-/// The same, for each way that answers can have decimals.
-pub(crate) fn text(numbers: NumbersAs) -> String {
-    format!("{:#}", described(numbers))
-}
-
-/// The same, as a value.
+/// The document for a way that answers can have decimals.
 pub(crate) fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
@@ -115,7 +110,8 @@ fn info() -> Info {
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
     let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable. Decimals are \
                        JSON numbers with all their digits; with `Prefer: numbers=string` (RFC 7240) they are strings, as \
-                       `/openapi.json?numbers=string` describes.";
+                       `/openapi.json?numbers=string` describes. Failures, too, have the headers `X-Request-Id` and `Version` \
+                       of a success.";
     let info = InfoBuilder::new().title("Usage Billing").version(env!("CARGO_PKG_VERSION"));
     info.description(Some(description)).license(Some(license)).build()
 }
@@ -129,14 +125,14 @@ fn method(method: &Method) -> HttpMethod {
 }
 
 fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Described {
-    let lines = operation.does.iter().map(|line| line.trim());
-    let summary: Vec<&str> = lines.clone().take_while(|line| !line.is_empty()).collect();
-    let description: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let mut lines = operation.does.iter().map(|line| line.trim());
+    let summary: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    let more: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let mut described = OperationBuilder::new()
         .operation_id(Some(operation.id))
         .tag(operation.tag)
         .summary(Some(summary.join(" ")))
-        .description(Some(description.join(" ")))
+        .description((!more.is_empty()).then(|| more.join(" ")))
         .securities(Some(security(operation.needs)));
     for parameter in parameters(operation, schemas) {
         described = described.parameter(parameter);
@@ -262,9 +258,10 @@ fn header(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Pa
 
 fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
     let is_list = operation.parameters().is_some_and(|names| names.contains(&"pageNumber"));
+    let is_success = status < "400";
     let all = [
-        ("X-Request-Id", true, Type::String, "Names the request in the service's log."),
-        ("Version", operation.is_versioned(), Type::String, "The version of the interface."),
+        ("X-Request-Id", is_success, Type::String, "Names the request in the service's log."),
+        ("Version", is_success && operation.is_versioned(), Type::String, "The version of the interface."),
         ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
         (
             "X-Total-Amount",
@@ -377,7 +374,7 @@ mod tests {
             let key = parameter(&document, operation, "Idempotency-Key");
             assert_eq!(key.is_some(), method == "POST", "{method} {path}");
             let Some(key) = key else { continue };
-            assert_eq!((&key["in"], &key["required"]), (&"header".into(), &false.into()), "{path}");
+            assert_eq!((&key["in"], &key["required"]), (&"header".into(), &Value::Null), "{path}");
             assert_eq!((&key["schema"]["minLength"], &key["schema"]["maxLength"]), (&1.into(), &255.into()), "{path}");
             let response = |status| response(&document, operation, status);
             assert!(response("400").is_object(), "{path}");

@@ -1,10 +1,12 @@
 //! The refusals that an operation may answer: each status with its codes.
 
+use billing_application::error::Thing;
+use billing_domain::access::Need;
 use utoipa::openapi::Ref;
-use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::operation::{Needs, Operation};
-use billing_domain::access::Need;
+use crate::problem::not_found_code;
 
 /// The refusals of one status.
 pub(super) struct Refusal {
@@ -27,13 +29,16 @@ impl Refusal {
         format!("{} {}", self.status, self.codes.join(" "))
     }
 
-    /// What the response is called: after its codes where they are few, else after the first operation that answers it.
+    /// What the response is called: after its status where all operations have it alike, after its codes where they are few, else
+    /// after the first operation that answers it.
     pub(super) fn name(&self, operation: &Operation) -> String {
         let capital = |word: &str| {
             let (first, rest) = word.split_at(word.len().min(1));
             format!("{}{rest}", first.to_ascii_uppercase())
         };
         match self.codes.as_slice() {
+            _ if self.status == "500" => "InternalError".to_owned(),
+            _ if self.status == "503" => "Unavailable".to_owned(),
             [_] | [_, _] => self.codes.iter().flat_map(|code| code.split('_')).map(capital).collect(),
             _ => operation.id.split('_').map(capital).chain([self.status.to_owned()]).collect(),
         }
@@ -42,7 +47,7 @@ impl Refusal {
     /// A problem document with one of the codes.
     pub(super) fn schema(&self) -> Schema {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
-        let coded = ObjectBuilder::new().schema_type(Type::Object).property("code", code);
+        let coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
         Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).build())
     }
 }
@@ -178,25 +183,25 @@ const TERMS: &[&str] = &[
 /// What of a path, or of an update's body, may name nothing.
 fn not_found(operation: &Operation) -> Vec<&'static str> {
     let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let codes = named.flat_map(|name| -> &[&'static str] {
+    let things = named.flat_map(|name| -> &[Thing] {
         match name {
-            "api_key_ref" => &["api_key_not_found"],
-            "application_ref" => &["application_not_found"],
-            "billing_account_id" => &["bank_account_not_found"],
-            "charge_ref" => &["charge_not_found"],
-            "contract_ref" => &["contract_not_found"],
-            "customer_ref" => &["customer_not_found"],
-            "document_ref" => &["document_not_found"],
-            "entity_ref" => &["entity_not_found"],
-            "event_ref" => &["event_not_found"],
-            "format_ref" => &["usage_format_not_found"],
-            "payment_ref" => &["payment_not_found"],
-            "product_pricing_ref" => &["pricing_not_found"],
-            "source_ref" => &["document_not_found", "payment_not_found"],
-            "usage_product_ref" => &["usage_product_not_found"],
+            "api_key_ref" => &[Thing::ApiKey],
+            "application_ref" => &[Thing::Application],
+            "billing_account_id" => &[Thing::BankAccount],
+            "charge_ref" => &[Thing::Charge],
+            "contract_ref" => &[Thing::Contract],
+            "customer_ref" => &[Thing::Customer],
+            "document_ref" => &[Thing::Document],
+            "entity_ref" => &[Thing::Entity],
+            "event_ref" => &[Thing::Event],
+            "format_ref" => &[Thing::Format],
+            "payment_ref" => &[Thing::Payment],
+            "product_pricing_ref" => &[Thing::Pricing],
+            "source_ref" => &[Thing::Document, Thing::Payment],
+            "usage_product_ref" => &[Thing::UsageProduct],
             _ => &[],
         }
     });
-    let of_body: &[&str] = if operation.id.starts_with("update_") { &["event_not_found"] } else { &[] };
-    codes.chain(of_body).copied().collect()
+    let of_body: &[Thing] = if operation.id.starts_with("update_") { &[Thing::Event] } else { &[] };
+    things.chain(of_body).map(|thing| not_found_code(*thing)).collect()
 }

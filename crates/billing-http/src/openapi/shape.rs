@@ -25,6 +25,8 @@ pub(super) fn for_generators(document: &mut Value) {
     each_object(document, &mut |object| {
         object.get_mut("requestBody").into_iter().for_each(|body| each_object(body, &mut leave_out));
         describe_outside(object);
+        // What parameters and bodies are unless they say otherwise.
+        object.retain(|key, value| key != "required" || *value != false);
         for reference in object.values_mut().filter(|value| value.as_str().is_some_and(|text| text.starts_with(SCHEMAS))) {
             *reference = reference.as_str().map(plain).into();
         }

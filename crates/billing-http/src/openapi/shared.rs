@@ -27,9 +27,8 @@ fn share_members(document: &mut Value) {
         let mut shared: BTreeMap<String, Value> = BTreeMap::new();
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for (text, (name, _)) in times.into_iter().filter(|(_, (_, times))| *times > 1) {
-            let base: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-            let taken = (2..).map(|n| format!("{base}{n}")).find(|name| !shared.contains_key(name)).unwrap_or_default();
-            let name = if shared.contains_key(&base) { taken } else { base };
+            let taken = (2..).map(|n| format!("{name}-{n}")).find(|name| !shared.contains_key(name)).unwrap_or_default();
+            let name = if shared.contains_key(&name) { taken } else { name };
             shared.insert(name.clone(), serde_json::from_str(&text).unwrap_or_default());
             names.insert(text, name);
         }
@@ -137,13 +136,13 @@ mod tests {
             "components": {"responses": {"Bad": {"headers": {"X-Id": header("Names it")}}}}});
         share(&mut document);
         let post = &document["paths"]["/a"]["post"];
-        assert_eq!(post["parameters"], json!([{"$ref": "#/components/parameters/XId"}, parameter("Key", "b")]));
+        assert_eq!(post["parameters"], json!([{"$ref": "#/components/parameters/X-Id"}, parameter("Key", "b")]));
         assert_eq!(document["paths"]["/b"]["get"]["parameters"][1], json!({"$ref": "#/components/parameters/Key"}));
-        assert_eq!(document["components"]["responses"]["Bad"]["headers"]["X-Id"], json!({"$ref": "#/components/headers/XId"}));
+        assert_eq!(document["components"]["responses"]["Bad"]["headers"]["X-Id"], json!({"$ref": "#/components/headers/X-Id"}));
         assert_eq!(post["responses"]["200"]["headers"]["Link"], header("b"));
-        assert_eq!(document["components"]["parameters"]["XId"], parameter("X-Id", "Names it"));
+        assert_eq!(document["components"]["parameters"]["X-Id"], parameter("X-Id", "Names it"));
         let names: Vec<&String> = document["components"]["headers"].as_object().expect("headers").keys().collect();
-        assert_eq!(names, ["Link", "XId"]);
+        assert_eq!(names, ["Link", "X-Id"]);
     }
 
     #[test]

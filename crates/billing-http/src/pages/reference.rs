@@ -61,7 +61,7 @@ impl Operation<'_> {
         html! {
             section id=(self.id()) {
                 h3 { code { (self.method) " " (self.path) } }
-                p { (prose(text(self.described, "description"))) }
+                p { (prose(text(self.described, "summary"))) " " (prose(text(self.described, "description"))) }
                 p { (self.who_may()) }
                 @if !parameters.is_empty() {
                     table {

@@ -225,7 +225,8 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-pub(super) fn not_found_code(thing: Thing) -> &'static str {
+/// The code of a reference that names nothing.
+pub(crate) fn not_found_code(thing: Thing) -> &'static str {
     match thing {
         Thing::Administrator => "administrator_not_found",
         Thing::ApiKey => "api_key_not_found",
@@ -250,7 +251,7 @@ mod tests {
     use actix_web::body::MessageBody as _;
     use billing_domain::access::Scope;
     use billing_domain::format::{Expression, SourcePosition};
-    use billing_domain::money::{AmountOutOfRange, Currency};
+    use billing_domain::money::{AmountOutOfRange, Currency, MoneyError};
     use billing_domain::refs::EntityRef;
 
     use super::*;
@@ -345,6 +346,8 @@ mod tests {
             (UseCaseError::Store(StoreError::Contended), 503, "contended"),
             (UseCaseError::Store(unavailable), 503, "unavailable"),
             (UseCaseError::Store(StoreError::Corrupt("a secret row".to_owned())), 500, "internal_error"),
+            (MoneyError::OutOfRange(AmountOutOfRange).into(), 422, "amount_out_of_range"),
+            (MoneyError::TwoCurrencies(currency("USD"), currency("EUR")).into(), 500, "internal_error"),
         ] {
             let problem = shown(error);
             assert_eq!((problem["status"].as_u64(), problem["code"].as_str()), (Some(status), Some(code)));

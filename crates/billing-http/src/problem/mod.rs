@@ -14,6 +14,8 @@ use billing_domain::access::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub(crate) use mapping::not_found_code;
+
 /// The content type of every failure.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// What a problem's `type` begins with; its code follows.
@@ -151,7 +153,7 @@ impl Problem {
 
     /// The reference in the path names nothing.
     pub(crate) fn unknown(thing: Thing) -> Self {
-        Self::new(StatusCode::NOT_FOUND, mapping::not_found_code(thing), format!("there is no such {}", thing.word()))
+        Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("there is no such {}", thing.word()))
     }
 
     pub(crate) fn unsupported_version(supported: &'static [&'static str]) -> Self {

@@ -4,12 +4,9 @@ use billing_application::formats::NamedFormat;
 use billing_domain::format::UsageFormat;
 use billing_domain::text::OneLine;
 use billing_import::{Delimiter, FileName, Reading};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use crate::dto::declare::{Wire, params};
-use crate::dto::input::Node;
-use crate::dto::schemas::Schemas;
+use crate::dto::declare::{params, wire};
+use crate::dto::schemas::text;
 
 params! {
     /// How a file is taken.
@@ -45,29 +42,10 @@ impl ImportParams {
     }
 }
 
-impl Wire for FileName {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.parsed(Self::parse)
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(Self::MAX_CHARS));
-        name.examples(["gateway-2026-01.csv"]).into()
-    }
-}
-
-impl Wire for Delimiter {
-    type Value = Self;
-
-    fn read(node: Node<'_>) -> Option<Self> {
-        node.parsed(Self::parse)
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(1)).into()
-    }
+wire! {
+    FileName: |node| node.parsed(FileName::parse),
+        |_| text().min_length(Some(1)).max_length(Some(FileName::MAX_CHARS)).examples(["gateway-2026-01.csv"]);
+    Delimiter: |node| node.parsed(Delimiter::parse), |_| text().min_length(Some(1)).max_length(Some(1));
 }
 
 #[cfg(test)]

@@ -9,13 +9,10 @@ use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, Paymen
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef};
 use billing_domain::text::OneLine;
 use billing_report::{NumbersAs, ReportFormat};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
-use crate::dto::declare::{Wire, params};
-use crate::dto::input::Node;
-use crate::dto::schemas::Schemas;
+use crate::dto::declare::{params, wire};
+use crate::dto::schemas::text;
 
 params! {
     /// How this description has numbers.
@@ -104,17 +101,11 @@ params! {
 /// A line, without the white space around it.
 pub(crate) struct TrimmedLine;
 
-impl Wire for TrimmedLine {
-    type Value = OneLine;
-
-    fn read(node: Node<'_>) -> Option<OneLine> {
-        let text = node.text()?.trim();
-        OneLine::parse(text).map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).into()
-    }
+wire! {
+    TrimmedLine of OneLine: |node| {
+        let line = OneLine::parse(node.text()?.trim());
+        line.map_or_else(|reason| node.refuse("invalid_format", reason.to_string()), Some)
+    }, |_| text();
 }
 
 params! {
@@ -195,20 +186,12 @@ params! {
 /// How a statement can be written.
 pub(crate) struct StatementFormat;
 
-impl Wire for StatementFormat {
-    type Value = ReportFormat;
-
-    fn read(node: Node<'_>) -> Option<ReportFormat> {
-        match node.text()? {
-            "json" => Some(ReportFormat::Json),
-            "csv" => Some(ReportFormat::Csv),
-            _ => node.refuse("invalid_value", "must be json or csv"),
-        }
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["json", "csv"])).into()
-    }
+wire! {
+    StatementFormat of ReportFormat: |node| match node.text()? {
+        "json" => Some(ReportFormat::Json),
+        "csv" => Some(ReportFormat::Csv),
+        _ => node.refuse("invalid_value", "must be json or csv"),
+    }, |_| text().enum_values(Some(["json", "csv"]));
 }
 
 /// What is looked for where it can exist: the inner value is absent where nobody asked for one, the outer where it can't.

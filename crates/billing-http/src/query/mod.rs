@@ -21,11 +21,11 @@ use billing_domain::text::OneLine;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::Schema;
 
-use crate::dto::declare::{Fieldset, Wire};
+use crate::dto::declare::{Fieldset, Wire, wire};
 use crate::dto::input::{Fields, Node, read_query};
-use crate::dto::schemas::{Described, Presence, Schemas};
+use crate::dto::schemas::{Described, Presence, Schemas, integer, text};
 use crate::problem::Problem;
 
 /// Elements of a page when nobody says how many.
@@ -153,7 +153,7 @@ impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
     fn described(_: &mut Schemas) -> Vec<Described> {
         let presence = if USUAL_SIZE == 0 { Presence::Required } else { Presence::Optional };
         let described = |name, meaning, least: u32, most: u32, usual: u32| {
-            let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most));
+            let number = integer(least, most);
             let number = if USUAL_SIZE == 0 { number } else { number.default(Some(usual.into())) };
             Described { name, meaning, presence, schema: number.into() }
         };
@@ -187,16 +187,21 @@ fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u
 /// A version of something.
 pub(crate) struct Version;
 
-impl Wire for Version {
-    type Value = u32;
+/// Any text, as it is looked for. Nothing that is stored has a control character, and not every database takes each of them.
+pub(crate) struct AnyText;
 
-    fn read(node: Node<'_>) -> Option<u32> {
-        digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}"))
-    }
+wire! {
+    Version of u32: |node| digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}")),
+        |_| integer(1, MAX_VERSION);
+    AnyText of String: any_text, |_| text();
+}
 
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(MAX_VERSION)).into()
+fn any_text(node: Node<'_>) -> Option<String> {
+    let text = node.text()?;
+    if text.chars().any(char::is_control) {
+        return node.refuse("invalid_format", "must not contain control characters");
     }
+    Some(text.to_owned())
 }
 
 /// A reference or number that is looked for; `None` where it can't be one.
@@ -219,7 +224,7 @@ impl<T: Findable> Wire for Sought<T> {
     }
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).examples(T::EXAMPLE).into()
+        text().examples(T::EXAMPLE).into()
     }
 }
 
@@ -249,25 +254,6 @@ findable! {
     OneLine: |text| OneLine::parse(text).ok();
     DocumentNumber like "UB-INV-1": DocumentNumber::parse;
     ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);
-}
-
-/// Any text, as it is looked for. Nothing that is stored has a control character, and not every database takes each of them.
-pub(crate) struct AnyText;
-
-impl Wire for AnyText {
-    type Value = String;
-
-    fn read(node: Node<'_>) -> Option<String> {
-        let text = node.text()?;
-        if text.chars().any(char::is_control) {
-            return node.refuse("invalid_format", "must not contain control characters");
-        }
-        Some(text.to_owned())
-    }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).into()
-    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,12 @@ use billing_domain::ports::EventFilter;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use super::lists::possible;
 use super::{DEFAULT_PAGE_SIZE, Paged, Sought};
-use crate::dto::declare::{Wire, params};
+use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
-use crate::dto::schemas::Schemas;
+use crate::dto::schemas::text;
 
 const BY_USAGE_PRODUCT: &str = "usage_product_ref";
 const BY_CUSTOMER: &str = "customer_ref";
@@ -94,30 +92,26 @@ impl ReportParams {
     }
 }
 
-impl Wire for Grouping {
-    type Value = Self;
+wire! {
+    Grouping: grouping, |_| text();
+}
 
-    fn read(node: Node<'_>) -> Option<Self> {
-        let mut grouping = Self::default();
-        for word in node.text()?.split(',') {
-            let part = match word {
-                BY_USAGE_PRODUCT => &mut grouping.by_usage_product,
-                BY_CUSTOMER => &mut grouping.by_customer,
-                _ => {
-                    let detail = format!("must be {BY_USAGE_PRODUCT}, {BY_CUSTOMER}, or both with a comma between");
-                    return node.refuse("invalid_value", detail);
-                }
-            };
-            if std::mem::replace(part, true) {
-                return node.refuse("duplicate", "must name each once");
+fn grouping(node: Node<'_>) -> Option<Grouping> {
+    let mut grouping = Grouping::default();
+    for word in node.text()?.split(',') {
+        let part = match word {
+            BY_USAGE_PRODUCT => &mut grouping.by_usage_product,
+            BY_CUSTOMER => &mut grouping.by_customer,
+            _ => {
+                let detail = format!("must be {BY_USAGE_PRODUCT}, {BY_CUSTOMER}, or both with a comma between");
+                return node.refuse("invalid_value", detail);
             }
+        };
+        if std::mem::replace(part, true) {
+            return node.refuse("duplicate", "must name each once");
         }
-        Some(grouping)
     }
-
-    fn schema(_: &mut Schemas) -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).into()
-    }
+    Some(grouping)
 }
 
 #[cfg(test)]

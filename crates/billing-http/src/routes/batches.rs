@@ -24,6 +24,7 @@ use crate::once::Once;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::BatchParams;
+use crate::reporting::take_batch;
 
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
     let BatchParams { atomic } = query.read()?;
@@ -70,7 +71,7 @@ impl Once {
             });
             return taken.await;
         }
-        let taken = self.take(&facts, readable.events).await?;
+        let taken = take_batch((&self.state, self.principal), &facts, readable.events, false).await?;
         // Ten thousand answers are some work.
         let rendered = web::block(move || render(&places.results(taken)).kept());
         kept::respond(rendered.await.map_err(|_| Problem::internal())?, None)
@@ -195,7 +196,7 @@ async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes], goes_on: bool
     let events = lines.iter().map(|line| read_event(&read_value(line)));
     let taken = match Batch::new(events, false, facts.clone()) {
         Ok(Batch { readable, places }) => {
-            let taken = caller.take(&facts, readable.events, goes_on).await;
+            let taken = take_batch((&caller.state, caller.principal), &facts, readable.events, goes_on).await;
             taken.map(|taken| places.results(taken))
         }
         Err(problem) => Err(problem),

@@ -5,7 +5,9 @@ use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::error::Thing;
 use billing_application::{catalog, formats};
+use billing_domain::party::Customer;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
+use serde::Serialize;
 
 use super::{Answer, OnceAnswer, in_path};
 use crate::body::Body;
@@ -101,17 +103,18 @@ things! {
 }
 
 pub(crate) async fn list_customers(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let params: CustomerParams = query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
-    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
-    Ok(query.answer::<_, CustomerJson>(page, &found))
+    customers::<CustomerJson>(caller, query).await
 }
 
 pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    customers::<CustomerNameJson>(caller, query).await
+}
+
+async fn customers<J: for<'c> From<&'c Customer> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: CustomerParams = query.read()?;
     let (filter, page) = (params.filter(), params.page.0);
     let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
-    Ok(query.answer::<_, CustomerNameJson>(page, &found))
+    Ok(query.answer::<_, J>(page, &found))
 }
 
 pub(crate) async fn get_usage_format(caller: Caller, path: Path<String>, query: Query) -> Answer<FormatJson> {

@@ -31,8 +31,6 @@ const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: D
 /// How long an answer waits for a report's first bytes, so that what goes wrong until then can still be said; less than
 /// a request may take.
 const FIRST_BYTES: Duration = Duration::from_secs(20);
-/// Rows between two questions whether the report is still wanted, for formats that write at the end.
-const ASK_EVERY_ROWS: u32 = 1_000;
 
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
     let SummaryParams { interval, group_by, events } = query.read()?;
@@ -60,7 +58,7 @@ impl Caller {
     async fn report(self, of: ReportOf, format: ReportFormat, numbers: NumbersAs, name: &str) -> Result<HttpResponse, Problem> {
         let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
             let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer).with_numbers(numbers));
-            let mut sink = Sink { watch, rows: 0, writer };
+            let mut sink = Sink { watch, writer };
             usage::report_usage(services, principal, &of, &mut sink)?;
             sink.writer.finish()?;
             Ok(())
@@ -77,14 +75,10 @@ impl Caller {
         numbers: NumbersAs,
     ) -> Result<HttpResponse, Problem> {
         let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
-            let (watch, mut writer, mut rows) =
-                (writer.watch(), TableWriter::new(format, "Documents", writer).with_numbers(numbers), 0_u32);
+            let (mut watch, mut writer) = (writer.watch(), TableWriter::new(format, "Documents", writer).with_numbers(numbers));
             writer.start(document_table::HEADINGS.map(str::to_owned).to_vec())?;
             documents::tabulate_documents(services, principal, query.as_ref(), order, &mut |row| {
-                rows = rows.wrapping_add(1);
-                if rows.is_multiple_of(ASK_EVERY_ROWS) && !watch.is_wanted() {
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
+                watch.row()?;
                 writer.row(&document_table::cells(row))
             })?;
             writer.finish()?;
@@ -144,7 +138,6 @@ const fn content_type(format: ReportFormat) -> &'static str {
 /// A report on its way into a body.
 struct Sink<'w> {
     watch: PipeWatch,
-    rows: u32,
     writer: ReportWriter<&'w mut PipeWriter>,
 }
 
@@ -158,10 +151,7 @@ impl ReportSink for Sink<'_> {
     }
 
     fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
-        self.rows = self.rows.wrapping_add(1);
-        if self.rows.is_multiple_of(ASK_EVERY_ROWS) && !self.watch.is_wanted() {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
+        self.watch.row()?;
         self.writer.row(event)
     }
 }

@@ -1,5 +1,36 @@
 //! The forms that declarations have. What follows from each is code of [`super`].
 
+/// How values are read, and what they look like: `Type: reader, |schemas| its schema;`. A form of another type's values names that:
+/// `Form of Type`.
+macro_rules! wire {
+    ($($wire:ident $(of $value:ty)?: $read:expr, |$schemas:pat_param| $schema:expr;)+) => {$(
+        impl $crate::dto::declare::Wire for $wire {
+            type Value = $crate::dto::declare::value_of!($wire [$($value)?]);
+
+            fn read(node: $crate::dto::input::Node<'_>) -> Option<Self::Value> {
+                let read: fn($crate::dto::input::Node<'_>) -> Option<Self::Value> = $read;
+                read(node)
+            }
+
+            fn schema($schemas: &mut $crate::dto::schemas::Schemas) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+    )+};
+}
+pub(crate) use wire;
+
+/// What is read of a form.
+macro_rules! value_of {
+    ($wire:ident []) => {
+        $wire
+    };
+    ($wire:ident [$value:ty]) => {
+        $value
+    };
+}
+pub(crate) use value_of;
+
 /// The name of a field on the wire.
 macro_rules! name_of {
     ($field:ident []) => {
@@ -179,16 +210,9 @@ macro_rules! object {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
-            impl Wire for $type {
-                type Value = Self;
-
-                fn read(node: Node<'_>) -> Option<Self> {
-                    node.object(<Self as Fieldset>::read_whole)
-                }
-
-                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define($schema, |schemas| object_of(Self::described(schemas), concat!($($doc),+)).into())
-                }
+            wire! {
+                $type: |node| node.object(<$type as Fieldset>::read_whole),
+                    |schemas| schemas.define($schema, |schemas| object_of(<$type as Fieldset>::described(schemas), concat!($($doc),+)).into());
             }
         };
     };
@@ -257,36 +281,21 @@ macro_rules! edit {
         $(#[doc = $doc])+
         pub(crate) struct $type;
 
-        const _: () = {
-            use $crate::dto::declare::made_with::*;
-
-            impl $type {
-                /// Reads what is to change of the thing with this reference, which may be repeated, but not changed.
-                ///
-                /// # Errors
-                /// Everything that is wrong with it.
-                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Changes<$profile>, Violations> {
-                    input::read(body, |fields| {
-                        fields.begin_edit::<$profile>($name, reference.as_str());
-                        <$profile as Editable>::read_changes(fields)
-                    })
-                }
-            }
-
-            impl Body for $type {
-                fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
-                    schemas.define(stringify!($type), |schemas| {
-                        let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
-                        fields.extend(<$profile as Editable>::described_in_edit(schemas));
-                        object_of(fields, concat!($($doc),+)).into()
-                    })
-                }
-            }
-        };
+        $crate::dto::declare::edit! {
+            @reads $profile as Changes<$profile> = <$profile as Editable>::read_changes, <$profile as Editable>::described_in_edit;
+            $(#[doc = $doc])+ $type named $name: $reference
+        }
     };
     ($(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
 
+        $crate::dto::declare::edit! {
+            @reads $type as $type = <$type as Fieldset>::read_fields, <$type as Fieldset>::described;
+            $(#[doc = $doc])+ $type named $name: $reference
+        }
+    };
+    (@reads $of:ty as $read:ty = $reads:expr, $describes:expr;
+     $(#[doc = $doc:literal])+ $type:ident named $name:literal: $reference:ty) => {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
@@ -295,10 +304,10 @@ macro_rules! edit {
                 ///
                 /// # Errors
                 /// Everything that is wrong with it.
-                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<Self, Violations> {
+                pub(crate) fn read(body: &Value, reference: &$reference) -> Result<$read, Violations> {
                     input::read(body, |fields| {
-                        fields.begin_edit::<Self>($name, reference.as_str());
-                        Self::read_fields(fields)
+                        fields.begin_edit::<$of>($name, reference.as_str());
+                        $reads(fields)
                     })
                 }
             }
@@ -307,7 +316,7 @@ macro_rules! edit {
                 fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
                     schemas.define(stringify!($type), |schemas| {
                         let mut fields = vec![repeated_ref::<$reference>($name, schemas)];
-                        fields.extend(Self::described(schemas));
+                        fields.extend($describes(schemas));
                         object_of(fields, concat!($($doc),+)).into()
                     })
                 }
