@@ -184,6 +184,61 @@ fn a_key_is_made_shown_once_used_and_deleted() {
 }
 
 #[test]
+fn a_customer_is_made_and_edited_by_forms_which_keep_what_was_said() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    assert!(page(&admin, "/console/new/customers").contains("name=\"billing_address/city\""));
+    let said = "customer_ref=acme&name=Acme+%26+Co&tax=nineteen&billing_address%2Fcity=Dublin&form_key=k1";
+    let wrong = submit(&admin, "/console/new/customers", said);
+    assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("aria-invalid"), "{}", wrong.text);
+    assert!(wrong.text.contains("value=\"Acme &amp; Co\"") && wrong.text.contains("value=\"Dublin\""), "{}", wrong.text);
+    assert_eq!(software.get("/api/customers/acme").status, 404, "nothing is stored");
+    for _ in 0..2 {
+        let made = submit(&admin, "/console/new/customers", &said.replace("nineteen", "19"));
+        assert_eq!((made.status, made.header("Location")), (303, "/console/customers/acme?done=make"), "{}", made.text);
+    }
+    let again = submit(&admin, "/console/new/customers", "customer_ref=acme&name=Another&form_key=k2");
+    assert!(again.status == 409 && again.text.contains("value=\"Another\""), "{}", again.text);
+    let form = page(&admin, "/console/edit/customers/acme");
+    assert!(form.contains("value=\"Acme &amp; Co\"") && !form.contains("name=\"customer_ref\""), "{form}");
+    let edit = "name=Acme+Ltd&tax=&billing_address%2Fcity=Cork&billing_address%2Fline1=1+Main+Street";
+    assert_eq!(submit(&admin, "/console/edit/customers/acme", edit).status, 303);
+    let customer = software.get("/api/customers/acme").ok();
+    assert_eq!(
+        (&customer["name"], &customer["tax"], &customer["billing_address"]["city"]),
+        (&json!("Acme Ltd"), &json!(null), &json!("Cork"))
+    );
+    for (path, status) in
+        [("/console/new/contracts", 404), ("/console/edit/customers/nobody", 404), ("/console/new/nothing", 404)]
+    {
+        let answer = admin.get(path);
+        assert!(answer.status == status && is_page(&answer), "{path}: {}", answer.text);
+        assert_eq!(submit(&admin, path, "name=x").status, status, "{path}");
+    }
+}
+
+#[test]
+fn each_form_of_the_catalog_makes_what_it_says() {
+    let database = Database::postgres();
+    let server = Server::start(&database);
+    let admin = Client::admin(&server);
+    for (part, form, reference) in [
+        ("usage-products", "usage_product_ref=calls&name=Calls&unit=call&aggregation=SUM", "calls"),
+        ("entities", "entity_ref=seller&name=Seller&number_prefix=S&timezone=Europe%2FBerlin&default=true", "seller"),
+        ("bank-accounts", "billing_account_id=main&iban=DE89370400440532013000&account_name=Main", "main"),
+    ] {
+        let made = submit(&admin, &format!("/console/new/{part}"), form);
+        let place = format!("/console/{part}/{reference}");
+        assert_eq!((made.status, made.header("Location")), (303, format!("{place}?done=make").as_str()), "{}", made.text);
+        assert!(page(&admin, &place).contains(&format!("/console/edit/{part}/{reference}")));
+        // What stands in the form is what is there: sent as it is it changes nothing.
+        let form = page(&admin, &format!("/console/edit/{part}/{reference}"));
+        assert!(form.contains("Save"), "{form}");
+    }
+}
+
+#[test]
 fn a_foreign_page_can_do_nothing_and_names_are_text() {
     let database = Database::sqlite();
     let name = "<script>alert(1)</script>{{7*7}}\"'";

@@ -30,6 +30,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
     let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { (at.at("name").text()) }
+        p { a.button href=(href(&["edit", "customers", &reference])) { "Edit" } }
         (section("Balance", &balances(At(balance))))
         (section("Contracts", &html! {
             @if At(contracts).items().next().is_some() {

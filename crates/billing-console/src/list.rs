@@ -55,6 +55,8 @@ pub struct Listing {
     pub columns: &'static [Column],
     /// What to do where there is nothing.
     pub empty: &'static str,
+    /// Whether the console has a form that makes one.
+    pub is_made_here: bool,
 }
 
 /// What a list can be narrowed by.
@@ -115,6 +117,7 @@ pub fn list(listing: &Listing, part: &Part, filters: &[Filter]) -> Markup {
     let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
     html! {
         h1 { (listing.title) }
+        @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { "New" } } }
         @if !filters.is_empty() { (narrowing(listing, filters, is_narrowed)) }
         @if elements.items().next().is_none() {
             p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }

@@ -37,7 +37,8 @@ pub const CUSTOMERS: Listing = Listing {
         column("Tax, %", "tax", Shown::Number),
         column("Entity", "entity_ref", to("entities", "entity_ref")),
     ],
-    empty: "There are no customers yet: they are made over the interface, by POST /api/customers/.",
+    empty: "There are no customers yet.",
+    is_made_here: true,
 };
 
 /// Contracts.
@@ -54,6 +55,7 @@ pub const CONTRACTS: Listing = Listing {
         column("Version", "version", Shown::Number),
     ],
     empty: "There are no contracts yet: they are made over the interface, by POST /api/contracts/.",
+    is_made_here: false,
 };
 
 /// Documents.
@@ -75,6 +77,7 @@ pub const DOCUMENTS: Listing = Listing {
         column("Left to pay", "amount_due", Shown::Money("currency")),
     ],
     empty: "There are no documents yet: the first usage event of a contract opens its invoice.",
+    is_made_here: false,
 };
 
 /// What is shown of documents on the page of whom or what they bill.
@@ -105,6 +108,7 @@ pub const EVENTS: Listing = Listing {
         column("Revision", "revision", Shown::Number),
     ],
     empty: "No usage was reported yet: software reports it by POST /api/usage/event.",
+    is_made_here: false,
 };
 
 /// Payments.
@@ -123,6 +127,7 @@ pub const PAYMENTS: Listing = Listing {
         column("Document", "document_ref", to("documents", "document_ref")),
     ],
     empty: "No payment was recorded yet: one is recorded on the page of its document.",
+    is_made_here: false,
 };
 
 /// Charges.
@@ -139,6 +144,7 @@ pub const CHARGES: Listing = Listing {
         column("Document", "related_document_numbers", to("documents", "related_document_ref")),
     ],
     empty: "There are no charges: what is billed by hand is added by POST /api/charges/.",
+    is_made_here: false,
 };
 
 /// Pricings.
@@ -153,6 +159,7 @@ pub const PRICINGS: Listing = Listing {
         column("Minimum fee", "minimum_fee", Shown::Money("currency")),
     ],
     empty: "There are no pricings yet: they are made by POST /api/pricings/.",
+    is_made_here: false,
 };
 
 /// Usage products.
@@ -166,7 +173,8 @@ pub const USAGE_PRODUCTS: Listing = Listing {
         column("Unit", "unit", Shown::Text),
         column("Aggregation", "aggregation", Shown::Word),
     ],
-    empty: "There are no usage products yet: they are made by POST /api/usage/products/.",
+    empty: "There are no usage products yet.",
+    is_made_here: true,
 };
 
 /// Supplier entities.
@@ -180,7 +188,8 @@ pub const ENTITIES: Listing = Listing {
         column("Numbers begin with", "number_prefix", Shown::Text),
         column("Time zone", "timezone", Shown::Text),
     ],
-    empty: "There are no entities yet: they are made by POST /api/entities/.",
+    empty: "There are no entities yet.",
+    is_made_here: true,
 };
 
 /// Bank accounts.
@@ -194,7 +203,8 @@ pub const BANK_ACCOUNTS: Listing = Listing {
         column("IBAN", "iban", Shown::Text),
         column("Bank", "bank_name", Shown::Text),
     ],
-    empty: "There are no bank accounts yet: they are made by POST /api/bank_accounts/.",
+    empty: "There are no bank accounts yet.",
+    is_made_here: true,
 };
 
 /// Usage formats.
@@ -208,4 +218,5 @@ pub const FORMATS: Listing = Listing {
         column("Version", "version", Shown::Number),
     ],
     empty: "There are no formats yet: they are made by POST /api/usage/formats/.",
+    is_made_here: false,
 };

@@ -6,7 +6,7 @@ use crate::answer::At;
 use crate::frame::ROOT;
 
 /// A link to a page of the console. What stands behind the root is encoded, part by part.
-pub(crate) fn href(parts: &[&str]) -> String {
+pub fn href(parts: &[&str]) -> String {
     let mut href = ROOT.to_owned();
     for part in parts {
         href.push('/');

@@ -17,9 +17,10 @@ pub struct GeneratedKey {
 }
 
 /// The body of a page with all fields of an answer.
-pub fn thing(title: &str, answer: &Value) -> Markup {
+pub fn thing(title: &str, answer: &Value, edit: Option<&str>) -> Markup {
     html! {
         h1 { (title) }
+        @if let Some(edit) = edit { p { a.button href=(edit) { "Edit" } } }
         (fields(At(answer)))
     }
 }

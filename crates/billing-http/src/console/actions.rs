@@ -84,7 +84,7 @@ async fn on_document(visitor: &Visitor, reference: &str, action: &str, said: &Sa
 }
 
 /// The key of a form, for an operation's path.
-fn key(said: &Said, path: &str) -> Option<RequestKey> {
+pub(super) fn key(said: &Said, path: &str) -> Option<RequestKey> {
     let key = IdempotencyKey::parse(field(said, "form_key")?).ok()?;
     Some(RequestKey { path: path.to_owned(), key })
 }

@@ -4,6 +4,7 @@
 mod actions;
 mod answers;
 mod filters;
+mod forms;
 mod pages;
 mod visitor;
 
@@ -85,6 +86,23 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
+    let form = match place.as_slice() {
+        ["new", part] => Some((*part, None)),
+        ["edit", part, reference] => Some((*part, Some(*reference))),
+        _ => None,
+    };
+    if let Some((part, edited)) = form {
+        return match forms::carry_out(&visitor, part, edited, &said).await {
+            Ok(address) => to(&format!("{address}?done={}", if edited.is_some() { "edit" } else { "make" })),
+            Err(problem) if forms::belongs_beside(&problem) => {
+                match pages::form_page(&visitor, part, edited, forms::Tried::refused(&said, &problem)).await {
+                    Ok(page) => told(problem, page),
+                    Err(problem) => refused(&request, problem),
+                }
+            }
+            Err(problem) => refused(&request, problem),
+        };
+    }
     match actions::carry_out(&visitor, &place, &said).await {
         Ok(answered) => answered,
         Err((problem, shown_at)) => {

@@ -5,12 +5,14 @@ use actix_web::http::StatusCode;
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, ROOT, listings,
+    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, ROOT, href,
+    listings,
 };
 use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
+use super::forms::{self, Tried};
 use super::visitor::{Visitor, service};
 use super::{Said, filters, query};
 use crate::problem::Problem;
@@ -41,6 +43,8 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
+        ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
+        ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
         [part] => {
             let listing = listings::ALL.iter().find(|listing| listing.part == *part).ok_or_else(Problem::unknown_route)?;
             list_page(visitor, listing, &asked).await?
@@ -64,6 +68,19 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
     Ok(billing_console::page(&frame, &made.body))
 }
 
+/// The page of a form.
+///
+/// # Errors
+/// What keeps it from being shown.
+pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str>, tried: Tried<'_>) -> Result<String, Problem> {
+    let (title, form) = forms::page(visitor, part, edited, tried).await?;
+    let listing = listings::ALL.iter().find(|listing| listing.part == part).ok_or_else(Problem::unknown_route)?;
+    let mut crumbs = crumbs(listing);
+    crumbs.extend(edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+    let frame = Frame { part: listing.part, crumbs, ..Frame::bare(title, service(&visitor.request)) };
+    Ok(billing_console::page(&frame, &billing_console::form(&form)))
+}
+
 /// What was done before this page was asked for.
 fn done(asked: &Said) -> Option<Notice> {
     let what = match super::actions::field(asked, "done")? {
@@ -72,6 +89,8 @@ fn done(asked: &Said) -> Option<Notice> {
         "payment" => "The payment was recorded.",
         "reverse-payment" => "The payment was reversed.",
         "delete-key" => "The key was deleted.",
+        "make" => "It was made.",
+        "edit" => "It was changed.",
         _ => return None,
     };
     Some(Notice::Done(what.to_owned()))
@@ -271,7 +290,8 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     };
     let title = At(&answer).at(name).text();
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let body = billing_console::thing(&title, &answer);
+    let edit = forms::has(part).then(|| href(&["edit", part, reference]));
+    let body = billing_console::thing(&title, &answer, edit.as_deref());
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls: vec![format!("{below}{reference}")], body })
 }
 
