@@ -28,6 +28,7 @@ macro_rules! from_str {
 
 pub mod access;
 pub mod account;
+pub mod audit;
 pub mod calendar;
 pub mod catalog;
 pub mod charge;

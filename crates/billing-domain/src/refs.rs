@@ -218,6 +218,8 @@ assigned_ref! {
     ApplicationRef;
     /// An amount that was written off, or lessened.
     WriteOffRef;
+    /// An entry of the audit log.
+    AuditRef;
 }
 
 named_ref! {

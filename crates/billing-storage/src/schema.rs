@@ -469,6 +469,17 @@ tables! {
         answer -> Binary,
         kept_at -> Ts,
     }
+    audit_log (audit_id) {
+        audit_id -> Id,
+        organization_id -> Id,
+        at -> Ts,
+        actor -> Text,
+        action -> Text,
+        subject -> Text,
+        before -> Nullable<Text>,
+        after -> Nullable<Text>,
+        request_id -> Nullable<Text>,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);

@@ -8,6 +8,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod books;
 mod catalog;
 mod charges;
@@ -27,6 +28,7 @@ mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
+pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
@@ -53,6 +55,8 @@ pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
 #[cfg(feature = "mocks")]
 pub use accounts::{MockAccounts, MockBalances, MockPayments};
+#[cfg(feature = "mocks")]
+pub use audit::MockAuditLog;
 #[cfg(feature = "mocks")]
 pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]

@@ -12,7 +12,7 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
+    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
     DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations, Payments,
     Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
 };
@@ -177,6 +177,7 @@ pub trait Tx:
     + BookEntries
     + NumberSeries
     + ReplayLog
+    + AuditLog
     + Inspection
 {
 }
@@ -214,6 +215,7 @@ impl<T> Tx for T where
         + BookEntries
         + NumberSeries
         + ReplayLog
+        + AuditLog
         + Inspection
 {
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod balances;
 mod book_entries;
 mod books;

@@ -7,6 +7,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod books;
 mod catalog;
 mod charges;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
 use billing_domain::account::{AccountKey, Payment, WriteOff};
+use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
@@ -169,6 +171,7 @@ struct State {
     contract_numbers: BTreeMap<OrganizationId, u64>,
     numbers_in_contract: BTreeMap<ContractKey, u32>,
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
+    audit_log: Rows<AuditEntry>,
 }
 
 /// A contract, and when it next has something to issue.

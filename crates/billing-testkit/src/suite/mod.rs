@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod accounts;
+pub mod audit;
 pub mod books;
 pub mod catalog;
 pub mod charges;
@@ -93,6 +94,13 @@ macro_rules! store_contract {
                 a_statement_has_everything_that_changed_what_is_owed
                 payments_are_listed_as_they_were_recorded
                 another_organization_or_account_has_none_of_it
+            }
+            audit {
+                an_entry_comes_back_with_every_field
+                entries_come_newest_first_in_parts
+                each_field_of_a_filter_narrows_the_entries
+                another_organization_has_entries_of_its_own
+                an_entry_that_is_undone_is_not_there
             }
             books {
                 a_contracts_documents_come_by_creation_void_ones_too_but_no_children
