@@ -118,7 +118,7 @@ impl Tour {
             "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE"},
         });
         self.post("create_entity", "/api/entities/", seller);
-        self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 2}));
+        self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 3}));
         self.get("get_entity", "/api/entities/seller");
         self.get("list_entities", "/api/entities/filter?pageNumber=1&pageSize=1");
         self.get("list_entity_names", "/api/entities/names");
@@ -293,6 +293,7 @@ impl Tour {
 
     fn ask_the_service(&mut self) {
         self.get("search", "/api/search?q=acme");
+        self.get("list_audit_entries", "/api/audit/filter?object_kind=CUSTOMER&object_ref=acme");
         self.get("live", "/health/live");
         self.get("ready", "/health/ready");
         self.get("openapi", "/openapi.json");

@@ -161,7 +161,7 @@ fn beside_the_tour(client: &Client) {
     client.get("/api/usage/event/filter?pageSize=1000").ok();
     client.get("/api/charges/filter?pageSize=1000").ok();
     client.get("/api/contracts/search?pageSize=1000").ok();
-    client.post("/api/entities/edit/seller", &json!({"grace_hours": 3})).ok();
+    client.post("/api/entities/edit/seller", &json!({"grace_hours": 4})).ok();
 }
 
 /// The tables of a plan whose rows are looked for everywhere.

@@ -30,7 +30,12 @@ pub struct Principal {
 impl Principal {
     /// Software that has shown a token of its key.
     pub fn of_key(key: &ApiKey) -> Self {
-        Self { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes.clone(), request_id: None }
+        Self {
+            organization: key.organization,
+            actor: Actor::ApiKey(key.api_key_ref),
+            scopes: key.scopes.clone(),
+            request_id: None,
+        }
     }
 
     /// An administrator who is logged in.

@@ -220,6 +220,8 @@ assigned_ref! {
     WriteOffRef;
     /// An entry of the audit log.
     AuditRef;
+    /// A billing run.
+    BillingRunRef;
 }
 
 named_ref! {

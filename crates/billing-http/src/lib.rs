@@ -41,6 +41,7 @@ mod state;
 mod twins;
 
 pub use app::{app, metrics_app};
+pub use dto::audit::AuditTeller;
 pub use dto::imports::import_answer;
 pub use openapi::openapi_json;
 pub use pages::key_calls;

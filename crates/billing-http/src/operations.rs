@@ -6,6 +6,7 @@ use actix_web::http::Method;
 use billing_application::UseCase;
 use billing_domain::page::MAX_PAGE_SIZE;
 
+use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
 use crate::dto::billing::{BillingReportJson, BillingRunBody};
@@ -32,6 +33,7 @@ use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::operation::{Answered, Asked, Free, List, Taken};
 pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
+use crate::query::audit::AuditParams;
 use crate::query::documents::DocumentListParams;
 use crate::query::imports::ImportParams;
 use crate::query::lists::{
@@ -42,7 +44,7 @@ use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
+    audit, auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
 };
 
 macro_rules! answered {
@@ -540,6 +542,14 @@ operations! {
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,
             answers List<FoundJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
+
+        /// Lists what was changed in the organization, by whom and from what to what, the newest first.
+        ///
+        /// Changes of usage events aren't in it: their histories tell them. What was done to API keys and administrators is shown to
+        /// administrators alone.
+        GET "/api/audit/filter" Permission(ListAuditEntries) => audit::list_audit_entries,
+            asks AuditParams,
+            answers List<AuditEntryJson>: "A page of entries";
 
         /// Whether the process answers at all.
         GET "/health/live" Nothing => service::live,

@@ -23,6 +23,8 @@ pub struct AuditFilter {
     pub to: Option<Timestamp>,
     /// By this request.
     pub request_id: Option<RequestId>,
+    /// Leaves out what was done to API keys and administrators.
+    pub without_access: bool,
 }
 
 /// Which part of the entries is wanted.

@@ -12,9 +12,10 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
-    DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations, Payments,
-    Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers,
+    Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations,
+    Payments, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts,
+    UsageReading,
 };
 
 /// What can go wrong in a store.

@@ -34,7 +34,7 @@ pub(crate) async fn admit(
         Ok(Checked::Nobody) => {}
         Ok(Checked::Known(principal)) => {
             facts.is_by(principal.actor());
-            request.extensions_mut().insert(principal);
+            request.extensions_mut().insert(principal.by_request(facts.id()));
             if let Needs::Permission(use_case) = operation.needs {
                 request.extensions_mut().insert(use_case);
             }

@@ -147,6 +147,12 @@ fn take(
             Err(error) => return Err(error),
         }
     }
+    let name = asked.reading.name.as_ref().map(FileName::as_str);
+    match import.tell(services, principal, name, rejects.count()) {
+        // The events are stored, and the caller has to know.
+        Err(error) if until.is_some() => tracing::error!(%error, "the audit log could not be told of an import"),
+        told => told?,
+    }
     Ok(ImportResultJson::new(asked.dry_run, import.summary(), rejects, stopped))
 }
 

@@ -49,7 +49,7 @@ fn read(fields: Fields) -> StoreResult<AuditEntry> {
 fn narrowed<R>(organization: OrganizationId, filter: &AuditFilter) -> Statement<R> {
     let mut s = Statement::new(" FROM audit_log WHERE organization_id = ");
     s.id(organization.as_uuid());
-    let AuditFilter { author, action, kind, reference, from, to, request_id } = filter;
+    let AuditFilter { author, action, kind, reference, from, to, request_id, without_access } = filter;
     let texts = [
         (" AND actor = ", author.map(|author| author.show())),
         (" AND action = ", action.map(|action| action.show())),
@@ -65,10 +65,16 @@ fn narrowed<R>(organization: OrganizationId, filter: &AuditFilter) -> Statement<
         (Some(kind), Some(reference)) => drop(s.sql(" AND subject = ").text(subject(*kind, reference))),
         (Some(kind), None) => drop(s.sql(" AND subject LIKE ").text(subject(*kind, "%"))),
         (None, Some(reference)) => {
-            for (kind, before) in AuditedKind::ALL.iter().zip(std::iter::once(" AND subject IN (").chain(std::iter::repeat(", "))) {
+            for (kind, before) in AuditedKind::ALL.iter().zip(std::iter::once(" AND subject IN (").chain(std::iter::repeat(", ")))
+            {
                 s.sql(before).text(subject(*kind, reference));
             }
             s.sql(")");
+        }
+    }
+    if *without_access {
+        for kind in [AuditedKind::ApiKey, AuditedKind::Administrator] {
+            s.sql(" AND subject NOT LIKE ").text(subject(kind, "%"));
         }
     }
     for (condition, at) in [(" AND at >= ", from), (" AND at < ", to)] {

@@ -1,13 +1,13 @@
 //! The audit log.
 
-use billing_domain::audit::AuditEntry;
+use billing_domain::audit::{AuditEntry, AuditedKind};
 use billing_domain::ports::{AuditFilter, AuditLog, AuditPart, StoreResult};
 use billing_domain::refs::OrganizationId;
 
 use super::MemoryTx;
 
 fn passes(filter: &AuditFilter, entry: &AuditEntry) -> bool {
-    let AuditFilter { author, action, kind, reference, from, to, request_id } = filter;
+    let AuditFilter { author, action, kind, reference, from, to, request_id, without_access } = filter;
     author.is_none_or(|author| author == entry.author)
         && action.is_none_or(|action| action == entry.action)
         && kind.is_none_or(|kind| kind == entry.kind)
@@ -15,6 +15,7 @@ fn passes(filter: &AuditFilter, entry: &AuditEntry) -> bool {
         && from.is_none_or(|from| from <= entry.at)
         && to.is_none_or(|to| entry.at < to)
         && request_id.as_ref().is_none_or(|request_id| Some(request_id) == entry.request_id.as_ref())
+        && !(*without_access && matches!(entry.kind, AuditedKind::ApiKey | AuditedKind::Administrator))
 }
 
 impl AuditLog for MemoryTx {

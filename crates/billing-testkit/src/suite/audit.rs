@@ -102,6 +102,7 @@ pub fn each_field_of_a_filter_narrows_the_entries(store: &dyn Store) {
         (AuditFilter { from: Some(later(2)), to: Some(later(3)), ..none() }, vec![&other]),
         (AuditFilter { request_id: RequestId::parse("r-2"), ..none() }, vec![&third]),
         (AuditFilter { request_id: RequestId::parse("r"), ..none() }, vec![]),
+        (AuditFilter { without_access: true, ..none() }, vec![&third, &plain]),
         (AuditFilter { author: Some(Author::CommandLine), from: Some(later(2)), ..none() }, vec![&third]),
     ] {
         let expected: Vec<AuditEntry> = expected.into_iter().cloned().collect();
