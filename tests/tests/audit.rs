@@ -17,6 +17,7 @@ on_both_databases!(
 );
 
 /// What each operation that writes leaves in the log: action and kind, or nothing and why.
+#[allow(clippy::type_complexity, reason = "a table")]
 const LEFT: [(&str, Result<(&str, &str), &str>); 42] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
