@@ -49,6 +49,7 @@ pub mod quantity;
 pub mod rating;
 pub mod refs;
 pub mod refusal;
+pub mod refused;
 pub mod report;
 pub mod reported;
 pub mod simulate;

@@ -33,6 +33,7 @@ mod pipe;
 mod preference;
 mod problem;
 mod query;
+mod refused;
 mod reporting;
 mod router;
 mod routes;

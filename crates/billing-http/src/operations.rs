@@ -28,6 +28,7 @@ use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
+use crate::dto::refused::RefusedUsageJson;
 use crate::dto::search::FoundJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
@@ -40,7 +41,7 @@ use crate::query::lists::{
     ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams, SearchParams,
     StatementParams,
 };
-use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryParams};
+use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
@@ -193,6 +194,13 @@ operations! {
             gone: "The event counts no more",
             refuses amount_out_of_range,
             by writer;
+
+        /// Lists usage that was refused, counted by day, reason, customer and usage product, each with its last example.
+        ///
+        /// Counts are written every few seconds, and kept for 90 days. What was counted last is lost where a server ends by accident.
+        GET "/api/usage/refused/filter" Permission(ListRefusedUsage) => usage::list_refused_usage,
+            asks RefusedParams,
+            answers List<RefusedUsageJson>: "A page of counts, the newest day first";
 
         /// Sums up usage by hour, day or month of UTC.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,

@@ -13,7 +13,7 @@ use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter};
+use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, RefusedFilter};
 use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
@@ -94,6 +94,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| usage::get_event(s, p, event)),
                 asked(move |s, p| usage::event_history(s, p, event)),
                 asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
+                asked(move |s, p| usage::list_refused_usage(s, p, &RefusedFilter::default(), page)),
                 asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), page)),
                 asked(move |s, p| catalog::list_entities(s, p, page)),
                 asked(move |s, p| catalog::list_usage_products(s, p, page)),

@@ -21,6 +21,7 @@ mod inspection;
 mod lists;
 mod paper;
 mod reading;
+mod refused;
 mod replay_log;
 mod running_totals;
 mod store;
@@ -46,6 +47,7 @@ pub use lists::{
 };
 pub use paper::{BankAccounts, ExchangeRates};
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
+pub use refused::{RefusedFilter, RefusedUsage};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
 pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
@@ -81,6 +83,8 @@ pub use lists::MockLists;
 pub use paper::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
+#[cfg(feature = "mocks")]
+pub use refused::MockRefusedUsage;
 #[cfg(feature = "mocks")]
 pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]

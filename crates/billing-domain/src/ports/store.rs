@@ -14,8 +14,8 @@ use thiserror::Error;
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers,
     Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations,
-    Payments, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts,
-    UsageReading,
+    Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats,
+    UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -179,6 +179,7 @@ pub trait Tx:
     + NumberSeries
     + ReplayLog
     + AuditLog
+    + RefusedUsage
     + Inspection
 {
 }
@@ -217,6 +218,7 @@ impl<T> Tx for T where
         + NumberSeries
         + ReplayLog
         + AuditLog
+        + RefusedUsage
         + Inspection
 {
 }

@@ -47,7 +47,7 @@ pub(crate) async fn admit(
                 return Ok(answered);
             }
             // What refused the request came before anybody looked who sent it: that is told first.
-            return match unchecked.check(&state).await {
+            return match unchecked.check(&state, facts.id()).await {
                 Ok(principal) => {
                     facts.is_by(principal.actor());
                     Ok(answered)

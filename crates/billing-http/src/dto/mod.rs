@@ -24,6 +24,7 @@ pub(crate) mod keys;
 pub(crate) mod log_in;
 pub(crate) mod money;
 pub(crate) mod pricings;
+pub(crate) mod refused;
 pub(crate) mod summary;
 pub(crate) mod usage_products;
 

@@ -28,6 +28,7 @@ mod parties;
 mod payments;
 mod reading;
 mod recount;
+mod refused;
 mod replay_log;
 mod running_totals;
 mod seals;

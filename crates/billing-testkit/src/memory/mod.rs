@@ -19,6 +19,7 @@ mod lists;
 mod locks;
 mod paper;
 mod reading;
+mod refused;
 mod replay_log;
 mod usage;
 
@@ -43,6 +44,7 @@ use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refused::{RefusedCount, RefusedKey};
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
@@ -172,6 +174,7 @@ struct State {
     numbers_in_contract: BTreeMap<ContractKey, u32>,
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
     audit_log: Rows<AuditEntry>,
+    refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
 }
 
 /// A contract, and when it next has something to issue.

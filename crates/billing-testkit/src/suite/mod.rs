@@ -27,6 +27,7 @@ pub mod locks;
 pub mod numbers;
 pub mod paper;
 pub mod reading;
+pub mod refused;
 pub mod replay_log;
 pub mod revisions;
 pub mod transactions;
@@ -302,6 +303,11 @@ macro_rules! store_contract {
                 superseded_revisions_of_events_come_by_event
                 documents_by_references_leave_out_what_is_not_there
                 another_organization_reads_no_usage
+            }
+            refused {
+                refused_usage_adds_up_whoever_counts
+                refused_usage_comes_newest_day_first_narrowed_and_in_pages
+                old_refused_usage_is_forgotten_and_others_have_their_own
             }
             replay_log {
                 a_kept_request_comes_back_to_the_byte
