@@ -59,8 +59,7 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     assert_eq!(by.post("/api/usage/event", &wrong).status, 422);
     let rows = counted(&client, "", 3);
     let names = ["nobody", catalog::API_CALLS];
-    let mut expected =
-        vec![("invalid_format", names[0], names[1], 1), ("unknown_reference", names[0], names[1], 2)];
+    let mut expected = vec![("invalid_format", names[0], names[1], 1), ("unknown_reference", names[0], names[1], 2)];
     assert_eq!(told(&rows), expected, "{rows:?}");
     assert_eq!((rows[0]["day"].as_str(), rows[0]["pointer"].as_str()), (Some(day.as_str()), Some("/quantity")));
     assert_eq!(rows[0]["request_id"], "the-last-one");
@@ -86,7 +85,8 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
         sent(path, vec![("idempotency-key", key)], &lines);
     }
     // Free-form, as far as the format tells.
-    let mapping = json!({"timestamp": "event.at", "customer_ref": "event.who", "usage_product_ref": "event.what", "quantity": "event.n"});
+    let mapping =
+        json!({"timestamp": "event.at", "customer_ref": "event.who", "usage_product_ref": "event.what", "quantity": "event.n"});
     client.post("/api/usage/formats/", &json!({"format_ref": "f", "format_name": "F", "mapping": mapping})).ok();
     let raw = json!({"format_ref": "f", "event": {"customer_ref": "free-form"}});
     assert_eq!(client.post("/api/usage/event/formatted", &raw).status, 422);
