@@ -118,7 +118,7 @@ impl Tour {
             "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE"},
         });
         self.post("create_entity", "/api/entities/", seller);
-        self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 2}));
+        self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 3}));
         self.get("get_entity", "/api/entities/seller");
         self.get("list_entities", "/api/entities/filter?pageNumber=1&pageSize=1");
         self.get("list_entity_names", "/api/entities/names");
@@ -227,6 +227,12 @@ impl Tour {
         self.delete("delete_event", &format!("/api/usage/event/{deleted}"));
         self.get("get_event_history", &format!("/api/usage/event/history/{deleted}"));
         self.get("list_events", "/api/usage/event/filter?customer_ref=acme&pageSize=1&pageNumber=0");
+        let at = std::time::Instant::now();
+        let path = "/api/usage/refused/filter?customer_ref=nobody";
+        while self.client.get(path).body == json!([]) && at.elapsed() < std::time::Duration::from_secs(60) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        self.get("list_refused_usage", path);
         self.get("summarize_usage", "/api/usage/summary?interval=month&group_by=usage_product_ref&customer_ref=acme");
         self.get("report_usage", "/api/usage/report?format=json&to=2026-11-01T00:00:00Z");
     }
@@ -293,6 +299,7 @@ impl Tour {
 
     fn ask_the_service(&mut self) {
         self.get("search", "/api/search?q=acme");
+        self.get("list_audit_entries", "/api/audit/filter?object_kind=CUSTOMER&object_ref=acme");
         self.get("live", "/health/live");
         self.get("ready", "/health/ready");
         self.get("openapi", "/openapi.json");

@@ -87,13 +87,19 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Notes an answer, and whether it is a success; only these refusals may come.
-    fn took(&mut self, what: String, answer: &Answer, refusals: &[&str]) -> bool {
+    /// Notes an answer, and whether it is a success; only these refusals may come. What is taken leaves an entry in the audit log where
+    /// it is audited, and nothing else does.
+    fn took(&mut self, what: String, answer: &Answer, refusals: &[&str], is_audited: bool) -> bool {
         let code = answer.body["code"].as_str().unwrap_or_default().to_owned();
         self.told.push(format!("{what}: {} {code}", answer.status));
         let is_taken = matches!(answer.status, 200 | 204);
         if !is_taken && !refusals.contains(&code.as_str()) {
             self.fail(&answer.text);
+        }
+        let entries = format!("/api/audit/filter?request_id={}", answer.header("x-request-id"));
+        let entries = self.client.get(&entries).ok();
+        if entries.as_array().map(Vec::len) != Some(usize::from(is_taken && is_audited)) {
+            self.fail(&format!("the audit log tells {entries}"));
         }
         is_taken
     }
@@ -130,7 +136,7 @@ impl<'a> History<'a> {
         let mut event = catalog::event(&self.model.customer, quantity);
         event["timestamp"] = json!(Self::timestamp(day));
         let answer = self.client.post("/api/usage/event", &event);
-        if self.took(format!("report {quantity} on {day}"), &answer, &[]) {
+        if self.took(format!("report {quantity} on {day}"), &answer, &[], false) {
             self.model.events.push(Event { event_ref: answer.body["event_ref"].clone(), day, quantity });
         }
     }
@@ -152,7 +158,7 @@ impl<'a> History<'a> {
             change["timestamp"] = json!(Self::timestamp(event.day));
         }
         let answer = books::update(self.client, &event.event_ref, change.clone());
-        if self.took(format!("update {} to {change}", index + 1), &answer, &[]) {
+        if self.took(format!("update {} to {change}", index + 1), &answer, &[], false) {
             self.model.events[index] = event;
         }
     }
@@ -165,7 +171,7 @@ impl<'a> History<'a> {
         let index = usize::try_from(self.random.below(count)).expect("few");
         let event = self.model.events.remove(index);
         let answer = books::delete(self.client, &event.event_ref);
-        self.took(format!("delete {}", index + 1), &answer, &[]);
+        self.took(format!("delete {}", index + 1), &answer, &[], false);
     }
 
     fn a_document(&mut self) -> Option<Value> {
@@ -177,21 +183,26 @@ impl<'a> History<'a> {
         let Some(document) = self.a_document() else { return self.report() };
         let path = format!("/api/documents/{action}/{}", document["document_ref"].as_str().expect("a reference"));
         let answer = self.client.post_nothing(&path);
-        self.took(format!("{action} {}", document["document_number"]), &answer, refusals);
+        self.took(format!("{action} {}", document["document_number"]), &answer, refusals, true);
     }
 
     fn pay(&mut self) {
         let Some(document) = self.a_document() else { return self.report() };
         let answer = books::pay(self.client, &document["document_ref"], &json!({"amount": self.random.between(1, 60)}));
-        self.took(format!("pay {}", document["document_number"]), &answer, &["not_owed", "validation_failed"]);
+        self.took(format!("pay {}", document["document_number"]), &answer, &["not_owed", "validation_failed"], true);
     }
 
     fn run(&mut self) {
         let answer = self.client.post("/api/billing/run", &json!({}));
-        self.took("run".to_owned(), &answer, &[]);
+        let did_something = answer.body["issued"] != json!([]) || answer.body["voided"] != json!([]);
+        self.took("run".to_owned(), &answer, &[], did_something);
         if answer.body["failed"] != json!([]) {
             self.fail(&answer.text);
         }
+    }
+
+    fn version(&self) -> Value {
+        self.client.get(&format!("/api/contracts/{}", self.contract_ref)).ok()["version"].clone()
     }
 
     fn edit(&mut self) {
@@ -206,8 +217,16 @@ impl<'a> History<'a> {
         }
         let include_current = self.random.percent(60);
         let edit = self.model.edit(&self.pricing, terms, include_current);
+        let before = self.version();
         let answer = books::edit(self.client, &self.contract_ref, &edit);
-        if self.took(format!("edit to {terms:?}, include current {include_current}"), &answer, &["contract_over"]) {
+        // What would come into force after the contract's last day makes no version.
+        let makes_a_version = self.version() != before;
+        if self.took(
+            format!("edit to {terms:?}, include current {include_current}"),
+            &answer,
+            &["contract_over"],
+            makes_a_version,
+        ) {
             self.model.edited(terms, include_current);
         } else if !self.model.is_cancelled {
             self.fail("a contract that isn't cancelled can be edited");
@@ -217,7 +236,7 @@ impl<'a> History<'a> {
     fn cancel(&mut self) {
         let now = self.random.percent(50);
         let answer = books::cancel(self.client, &self.contract_ref, now);
-        if self.took(format!("cancel, now {now}"), &answer, &["contract_over"]) {
+        if self.took(format!("cancel, now {now}"), &answer, &["contract_over"], true) {
             self.model.cancelled(now);
         } else if !self.model.is_cancelled {
             self.fail("a contract that isn't cancelled can be");

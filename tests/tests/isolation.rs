@@ -189,6 +189,8 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("GET", "/api/contracts/search?customer_ref={}", None, customer, UNKNOWN_NAME);
     add("GET", "/api/customers/filter?name={}", None, "theirs", UNKNOWN_NAME);
     add("GET", "/api/documents/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/audit/filter?object_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/audit/filter?object_kind=CONTRACT&object_ref={}", None, &theirs.contract_ref, UNKNOWN_UUID);
     add("GET", "/api/documents/filter?format=csv&customer_ref={}", None, customer, UNKNOWN_NAME);
     add("GET", "/api/documents/filter?document_number={}", None, "THEIRS-INV-1", UNKNOWN_NAME);
     for foreign in [customer, entity, product, pricing, "THEIRS-INV-1", "theirs%20log"] {

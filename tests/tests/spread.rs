@@ -12,11 +12,15 @@ use serde_json::{Value, json};
 const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
 /// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
-const BY_ANOTHER_COLUMN: [(&str, &str); 3] =
-    [("number_series", "entity_ref"), ("replay_log", "idempotency_key"), ("audit_log", "audit_id")];
+const BY_ANOTHER_COLUMN: [(&str, &str); 4] = [
+    ("number_series", "entity_ref"),
+    ("replay_log", "idempotency_key"),
+    ("audit_log", "audit_id"),
+    ("refused_usage", "customer_ref"),
+];
 
 /// Statements that ask everywhere on purpose, by a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 32] = [
+const EVERYWHERE: [(&str, &str); 35] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
@@ -42,6 +46,9 @@ const EVERYWHERE: [(&str, &str); 32] = [
     ("FROM payments t WHERE t.organization_id = $1", A_SEARCH),
     (r#"WHERE ((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
     (r#"WHERE (((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
+    ("FROM audit_log WHERE organization_id = $1", THE_LOG),
+    (r#"FROM "refused_usage" WHERE ("refused_usage"."organization_id" = $1)"#, A_LIST),
+    (r#"FROM "refused_usage" WHERE ("refused_usage"."day" < $1)"#, "what is too old is forgotten of all customers"),
     ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
     (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
     (r#"FROM "accounts" WHERE ("accounts"."organization_id" = $1) ORDER BY"#, VERIFY),
@@ -54,6 +61,7 @@ const EVERYWHERE: [(&str, &str); 32] = [
     (r#"("number_series"."kind" != $2)"#, VERIFY),
 ];
 const A_REFERENCE: &str = "a path names it by its reference alone, once";
+const THE_LOG: &str = "the log is the whole organization's, and an entry lies where its own reference says";
 const A_LIST: &str = "a list of all customers'";
 const A_REPORT: &str = "a report on all customers";
 const A_SEARCH: &str = "what is searched for may be any customer's";
@@ -160,8 +168,9 @@ fn beside_the_tour(client: &Client) {
     client.get("/api/documents/filter?pageSize=1000").ok();
     client.get("/api/usage/event/filter?pageSize=1000").ok();
     client.get("/api/charges/filter?pageSize=1000").ok();
+    client.get("/api/usage/refused/filter").ok();
     client.get("/api/contracts/search?pageSize=1000").ok();
-    client.post("/api/entities/edit/seller", &json!({"grace_hours": 3})).ok();
+    client.post("/api/entities/edit/seller", &json!({"grace_hours": 4})).ok();
 }
 
 /// The tables of a plan whose rows are looked for everywhere.

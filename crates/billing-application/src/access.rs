@@ -1,14 +1,17 @@
 //! Log-ins, sessions, bearer tokens and API keys.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, Principal, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret, TokenClaims,
+    AdminSession, Administrator, ApiKey, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret,
+    TokenClaims,
 };
+use billing_domain::audit::{AuditAction, Author};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, Tx, transact};
 use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 
+use crate::audit::{Audited, Change, Doer, note, note_seldom, was_noted};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -21,7 +24,7 @@ const MAX_KEY_ATTEMPTS: u32 = 5;
 ///
 /// # Errors
 /// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or expired.
-pub fn log_in_key(services: &Services, api_key: &str, password: &str) -> UseCaseResult<String> {
+pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id: Option<&RequestId>) -> UseCaseResult<String> {
     let now = services.now();
     let key = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.api_key_by_name(api_key)?))?;
     let right = services.keys.matches(password, key.as_ref().map(|key| &key.password_digest));
@@ -35,8 +38,10 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str) -> UseCase
         expires_at: now.plus_seconds(services.token_lifetime_seconds).min(until_key_expires),
     };
     let token = services.tokens.sign(&claims)?;
+    let doer = Doer { organization: key.organization, author: Author::ApiKey(key.api_key_ref), request_id };
     transact(&*services.store, Access::Write, |tx| {
-        Ok::<_, UseCaseError>(tx.touch_api_key(key.organization, key.api_key_ref, now)?)
+        tx.touch_api_key(key.organization, key.api_key_ref, now)?;
+        note_seldom(tx, services, doer, AuditAction::LogIn, Audited::ApiKey(&key))
     })?;
     Ok(token)
 }
@@ -67,17 +72,26 @@ impl std::fmt::Debug for SessionSecret {
 ///
 /// # Errors
 /// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled.
-pub fn log_in_administrator(services: &Services, email: &str, password: &str) -> UseCaseResult<OpenedSession> {
+pub fn log_in_administrator(
+    services: &Services,
+    email: &str,
+    password: &str,
+    request_id: Option<&RequestId>,
+) -> UseCaseResult<OpenedSession> {
     let email = email.to_lowercase();
     let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
     let check = services.passwords.check(password, found.as_ref().map(|admin| &admin.password_hash));
     match (found, check) {
-        (Some(admin), PasswordCheck::Right) if admin.disabled_at.is_none() => open_session(services, admin),
+        (Some(admin), PasswordCheck::Right) if admin.disabled_at.is_none() => open_session(services, admin, request_id),
         (Some(_) | None, _) => Err(UseCaseError::InvalidCredentials),
     }
 }
 
-fn open_session(services: &Services, administrator: Administrator) -> UseCaseResult<OpenedSession> {
+fn open_session(
+    services: &Services,
+    administrator: Administrator,
+    request_id: Option<&RequestId>,
+) -> UseCaseResult<OpenedSession> {
     let now = services.now();
     let secret = services.keys.new_secret()?;
     let Administrator { admin_ref, organization, .. } = administrator;
@@ -88,9 +102,56 @@ fn open_session(services: &Services, administrator: Administrator) -> UseCaseRes
             return Err(UseCaseError::InvalidCredentials);
         }
         tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
-        Ok(tx.insert_session(&session)?)
+        tx.insert_session(&session)?;
+        let doer = Doer { organization, author: Author::Admin(admin_ref), request_id };
+        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(Audited::Administrator(&administrator)))
     })?;
     Ok(OpenedSession { administrator, secret: SessionSecret(secret), expires_at: session.expires_at() })
+}
+
+/// Whom somebody tried to log in as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogInName {
+    /// An API key, by its log-in name.
+    ApiKey(String),
+    /// An administrator.
+    Email(String),
+}
+
+/// Notes in the audit log that somebody wasn't let in as a key or an administrator that is there: once a minute at most, however
+/// often it is tried. Not on the way of the answer, which must take as long for a name that isn't there.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Option<&RequestId>) -> UseCaseResult<()> {
+    let noted = |tx: &mut dyn Tx, only_look: bool| -> UseCaseResult<bool> {
+        let (key, administrator);
+        let (organization, thing) = match name {
+            LogInName::ApiKey(name) => {
+                key = tx.api_key_by_name(name)?;
+                let Some(key) = &key else { return Ok(true) };
+                (key.organization, Audited::ApiKey(key))
+            }
+            LogInName::Email(email) => {
+                administrator = tx.administrator_by_email(&email.to_lowercase())?;
+                let Some(administrator) = &administrator else { return Ok(true) };
+                (administrator.organization, Audited::Administrator(administrator))
+            }
+        };
+        if was_noted(tx, services, organization, AuditAction::FailLogIn, thing)? {
+            return Ok(true);
+        }
+        if !only_look {
+            let doer = Doer { organization, author: Author::Nobody, request_id };
+            note(tx, services, doer, AuditAction::FailLogIn, Change::Unshown(thing))?;
+        }
+        Ok(false)
+    };
+    // Whoever tries again and again keeps no writer busy.
+    if transact(&*services.store, Access::Read, |tx| noted(tx, true))? {
+        return Ok(());
+    }
+    transact(&*services.store, Access::Write, |tx| noted(tx, false)).map(drop)
 }
 
 /// The live session behind a cookie's id; its use is noted, at most once a minute.
@@ -231,6 +292,7 @@ pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequ
                 expires_at: request.expires_at,
             };
             if tx.insert_api_key(&key)? == Insertion::Done {
+                note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::ApiKey(&key)))?;
                 return Ok(GeneratedKey { key, password: made.password });
             }
         }
@@ -254,7 +316,7 @@ pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) 
 pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
     let organization = allow(principal, UseCase::DeleteKey)?;
     transact(&*services.store, Access::Write, |tx| {
-        let deleted = tx.delete_api_key(organization, api_key_ref)?;
-        if deleted { Ok(()) } else { Err(UseCaseError::Unknown(Thing::ApiKey)) }
+        let deleted = tx.delete_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(Thing::ApiKey))?;
+        note(tx, services, Doer::of(principal), AuditAction::Delete, Change::Gone(Audited::ApiKey(&deleted)))
     })
 }

@@ -6,7 +6,7 @@ use billing_domain::access::{Actor, Principal};
 use billing_domain::account::{AccountKey, AccountRows, Source};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
-use billing_domain::ledger::receive::{Account, Issue, Moment};
+use billing_domain::ledger::receive::{Account, AccountEntry, Issue, Moment};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::money::Money;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
@@ -163,15 +163,17 @@ fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, mut account: Account,
     Ok(account)
 }
 
-/// Writes what was decided of accounts. Documents that are issued with it are written before.
-pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Account]) -> UseCaseResult<()> {
+/// Writes what was decided of accounts, and answers it. Documents that are issued with it are written before.
+pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Account]) -> UseCaseResult<Vec<AccountEntry>> {
+    let mut written = Vec::new();
     for account in accounts {
         let entries = account.take_entries()?;
         if !entries.is_empty() || account.has_moved() {
             tx.put_account(deciding.organization, account.key(), &entries, account.unapplied(), deciding.at)?;
         }
+        written.extend(entries);
     }
-    Ok(())
+    Ok(written)
 }
 
 /// An account that is held, before anything of it is read, and the moment a decision about it is made.

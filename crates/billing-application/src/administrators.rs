@@ -1,12 +1,14 @@
 //! Administrators, as whoever runs the service's commands makes and changes them.
 
 use billing_domain::access::{Administrator, PasswordHash};
+use billing_domain::audit::AuditAction;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
+use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
@@ -45,7 +47,9 @@ pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCa
 /// [`UseCaseError::Unknown`] administrator.
 pub fn disable_administrator(services: &Services, email: &OneLine) -> UseCaseResult<Administrator> {
     let now = services.now();
-    change(services, email, |administrator| administrator.disabled_at = administrator.disabled_at.or(Some(now)))
+    change(services, email, AuditAction::Disable, |administrator| {
+        administrator.disabled_at = administrator.disabled_at.or(Some(now));
+    })
 }
 
 /// Lets an administrator log in again, with the password they have.
@@ -53,7 +57,7 @@ pub fn disable_administrator(services: &Services, email: &OneLine) -> UseCaseRes
 /// # Errors
 /// [`UseCaseError::Unknown`] administrator.
 pub fn enable_administrator(services: &Services, email: &OneLine) -> UseCaseResult<Administrator> {
-    change(services, email, |administrator| administrator.disabled_at = None)
+    change(services, email, AuditAction::Enable, |administrator| administrator.disabled_at = None)
 }
 
 /// Gives an administrator another password, and ends all their sessions. Who is disabled stays so.
@@ -63,17 +67,30 @@ pub fn enable_administrator(services: &Services, email: &OneLine) -> UseCaseResu
 /// common.
 pub fn reset_password(services: &Services, email: &OneLine, password: &str) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
-    change(services, email, |administrator| administrator.password_hash = password_hash.clone())
+    change(services, email, AuditAction::ResetPassword, |administrator| administrator.password_hash = password_hash.clone())
 }
 
 /// Changes one, and ends their sessions: each was opened on what was true before.
-fn change(services: &Services, email: &OneLine, how: impl Fn(&mut Administrator)) -> UseCaseResult<Administrator> {
+fn change(
+    services: &Services,
+    email: &OneLine,
+    action: AuditAction,
+    how: impl Fn(&mut Administrator),
+) -> UseCaseResult<Administrator> {
     let email = email.as_str().to_lowercase();
     transact(&*services.store, Access::Write, |tx| {
-        let mut administrator = tx.hold_administrator(&email)?.ok_or(UseCaseError::Unknown(Thing::Administrator))?;
+        let present = tx.hold_administrator(&email)?.ok_or(UseCaseError::Unknown(Thing::Administrator))?;
+        let mut administrator = present.clone();
         how(&mut administrator);
         tx.update_administrator(&administrator)?;
         tx.delete_sessions(administrator.admin_ref)?;
+        let changed = Audited::Administrator(&administrator);
+        let change = match action {
+            // No secret is shown, so neither is that it is another.
+            AuditAction::ResetPassword => Change::Unshown(changed),
+            _ => Change::From(Audited::Administrator(&present), changed),
+        };
+        note(tx, services, Doer::command_line(administrator.organization), action, change)?;
         Ok(administrator)
     })
 }
@@ -97,5 +114,7 @@ pub(crate) fn insert_administrator(
         disabled_at: None,
     };
     inserted(Thing::Administrator, tx.insert_administrator(&administrator)?)?;
+    let change = Change::Made(Audited::Administrator(&administrator));
+    note(tx, services, Doer::command_line(organization), AuditAction::Create, change)?;
     Ok(administrator)
 }

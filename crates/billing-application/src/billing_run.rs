@@ -10,16 +10,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::{Actor, Principal};
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
-use billing_domain::refs::{ContractKey, ContractRef, DocumentRef, OrganizationId};
+use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use crate::accounts::Deciding;
+use crate::audit::{Audited, Change, Doer, RunSummary, note};
 use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -102,7 +104,8 @@ pub struct FailedContract {
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
 pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
-    run(services, Some(allow(principal, UseCase::RunBilling)?), wanted)
+    allow(principal, UseCase::RunBilling)?;
+    run(services, Some(principal), wanted)
 }
 
 /// Issues everything due in every organization: what the scheduler does.
@@ -113,8 +116,10 @@ pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingRepor
     run(services, None, BillingRun::whole(false))
 }
 
-fn run(services: &Services, organization: Option<OrganizationId>, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
+fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
     let now = services.now();
+    let organization = principal.map(Principal::organization);
+    let by = RunBy { run_ref: BillingRunRef::from_uuid(services.ids.new_id()), principal };
     let mut report = BillingReport { dry_run: wanted.dry_run, ..BillingReport::default() };
     let mut after = match (organization, wanted.after) {
         (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
@@ -138,12 +143,34 @@ fn run(services: &Services, organization: Option<OrganizationId>, wanted: Billin
             let is_of_one = |contract: &&DueContract| contract.key.organization == first.key.organization;
             let many = rest.iter().take(CONTRACTS_PER_TRANSACTION.min(left)).take_while(is_of_one).count();
             let (together, others) = rest.split_at(many);
-            bill_together(services, together, now, &mut report)?;
+            bill_together(services, by, together, now, &mut report)?;
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
             return Ok(report);
         }
+    }
+}
+
+/// A run, and who started it: nobody but the clock, where there is no principal.
+#[derive(Clone, Copy)]
+struct RunBy<'a> {
+    run_ref: BillingRunRef,
+    principal: Option<&'a Principal>,
+}
+
+impl RunBy<'_> {
+    /// Tells the audit log what a transaction of the run did, if anything.
+    fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &Billed) -> UseCaseResult<()> {
+        let numbers = |documents: &[BilledDocument]| {
+            documents.iter().filter_map(|document| document.opened.as_ref().map(|(_, number)| number.clone())).collect()
+        };
+        let summary = RunSummary { run_ref: self.run_ref, issued: numbers(&billed.issued), voided: numbers(&billed.voided) };
+        if summary.issued.is_empty() && summary.voided.is_empty() {
+            return Ok(());
+        }
+        let doer = self.principal.map_or_else(|| Doer::scheduler(organization), Doer::of);
+        note(tx, services, doer, AuditAction::Run, Change::Made(Audited::BillingRun(&summary)))
     }
 }
 
@@ -206,6 +233,7 @@ impl From<StoreError> for Stop {
 /// until it is alone.
 fn bill_together(
     services: &Services,
+    by: RunBy<'_>,
     contracts: &[DueContract],
     now: Timestamp,
     report: &mut BillingReport,
@@ -215,7 +243,11 @@ fn bill_together(
         let organization = first.key.organization;
         let work = |tx: &mut dyn Tx| {
             let billed = issue_due(services, tx, organization, &due, now, report.dry_run).map_err(Stop::Failed)?;
-            if report.dry_run { Err(Stop::DryRun(billed)) } else { Ok(billed) }
+            if report.dry_run {
+                return Err(Stop::DryRun(billed));
+            }
+            by.tell(services, tx, organization, &billed).map_err(Stop::Failed)?;
+            Ok(billed)
         };
         match transact(&*services.store, Access::Write, work) {
             Ok(billed) | Err(Stop::DryRun(billed)) => {
@@ -241,8 +273,8 @@ fn bill_together(
                     note_failed(FailedContract { contract_ref: contract.key.contract, problem }, report);
                 } else {
                     let (some, others) = due.split_at(due.len() / 2);
-                    bill_together(services, some, now, report)?;
-                    bill_together(services, others, now, report)?;
+                    bill_together(services, by, some, now, report)?;
+                    bill_together(services, by, others, now, report)?;
                 }
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::{Actor, Principal};
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
 use billing_domain::document::numbering::DocumentNumbers;
@@ -18,6 +19,7 @@ use billing_domain::refs::{
 use billing_domain::usage::EventAction;
 
 use crate::accounts::Deciding;
+use crate::audit::{Audited, Change, Doer, note};
 use crate::books::{self, corrupt, distinct, supplies};
 use crate::catalog::narrow_to_customer;
 use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
@@ -103,9 +105,11 @@ pub fn record_charge(services: &Services, principal: &Principal, request: &Charg
         }
         let book = books::held_by_ref(tx, organization, request.contract_ref, now)?;
         let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], Thing::Contract))?;
-        decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
+        let made = decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
             Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
-        })
+        })?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Charge(&made.charge)))?;
+        Ok(made)
     })
 }
 
@@ -123,9 +127,12 @@ pub fn edit_charge(
     let (organization, now) = (allow(principal, UseCase::EditCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
         let (mut book, present) = held(tx, organization, charge_ref, now)?;
-        decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
+        let edited = decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
             Ok(charge::change(book, &present, edit, occasion, &mut supplies(services))?)
-        })
+        })?;
+        let change = Change::From(Audited::Charge(&present), Audited::Charge(&edited.charge));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        Ok(edited)
     })
 }
 
@@ -137,10 +144,10 @@ pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &Ch
     let (organization, now) = (allow(principal, UseCase::DeleteCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
         let (mut book, present) = held(tx, organization, charge_ref, now)?;
-        let deleted = decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
+        decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
             Ok(charge::delete(book, &present, occasion, &mut supplies(services))?)
-        });
-        deleted.map(drop)
+        })?;
+        note(tx, services, Doer::of(principal), AuditAction::Delete, Change::Gone(Audited::Charge(&present)))
     })
 }
 

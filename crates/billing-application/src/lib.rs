@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod administrators;
+pub mod audit;
 pub mod balances;
 pub mod billing_run;
 pub mod catalog;
@@ -53,6 +54,8 @@ pub struct Services<'s> {
     pub mapper: Arc<dyn EventMapper>,
     /// Answers with a secret in them.
     pub sealer: Arc<dyn Sealer>,
+    /// What the audit log tells of changes.
+    pub teller: Arc<dyn audit::Teller>,
     /// How long a bearer token works, in seconds.
     pub token_lifetime_seconds: i64,
 }

@@ -1,6 +1,7 @@
 //! Organizations: what the binary's command line makes, and the first start.
 
 use billing_domain::access::Administrator;
+use billing_domain::audit::AuditAction;
 use billing_domain::party::{Entity, EntityProfile, NumberPrefix, Organization};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{EntityRef, OrganizationId};
@@ -9,6 +10,7 @@ use billing_domain::violation::Violations;
 
 use crate::Services;
 use crate::administrators::insert_administrator;
+use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 
@@ -83,6 +85,8 @@ fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> 
     inserted(Thing::Entity, tx.insert_entity(organization.id, &entity)?)?;
     tx.set_default_entity(organization.id, &entity.entity_ref)?;
     organization.default_entity = Some(entity.entity_ref);
+    let change = Change::Made(Audited::Organization(&organization));
+    note(tx, services, Doer::command_line(organization.id), AuditAction::Create, change)?;
     Ok(organization)
 }
 

@@ -37,7 +37,8 @@ use_cases! {
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetCharge, ListCharges, Search;
+        GetStatement, GetCharge, ListCharges, Search, ListAuditEntries,
+        ListRefusedUsage;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

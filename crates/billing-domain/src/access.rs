@@ -24,22 +24,43 @@ pub struct Principal {
     organization: OrganizationId,
     actor: Actor,
     scopes: Scopes,
+    request_id: Option<RequestId>,
 }
 
 impl Principal {
     /// Software that has shown a token of its key.
     pub fn of_key(key: &ApiKey) -> Self {
-        Self { organization: key.organization, actor: Actor::ApiKey(key.api_key_ref), scopes: key.scopes.clone() }
+        Self {
+            organization: key.organization,
+            actor: Actor::ApiKey(key.api_key_ref),
+            scopes: key.scopes.clone(),
+            request_id: None,
+        }
     }
 
     /// An administrator who is logged in.
     pub fn of_session(session: &AdminSession) -> Self {
-        Self { organization: session.organization, actor: Actor::Admin(session.admin_ref), scopes: Scopes::all() }
+        Self {
+            organization: session.organization,
+            actor: Actor::Admin(session.admin_ref),
+            scopes: Scopes::all(),
+            request_id: None,
+        }
     }
 
     /// Whoever runs the service's commands: the database is theirs, so they may do everything in any organization.
     pub fn of_command_line(organization: OrganizationId) -> Self {
-        Self { organization, actor: Actor::Service, scopes: Scopes::all() }
+        Self { organization, actor: Actor::Service, scopes: Scopes::all(), request_id: None }
+    }
+
+    /// The same, with the request that they make.
+    pub fn by_request(self, request_id: Option<RequestId>) -> Self {
+        Self { request_id, ..self }
+    }
+
+    /// The request that they make, where it is one.
+    pub const fn request_id(&self) -> Option<&RequestId> {
+        self.request_id.as_ref()
     }
 
     /// Whose data they may see.
@@ -58,6 +79,33 @@ impl Principal {
             Need::Administrator => !matches!(self.actor, Actor::ApiKey(_)),
             Need::Scope(scope) => self.scopes.allow(scope),
         }
+    }
+}
+
+/// The most characters of a [`RequestId`].
+pub const MAX_REQUEST_ID_CHARS: usize = 128;
+
+/// Names a request, in logs and headers: letters and digits of ASCII, and `. _ : - / + =`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(Box<str>);
+
+impl RequestId {
+    /// Reads one; `None` where it can't stand in a log and a header as it is.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_taken = (1..=MAX_REQUEST_ID_CHARS).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/' | b'+' | b'='));
+        is_taken.then(|| Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -28,6 +28,7 @@ macro_rules! from_str {
 
 pub mod access;
 pub mod account;
+pub mod audit;
 pub mod calendar;
 pub mod catalog;
 pub mod charge;
@@ -48,6 +49,7 @@ pub mod quantity;
 pub mod rating;
 pub mod refs;
 pub mod refusal;
+pub mod refused;
 pub mod report;
 pub mod reported;
 pub mod simulate;

@@ -218,6 +218,10 @@ assigned_ref! {
     ApplicationRef;
     /// An amount that was written off, or lessened.
     WriteOffRef;
+    /// An entry of the audit log.
+    AuditRef;
+    /// A billing run.
+    BillingRunRef;
 }
 
 named_ref! {

@@ -34,6 +34,7 @@ mod pipe;
 mod preference;
 mod problem;
 mod query;
+mod refused;
 mod reporting;
 mod router;
 mod routes;
@@ -42,6 +43,7 @@ mod state;
 mod twins;
 
 pub use app::{app, metrics_app};
+pub use dto::audit::AuditTeller;
 pub use dto::imports::import_answer;
 pub use openapi::openapi_json;
 pub use pages::key_calls;

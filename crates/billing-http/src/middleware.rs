@@ -19,7 +19,7 @@ use actix_web::http::header::{
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
-use billing_domain::access::Actor;
+use billing_domain::access::{Actor, RequestId};
 use tracing::Instrument as _;
 
 use crate::auth::address;
@@ -29,8 +29,6 @@ use crate::state::{HttpState, state_of};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
-/// The most characters of a caller's request id that are taken over.
-const MAX_REQUEST_ID_CHARS: usize = 128;
 /// Answers below this path carry secrets.
 const SECRETS_BELOW: &str = "/auth/";
 /// A year.
@@ -65,6 +63,11 @@ struct Admitted {
 }
 
 impl Facts {
+    /// What the audit log knows the request by.
+    pub(crate) fn id(&self) -> Option<RequestId> {
+        RequestId::parse(&self.request_id)
+    }
+
     /// Notes a request's operation.
     pub(crate) fn is_for(&self, operation: &'static Operation) {
         self.admitted.operation.get_or_init(|| operation);
@@ -232,11 +235,7 @@ fn logged_pointers(problem: &Problem) -> String {
 
 /// The caller's, when it can stand in a log and a header as it is; else ours.
 fn request_id(request: &HttpRequest, state: &HttpState) -> String {
-    let sane = |id: &&str| {
-        (1..=MAX_REQUEST_ID_CHARS).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/' | b'+' | b'='))
-    };
-    let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(sane);
+    let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| RequestId::parse(id).is_some());
     theirs.map_or_else(|| state.services().ids.new_id().to_string(), str::to_owned)
 }
 

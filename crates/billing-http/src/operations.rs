@@ -6,6 +6,7 @@ use actix_web::http::Method;
 use billing_application::UseCase;
 use billing_domain::page::MAX_PAGE_SIZE;
 
+use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
 use crate::dto::billing::{BillingReportJson, BillingRunBody};
@@ -27,22 +28,24 @@ use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
+use crate::dto::refused::RefusedUsageJson;
 use crate::dto::search::FoundJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::operation::{Answered, Asked, Free, List, Taken};
 pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
+use crate::query::audit::AuditParams;
 use crate::query::documents::DocumentListParams;
 use crate::query::imports::ImportParams;
 use crate::query::lists::{
     ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams, SearchParams,
     StatementParams,
 };
-use crate::query::usage::{BatchParams, EventListParams, ReportParams, SummaryParams};
+use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
+    audit, auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
 };
 
 macro_rules! answered {
@@ -191,6 +194,13 @@ operations! {
             gone: "The event counts no more",
             refuses amount_out_of_range,
             by writer;
+
+        /// Lists usage that was refused, counted by day, reason, customer and usage product, each with its last example.
+        ///
+        /// Counts are written every few seconds, and kept for 90 days. What was counted last is lost where a server ends by accident.
+        GET "/api/usage/refused/filter" Permission(ListRefusedUsage) => usage::list_refused_usage,
+            asks RefusedParams,
+            answers List<RefusedUsageJson>: "A page of counts, the newest day first";
 
         /// Sums up usage by hour, day or month of UTC.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
@@ -540,6 +550,14 @@ operations! {
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,
             answers List<FoundJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
+
+        /// Lists what was changed in the organization, by whom and from what to what, the newest first.
+        ///
+        /// Changes of usage events aren't in it: their histories tell them. What was done to API keys and administrators is shown to
+        /// administrators alone.
+        GET "/api/audit/filter" Permission(ListAuditEntries) => audit::list_audit_entries,
+            asks AuditParams,
+            answers List<AuditEntryJson>: "A page of entries";
 
         /// Whether the process answers at all.
         GET "/health/live" Nothing => service::live,

@@ -2,8 +2,8 @@
 //! whether their token still works is looked up with it.
 
 use std::future::{Ready, ready};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::Payload;
@@ -16,7 +16,7 @@ use billing_application::usage::{
     WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work,
 };
 use billing_application::{Services, UseCase, allow};
-use billing_domain::access::{Principal, TokenClaims};
+use billing_domain::access::{Principal, RequestId, TokenClaims};
 use billing_domain::idempotency::{self, KeptAnswer, RequestKey};
 use billing_domain::refs::{EventRef, OrganizationId};
 use billing_json::hash;
@@ -29,6 +29,7 @@ use crate::kept;
 use crate::middleware::Facts;
 use crate::once::{Once, REPLAYED};
 use crate::problem::Problem;
+use crate::refused::is_refusal;
 use crate::state::{HttpState, state_of};
 use crate::twins::Turn;
 
@@ -40,21 +41,29 @@ const TWIN_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Unchecked {
     claims: TokenClaims,
     use_case: UseCase,
-    is_checked: Arc<AtomicBool>,
+    seen: Arc<Seen>,
+}
+
+/// What is found out of a request whose token isn't looked up yet.
+#[derive(Default)]
+struct Seen {
+    is_checked: AtomicBool,
+    /// The event it brought, where that was refused before anybody looked who sent it.
+    refused: Mutex<Option<Box<(Value, Problem)>>>,
 }
 
 impl Unchecked {
     pub(crate) fn new(claims: TokenClaims, use_case: UseCase) -> Self {
-        Self { claims, use_case, is_checked: Arc::default() }
+        Self { claims, use_case, seen: Arc::default() }
     }
 
     /// Whether the key was looked up.
     pub(crate) fn is_checked(&self) -> bool {
-        self.is_checked.load(Ordering::Relaxed)
+        self.seen.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Looks the key up, and whether it may.
-    pub(crate) async fn check(&self, state: &HttpState) -> Result<Principal, Problem> {
+    /// Looks the key up, and whether it may. An event that was refused before is counted then.
+    pub(crate) async fn check(&self, state: &HttpState, request_id: Option<RequestId>) -> Result<Principal, Problem> {
         let Self { claims, use_case, .. } = self.clone();
         let checked = blocking(state, move |services| {
             let principal = authenticate(services, &claims)?;
@@ -62,7 +71,11 @@ impl Unchecked {
             Ok(principal)
         });
         let principal = checked.await?;
-        self.is_checked.store(true, Ordering::Relaxed);
+        self.seen.is_checked.store(true, Ordering::Relaxed);
+        let refused = self.seen.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((event, problem)) = refused.map(|refused| *refused) {
+            state.count_refused(principal.organization(), &event, &problem, request_id);
+        }
         Ok(principal)
     }
 }
@@ -116,7 +129,7 @@ impl Reporting {
 
     /// The same for an event whose request is to be known again, by what it says.
     pub(crate) async fn report_once(
-        self,
+        &self,
         event: NewUsageEvent,
         (answer, render): Answers,
         said: &Value,
@@ -141,6 +154,21 @@ impl Reporting {
         self.once(said, render, &work, told).await
     }
 
+    /// Counts the event, which is refused; one whose sender isn't known yet once that is looked up.
+    pub(crate) fn refused(&self, event: &Value, problem: &Problem) {
+        match &self.who {
+            Who::Unchecked(unchecked) if !unchecked.is_checked() => {
+                if is_refusal(problem) {
+                    let refused = Some(Box::new((event.clone(), problem.clone())));
+                    *unchecked.seen.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+                }
+            }
+            Who::Known(_) | Who::Unchecked(_) => {
+                self.state.count_refused(self.organization(), event, problem, self.facts.id());
+            }
+        }
+    }
+
     /// The request as it is known under its key, by what it says.
     pub(crate) fn keyed(&self, said: &Value) -> Option<KeyedRequest> {
         let key = self.key.clone()?;
@@ -149,7 +177,7 @@ impl Reporting {
     }
 
     async fn once<T: Send + 'static>(
-        self,
+        &self,
         said: &Value,
         render: fn(&T) -> KeptAnswer,
         work: &dyn Fn(Option<Keyed<T>>, Reply<Carried<T>>) -> Work,
@@ -200,7 +228,7 @@ impl Reporting {
         });
         let (principal, outcome) = wait(state, facts, reporter, work(reply), replied).await?;
         if let Who::Unchecked(unchecked) = who {
-            unchecked.is_checked.store(true, Ordering::Relaxed);
+            unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
         if let Some(principal) = principal {
             facts.is_by(principal.actor());

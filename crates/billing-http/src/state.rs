@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
 use billing_application::Services;
-use billing_application::usage::{UsageWriter, WriterLimits};
+use billing_application::error::UseCaseResult;
+use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::gate::LogInGate;
@@ -30,6 +31,7 @@ struct Shared {
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     writer: Arc<UsageWriter>,
+    refused: RefusedUsageCounts,
     metrics: Metrics,
     stopping: AtomicBool,
 }
@@ -44,12 +46,28 @@ impl HttpState {
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer));
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, metrics, stopping }))
+        let refused = RefusedUsageCounts::default();
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, refused, metrics, stopping }))
     }
 
     /// Writes what waits, and no more. For the end of a process, once no request is under way.
     pub fn finish(&self) {
         self.0.writer.stop();
+        if let Err(error) = self.write_refused_usage() {
+            tracing::error!(%error, "counts of refused usage could not be written");
+        }
+    }
+
+    /// Writes what was counted of refused usage. To be called every few seconds.
+    ///
+    /// # Errors
+    /// The store's; what wasn't written is written the next time.
+    pub fn write_refused_usage(&self) -> UseCaseResult<()> {
+        self.0.refused.write(&self.0.services)
+    }
+
+    pub(crate) fn refused_usage(&self) -> &RefusedUsageCounts {
+        &self.0.refused
     }
 
     /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.

@@ -8,7 +8,7 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
-use billing_http::{COOKIE_KEY_BYTES, CookieKey};
+use billing_http::{AuditTeller, COOKIE_KEY_BYTES, CookieKey};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -120,6 +120,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, bearer: Vec<Signing
         tokens: Arc::new(tokens),
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),
+        teller: Arc::new(AuditTeller),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     })
 }

@@ -1,5 +1,5 @@
-//! What is done once in a while without being asked: the billing run, the same use case as on request, and forgetting
-//! the answers that are no longer given again.
+//! What is done once in a while without being asked: the billing run, the same use case as on request, forgetting the answers that
+//! are no longer given again, and writing what was counted of refused usage.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -8,21 +8,21 @@ use std::time::Duration;
 use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::idempotency::forget_old_answers;
+use billing_application::usage::forget_old_refused_usage;
+use billing_http::HttpState;
 
-/// A thread that does it until it is stopped.
-pub(crate) struct Scheduler {
+/// A thread that does something again and again until it is stopped.
+struct Again {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Scheduler {
-    /// Starts it.
-    pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
+impl Again {
+    fn start(every: Duration, mut what: impl FnMut() + Send + 'static) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             loop {
-                run_billing(&services);
-                forget(&services);
+                what();
                 match stopped.recv_timeout(every) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
@@ -32,12 +32,60 @@ impl Scheduler {
         Self { stop, thread }
     }
 
-    /// Lets the run that is going finish, and ends.
-    pub(crate) fn stop(self) {
+    fn stop(self) {
         let _ = self.stop.send(());
         if self.thread.join().is_err() {
-            tracing::error!("the scheduler panicked");
+            tracing::error!("what is done once in a while panicked");
         }
+    }
+}
+
+/// Bills, and forgets what is kept no longer.
+pub(crate) struct Scheduler(Again);
+
+impl Scheduler {
+    /// Starts it.
+    pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
+        Self(Again::start(every, move || {
+            run_billing(&services);
+            forget(&services);
+        }))
+    }
+
+    /// Lets the run that is going finish, and ends.
+    pub(crate) fn stop(self) {
+        self.0.stop();
+    }
+}
+
+/// How often counts of refused usage are written…
+const COUNTS_WRITTEN_EVERY: Duration = Duration::from_secs(2);
+/// …and after how many times those that are too old are forgotten: once an hour.
+const FORGOTTEN_EVERY: u32 = 1800;
+
+/// Writes what is counted of refused usage, and forgets what is too old.
+pub(crate) struct RefusedWriter(Again);
+
+impl RefusedWriter {
+    /// Starts it.
+    pub(crate) fn start(state: HttpState, services: Services<'static>) -> Self {
+        let mut times = 0_u32;
+        Self(Again::start(COUNTS_WRITTEN_EVERY, move || {
+            if let Err(error) = state.write_refused_usage() {
+                tracing::warn!(%error, "counts of refused usage wait for the store");
+            }
+            if times.is_multiple_of(FORGOTTEN_EVERY)
+                && let Err(error) = forget_old_refused_usage(&services)
+            {
+                tracing::warn!(%error, "old counts of refused usage could not be forgotten");
+            }
+            times = times.wrapping_add(1);
+        }))
+    }
+
+    /// Ends. What is counted then is written by whoever ends the server.
+    pub(crate) fn stop(self) {
+        self.0.stop();
     }
 }
 

@@ -17,7 +17,7 @@ use crate::composition::{Composition, SignerSettings, open_to_serve};
 use crate::failure::{Failure, Outcome};
 use crate::sample::{self, SampleAccess};
 use crate::say;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{RefusedWriter, Scheduler};
 use crate::settings::ServeSettings;
 
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
@@ -70,6 +70,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     say(&format!("Usage Billing is ready at {public_url} (reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
+    let counts = RefusedWriter::start(state.clone(), composition.services.clone());
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();
@@ -82,6 +83,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
         running.await
     });
+    counts.stop();
     writing.finish();
     if let Some(scheduler) = scheduler {
         scheduler.stop();

@@ -55,8 +55,12 @@ const OF_CUSTOMERS: [&str; 19] = [
 ];
 
 /// Tables of no customer that are written too often to have copies, each by itself, and what tells the node.
-const BY_THEMSELVES: [(&str, &str); 3] =
-    [("number_series", "entity_ref"), ("replay_log", "idempotency_key"), ("audit_log", "audit_id")];
+const BY_THEMSELVES: [(&str, &str); 4] = [
+    ("number_series", "entity_ref"),
+    ("replay_log", "idempotency_key"),
+    ("audit_log", "audit_id"),
+    ("refused_usage", "customer_ref"),
+];
 
 /// Indexes that make unique what has no customer, which no node can tell alone. In their place there is one that is only looked
 /// up in. What they hold is held by what gives the value, too: numbers by their series, references by the use case.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use billing_domain::access::{Actor, Scope, Scopes, SecretPurpose};
+use billing_domain::access::{Actor, RequestId, Scope, Scopes, SecretPurpose};
+use billing_domain::audit::{AuditAction, AuditedKind, Author};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
@@ -148,6 +149,10 @@ leaves! {
     NaiveDate, "a date", shown, |text| text.parse().ok();
     TimeZone, "a time zone", |zone| zone.name().to_owned(), |text| Self::parse(text).ok();
     Actor, "an actor", shown, |text| Self::parse(text).ok();
+    Author, "an author", shown, Self::parse;
+    AuditAction, "an action", |action| action.as_str().to_owned(), Self::parse;
+    AuditedKind, "a kind of object", |kind| kind.as_str().to_owned(), Self::parse;
+    RequestId, "a request's id", shown, Self::parse;
     Currency, "a currency", shown, |text| Self::from_code(text).ok();
     Decimal, "a decimal", shown, |text| Self::from_str_exact(text).ok();
     Price, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();

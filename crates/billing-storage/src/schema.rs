@@ -469,6 +469,28 @@ tables! {
         answer -> Binary,
         kept_at -> Ts,
     }
+    refused_usage (organization_id, day, code, customer_ref, usage_product_ref) {
+        organization_id -> Id,
+        day -> Day,
+        code -> Text,
+        customer_ref -> Text,
+        usage_product_ref -> Text,
+        count -> BigInt,
+        first_at -> Ts,
+        last_at -> Ts,
+        example -> Text,
+    }
+    audit_log (audit_id) {
+        audit_id -> Id,
+        organization_id -> Id,
+        at -> Ts,
+        actor -> Text,
+        action -> Text,
+        subject -> Text,
+        before -> Nullable<Text>,
+        after -> Nullable<Text>,
+        request_id -> Nullable<Text>,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);

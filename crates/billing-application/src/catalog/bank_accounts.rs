@@ -1,6 +1,7 @@
 //! Bank accounts that customers pay to. Issued documents keep what they were issued with.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::bank::{BankAccount, BankAccountProfile};
 use billing_domain::patch::Changes;
@@ -8,6 +9,7 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::BankAccountRef;
 
 use super::{inserted, only, updated};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -26,6 +28,7 @@ pub fn create_bank_account(
     let made = BankAccount { account_ref, profile, created_at: services.now() };
     transact(&*services.store, Access::Write, |tx| {
         inserted(Thing::BankAccount, tx.insert_bank_account(organization, &made)?)?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::BankAccount(&made)))?;
         Ok(made.clone())
     })
 }
@@ -43,10 +46,13 @@ pub fn edit_bank_account(
     let organization = allow(principal, UseCase::EditBankAccount)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?;
-        let mut made = only(Thing::BankAccount, found)?;
+        let present = only(Thing::BankAccount, found)?;
+        let mut made = present.clone();
         changes.apply(&mut made.profile);
         made.profile.check()?;
         updated(Thing::BankAccount, tx.update_bank_account(organization, &made)?)?;
+        let change = Change::From(Audited::BankAccount(&present), Audited::BankAccount(&made));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }

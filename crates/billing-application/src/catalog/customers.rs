@@ -1,6 +1,7 @@
 //! Customers. Several may have the same name; usage reported by name then needs the reference.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
@@ -8,6 +9,7 @@ use billing_domain::ports::{Access, CustomerFilter, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
 
 use super::{check_entity, inserted, only, updated};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -32,6 +34,7 @@ pub fn create_customer(
     transact(&*services.store, Access::Write, |tx| {
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         inserted(Thing::Customer, tx.insert_customer(organization, &made)?)?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Customer(&made)))?;
         Ok(made.clone())
     })
 }
@@ -49,11 +52,14 @@ pub fn edit_customer(
     let organization = allow(principal, UseCase::EditCustomer)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
-        let mut made = only(Thing::Customer, found)?;
+        let present = only(Thing::Customer, found)?;
+        let mut made = present.clone();
         changes.apply(&mut made.profile);
         made.profile.check()?;
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
+        let change = Change::From(Audited::Customer(&present), Audited::Customer(&made));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }

@@ -1,6 +1,7 @@
 //! Supplier entities. One of them is the organization's default: the first one made, until an edit names another.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
@@ -9,6 +10,7 @@ use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -54,7 +56,9 @@ pub fn create_entity(
         if is_default {
             tx.set_default_entity(organization, &made.entity_ref)?;
         }
-        Ok(EntityView { entity: made.clone(), is_default })
+        let view = EntityView { entity: made.clone(), is_default };
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Entity(&view)))?;
+        Ok(view)
     })
 }
 
@@ -91,12 +95,16 @@ pub fn edit_entity(
         if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
             return Err(present.numbers_given().into());
         }
-        let made = Entity { profile: wanted.profile, ..present };
+        let made = Entity { profile: wanted.profile, ..present.clone() };
         updated(Thing::Entity, tx.update_entity(organization, &made)?)?;
         if is_default && !was_default {
             tx.set_default_entity(organization, reference)?;
         }
-        Ok(EntityView { entity: made, is_default })
+        let before = EntityView { entity: present, is_default: was_default };
+        let view = EntityView { entity: made, is_default };
+        let change = Change::From(Audited::Entity(&before), Audited::Entity(&view));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        Ok(view)
     })
 }
 

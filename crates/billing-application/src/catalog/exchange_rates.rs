@@ -1,10 +1,12 @@
 //! Exchange rates for tax. Issued documents keep the one they were issued with.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, transact};
 use billing_domain::tax::ExchangeRate;
 
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
@@ -16,7 +18,15 @@ pub fn put_exchange_rate(services: &Services, principal: &Principal, rate: Excha
     let organization = allow(principal, UseCase::PutExchangeRate)?;
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
+        let present = tx.exchange_rate(organization, rate.from, rate.to, rate.date)?;
         tx.put_exchange_rate(organization, &rate, now)?;
+        let put = Audited::ExchangeRate(&rate);
+        // The one on a day before isn't replaced.
+        let (action, change) = match present.as_ref().filter(|present| present.date == rate.date) {
+            None => (AuditAction::Create, Change::Made(put)),
+            Some(present) => (AuditAction::Edit, Change::From(Audited::ExchangeRate(present), put)),
+        };
+        note(tx, services, Doer::of(principal), action, change)?;
         Ok(rate)
     })
 }

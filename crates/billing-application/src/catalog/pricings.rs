@@ -1,6 +1,7 @@
 //! Pricings. Contracts keep the content they were made with.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{Pricing, PricingContent};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Changes;
@@ -9,6 +10,7 @@ use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
@@ -31,6 +33,7 @@ pub fn create_pricing(
     transact(&*services.store, Access::Write, |tx| {
         check_content(tx, organization, &made.content)?;
         inserted(Thing::Pricing, tx.insert_pricing(organization, &made)?)?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Pricing(&made)))?;
         Ok(made.clone())
     })
 }
@@ -48,10 +51,13 @@ pub fn edit_pricing(
     let organization = allow(principal, UseCase::EditPricing)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.pricings_by_refs(organization, std::slice::from_ref(reference))?;
-        let mut made = only(Thing::Pricing, found)?;
+        let present = only(Thing::Pricing, found)?;
+        let mut made = present.clone();
         changes.apply(&mut made.content);
         check_content(tx, organization, &made.content)?;
         updated(Thing::Pricing, tx.update_pricing(organization, &made)?)?;
+        let change = Change::From(Audited::Pricing(&present), Audited::Pricing(&made));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }

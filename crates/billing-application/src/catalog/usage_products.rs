@@ -1,6 +1,7 @@
 //! Usage products. Contracts keep the unit and aggregation they were made with.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{UsageProduct, UsageProductProfile};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Changes;
@@ -8,6 +9,7 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::UsageProductRef;
 
 use super::{inserted, only, updated};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -29,6 +31,7 @@ pub fn create_usage_product(
     };
     transact(&*services.store, Access::Write, |tx| {
         inserted(Thing::UsageProduct, tx.insert_usage_product(organization, &made)?)?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::UsageProduct(&made)))?;
         Ok(made.clone())
     })
 }
@@ -46,9 +49,12 @@ pub fn edit_usage_product(
     let organization = allow(principal, UseCase::EditUsageProduct)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?;
-        let mut made = only(Thing::UsageProduct, found)?;
+        let present = only(Thing::UsageProduct, found)?;
+        let mut made = present.clone();
         changes.apply(&mut made.profile);
         updated(Thing::UsageProduct, tx.update_usage_product(organization, &made)?)?;
+        let change = Change::From(Audited::UsageProduct(&present), Audited::UsageProduct(&made));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }

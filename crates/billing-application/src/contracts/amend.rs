@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
@@ -17,6 +18,7 @@ use billing_domain::violation::Violations;
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
 use crate::accounts::Deciding;
+use crate::audit::{Audited, Change, Doer, note};
 use crate::books::{self, supplies};
 use crate::documents::{DocumentView, show_refs};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -66,7 +68,7 @@ pub fn edit_contract(
     edit: &ContractEdit,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, UseCase::EditContract, contract_ref, options, &|tx, book, backdated, now| {
+    amend(services, principal, (UseCase::EditContract, AuditAction::Edit), contract_ref, options, &|tx, book, backdated, now| {
         if customer_ref.is_some_and(|given| *given != book.contract.customer_ref) {
             return Err(Violations::one(&["customer_ref"], "not_changeable", "can't be changed: make a new contract").into());
         }
@@ -101,9 +103,14 @@ pub fn change_quantity(
     change: &QuantityChange,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, UseCase::ChangeQuantity, contract_ref, options, &|_, book, backdated, now| {
-        Ok(terms::change_quantity(book, change, backdated, now, &mut supplies(services))?)
-    })
+    amend(
+        services,
+        principal,
+        (UseCase::ChangeQuantity, AuditAction::ChangeQuantity),
+        contract_ref,
+        options,
+        &|_, book, backdated, now| Ok(terms::change_quantity(book, change, backdated, now, &mut supplies(services))?),
+    )
 }
 
 /// Cancels a contract.
@@ -118,9 +125,14 @@ pub fn cancel_contract(
     last_day: LastDay,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, UseCase::CancelContract, contract_ref, options, &|_, book, backdated, now| {
-        Ok(terms::cancel(book, last_day, backdated, now, &mut supplies(services))?)
-    })
+    amend(
+        services,
+        principal,
+        (UseCase::CancelContract, AuditAction::Cancel),
+        contract_ref,
+        options,
+        &|_, book, backdated, now| Ok(terms::cancel(book, last_day, backdated, now, &mut supplies(services))?),
+    )
 }
 
 /// Takes a cancel back, as long as its last day isn't over.
@@ -133,9 +145,14 @@ pub fn resume_contract(
     contract_ref: ContractRef,
     options: AmendmentOptions,
 ) -> UseCaseResult<Amended> {
-    amend(services, principal, UseCase::ResumeContract, contract_ref, options, &|_, book, backdated, now| {
-        Ok(terms::resume(book, backdated, now, &mut supplies(services))?)
-    })
+    amend(
+        services,
+        principal,
+        (UseCase::ResumeContract, AuditAction::Resume),
+        contract_ref,
+        options,
+        &|_, book, backdated, now| Ok(terms::resume(book, backdated, now, &mut supplies(services))?),
+    )
 }
 
 type Decide<'a> = &'a dyn Fn(&mut dyn Tx, &mut ContractBook, Backdated, Timestamp) -> UseCaseResult<()>;
@@ -156,7 +173,7 @@ impl From<StoreError> for Stop {
 fn amend(
     services: &Services,
     principal: &Principal,
-    use_case: UseCase,
+    (use_case, action): (UseCase, AuditAction),
     contract_ref: ContractRef,
     options: AmendmentOptions,
     decide: Decide<'_>,
@@ -170,11 +187,15 @@ fn amend(
         // What is cut short asks for the last day of usage, changed prices for the largest.
         books::recount_all(tx, organization, &mut book)?;
         let before = if options.dry_run { drafts(&book)? } else { Drafts::new() };
+        let present = view((*book.contract).clone(), &book.entities, now)?;
         decide(tx, &mut book, backdated, now)?;
         let deciding = Deciding::of(services, principal, now);
         let entries = books::write(tx, deciding, &mut book)?;
         let effects = if options.dry_run { Some(effects(tx, organization, &book, (&before, &entries), now)?) } else { None };
-        Ok((view((*book.contract).clone(), &book.entities, now)?, effects))
+        let amended = view((*book.contract).clone(), &book.entities, now)?;
+        let change = Change::From(Audited::Contract(&present), Audited::Contract(&amended));
+        note(tx, services, Doer::of(principal), action, change)?;
+        Ok((amended, effects))
     };
     let outcome = transact(&*services.store, Access::Write, |tx| match work(tx) {
         Ok((_, Some(effects))) => Err(Stop::DryRun(effects)),

@@ -1,6 +1,7 @@
 //! Making a contract: every product's terms are agreed on and frozen (billing rules 7).
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::ProductPatch;
 use billing_domain::contract::terms::RequestedProduct;
@@ -15,6 +16,7 @@ use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, 
 use billing_domain::text::OneLine;
 
 use super::{ContractView, view};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::books::{distinct, entities_of};
 use crate::error::{Thing, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
@@ -80,7 +82,9 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
             _ => None,
         });
         tx.insert_contract(organization, &book.contract, due)?;
-        view((*book.contract).clone(), &book.entities, now)
+        let made = view((*book.contract).clone(), &book.entities, now)?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Contract(&made)))?;
+        Ok(made)
     })
 }
 

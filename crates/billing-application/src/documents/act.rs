@@ -1,14 +1,16 @@
 //! Acting on one document: issue a draft now, void an issued one.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, Lifecycle};
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::DocumentRef;
+use billing_domain::refs::{DocumentRef, OrganizationId};
 
 use super::{DocumentView, show_refs};
 use crate::accounts::Deciding;
+use crate::audit::{Audited, Change, Doer, note};
 use crate::books::{self, corrupt, supplies};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -18,7 +20,7 @@ use crate::{Services, UseCase, allow};
 /// # Errors
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it isn't a draft.
 pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, UseCase::IssueDocument, document_ref, |tx, book, _, now| {
+    act(services, principal, (UseCase::IssueDocument, AuditAction::Issue), document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
         issue::remind(book, now)?;
         books::write(tx, Deciding::of(services, principal, now), book)?;
@@ -32,7 +34,7 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, applied credits, adjustments or
 /// children, one that is itself an adjustment or a child, and one whose usage another issued document bills now.
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, UseCase::VoidDocument, document_ref, |tx, book, document, now| {
+    act(services, principal, (UseCase::VoidDocument, AuditAction::Void), document_ref, |tx, book, document, now| {
         let dependents = tx.documents_of_parents(principal.organization(), document.head.customer_id, &[document_ref])?;
         let has_children = dependents.iter().any(|dependent| !dependent.standing.is_void());
         issue::require_voidable(document.head.purpose)?;
@@ -51,7 +53,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
 fn act(
     services: &Services,
     principal: &Principal,
-    use_case: UseCase,
+    (use_case, done): (UseCase, AuditAction),
     document_ref: DocumentRef,
     mut action: impl FnMut(&mut dyn Tx, &mut ContractBook, Document, Timestamp) -> UseCaseResult<DocumentRef>,
 ) -> UseCaseResult<DocumentView> {
@@ -66,10 +68,25 @@ fn act(
         // Again, as it is now that nobody can change it.
         let document = tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
         let document = document.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let before = show_one(tx, organization, &book, document_ref, now)?;
         let answered = action(tx, &mut book, document, now)?;
-        let shown = show_refs(tx, organization, &book, &[answered], now)?;
-        shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))
+        let after = show_one(tx, organization, &book, answered, now)?;
+        let change = Change::From(Audited::Document(&before), Audited::Document(&after));
+        note(tx, services, Doer::of(principal), done, change)?;
+        Ok(after)
     })
+}
+
+/// A document of a book, as it is now.
+fn show_one(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &ContractBook,
+    document_ref: DocumentRef,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
+    let shown = show_refs(tx, organization, book, &[document_ref], now)?;
+    shown.into_iter().next().ok_or(UseCaseError::InvariantViolation("a document without a view"))
 }
 
 fn conflict(code: &'static str, detail: &str) -> UseCaseError {

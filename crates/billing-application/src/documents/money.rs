@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::Principal;
-use billing_domain::account::{AccountKey, Payment, PaymentKind, Source};
+use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source};
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::BookDocument;
 use billing_domain::ledger::Supplies;
-use billing_domain::ledger::receive::{Account, Moment, PaymentFacts};
+use billing_domain::ledger::receive::{Account, AccountEntry, Moment, PaymentFacts};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, PaymentFilter, Tx, transact};
@@ -17,6 +18,7 @@ use billing_domain::text::OneLine;
 
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
 use crate::accounts::{self, Deciding, Wanted};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::books::supplies;
 use crate::catalog::narrow_to_customer;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -71,7 +73,7 @@ pub fn record_payment(
         let wanted = Wanted { documents: vec![document_ref], open_up_to, ..Wanted::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.pay(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref))
+        Ok((account, document_ref, Done::Recorded))
     })
 }
 
@@ -104,7 +106,7 @@ pub fn reverse_payment(
         };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.reverse(payment_ref, date, reason.cloned(), &moment, &mut supplies(deciding.services))?;
-        Ok((account, payment.document_ref))
+        Ok((account, payment.document_ref, Done::Reversed(payment)))
     })
 }
 
@@ -125,7 +127,7 @@ pub fn refund(
         let wanted = Wanted { sources: vec![source], ..Wanted::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.refund(source, facts, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref))
+        Ok((account, document_ref, Done::Recorded))
     })
 }
 
@@ -154,7 +156,7 @@ pub fn apply(
         let wanted = Wanted { documents: vec![document_ref], sources: vec![source], ..Wanted::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.apply(source, document_ref, amount, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref))
+        Ok((account, document_ref, Done::Applied))
     })
 }
 
@@ -173,7 +175,7 @@ pub fn unapply(services: &Services, principal: &Principal, application_ref: Appl
             return Err(UseCaseError::Unknown(Thing::Application));
         }
         account.unapply(application_ref, &moment, &mut supplies(deciding.services))?;
-        Ok((account, application.to))
+        Ok((account, application.to, Done::Unapplied(application)))
     })
 }
 
@@ -191,10 +193,12 @@ pub fn write_off(
     decide(services, principal, UseCase::WriteOff, |tx, deciding| {
         let document = known(tx, deciding.organization, document_ref)?;
         let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
+        let before = shown_now(tx, deciding, document.head.customer_id, document_ref)?;
         let wanted = Wanted { documents: vec![document_ref], unapplied: undo, ..Wanted::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         give_up(&mut account, document_ref, reason.cloned(), undo, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref))
+        let action = if undo { AuditAction::UndoWriteOff } else { AuditAction::WriteOff };
+        Ok((account, document_ref, Done::WrittenOff(action, Box::new(before))))
     })
 }
 
@@ -294,20 +298,85 @@ fn source_of(
     Ok((AccountKey::of(&document), Source::Credit(reference.document_ref), reference.document_ref))
 }
 
+/// What is told of a decision about an account.
+enum Done {
+    /// A payment or a refund was recorded.
+    Recorded,
+    /// This one was taken back.
+    Reversed(Payment),
+    /// A credit or a payment was applied.
+    Applied,
+    /// That was taken back.
+    Unapplied(Application),
+    /// A document that was as it is here was given up on, or no more.
+    WrittenOff(AuditAction, Box<DocumentView>),
+}
+
 /// Decides about an account, writes it, and shows the document that the decision answers.
 fn decide(
     services: &Services,
     principal: &Principal,
     use_case: UseCase,
-    decide: impl Fn(&mut dyn Tx, Deciding<'_>) -> UseCaseResult<(Account, DocumentRef)>,
+    decide: impl Fn(&mut dyn Tx, Deciding<'_>) -> UseCaseResult<(Account, DocumentRef, Done)>,
 ) -> UseCaseResult<DocumentView> {
-    let organization = allow(principal, use_case)?;
+    allow(principal, use_case)?;
     let deciding = Deciding::of(services, principal, services.now());
     transact(&*services.store, Access::Write, |tx| {
-        let (account, answered) = decide(tx, deciding)?;
+        let (account, answered, done) = decide(tx, deciding)?;
         let customer_id = account.key().customer_id;
-        accounts::write(tx, deciding, &mut [account])?;
-        let document = tx.documents_by_refs(organization, &[customer_id], &[answered])?.pop();
-        document_view(tx, organization, document.ok_or(UseCaseError::Unknown(Thing::Document))?, deciding.at)
+        let entries = accounts::write(tx, deciding, &mut [account])?;
+        let view = shown_now(tx, deciding, customer_id, answered)?;
+        tell(tx, (services, principal), &entries, &done, &view)?;
+        Ok(view)
     })
+}
+
+/// A document as it is in this transaction.
+fn shown_now(
+    tx: &mut dyn Tx,
+    deciding: Deciding<'_>,
+    customer_id: CustomerId,
+    document_ref: DocumentRef,
+) -> UseCaseResult<DocumentView> {
+    let document = tx.documents_by_refs(deciding.organization, &[customer_id], &[document_ref])?.pop();
+    document_view(tx, deciding.organization, document.ok_or(UseCaseError::Unknown(Thing::Document))?, deciding.at)
+}
+
+/// Tells the audit log what was done, by what was written.
+fn tell(
+    tx: &mut dyn Tx,
+    (services, principal): (&Services, &Principal),
+    entries: &[AccountEntry],
+    done: &Done,
+    view: &DocumentView,
+) -> UseCaseResult<()> {
+    let missing = UseCaseError::InvariantViolation("a decision about an account that wrote nothing of it");
+    let reversed;
+    let (action, change) = match done {
+        Done::Recorded => {
+            let recorded = entries.iter().find_map(|entry| match entry {
+                AccountEntry::Recorded(payment) => Some(&**payment),
+                _ => None,
+            });
+            (AuditAction::Create, Change::Made(Audited::Payment(recorded.ok_or(missing)?)))
+        }
+        Done::Reversed(payment) => {
+            let reversal = entries.iter().find_map(|entry| match entry {
+                AccountEntry::Reversed { reversal, .. } => Some(reversal.clone()),
+                _ => None,
+            });
+            reversed = Payment { reversal: Some(reversal.ok_or(missing)?), ..payment.clone() };
+            (AuditAction::Reverse, Change::From(Audited::Payment(payment), Audited::Payment(&reversed)))
+        }
+        Done::Applied => {
+            let applied = entries.iter().find_map(|entry| match entry {
+                AccountEntry::Applied(application) => Some(application),
+                _ => None,
+            });
+            (AuditAction::Create, Change::Made(Audited::Application(applied.ok_or(missing)?)))
+        }
+        Done::Unapplied(application) => (AuditAction::Delete, Change::Gone(Audited::Application(application))),
+        Done::WrittenOff(action, before) => (*action, Change::From(Audited::Document(before), Audited::Document(view))),
+    };
+    note(tx, services, Doer::of(principal), action, change)
 }

@@ -1,11 +1,13 @@
 //! A new format.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatContent, FormatView, check, refuse_built_in};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -33,6 +35,8 @@ pub fn create_format(
     };
     transact(&*services.store, Access::Write, |tx| {
         inserted(Thing::Format, tx.insert_format(organization, &made)?)?;
-        Ok(made.clone().into())
+        let view = FormatView::from(made.clone());
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Format(&view)))?;
+        Ok(view)
     })
 }

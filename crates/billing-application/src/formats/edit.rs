@@ -1,12 +1,14 @@
 //! A format's next version. Events keep the version they were taken with.
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
+use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::updated;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -40,11 +42,14 @@ pub fn edit_format(
         refuse_built_in(None, &name)?;
         let version = present.format.version + 1;
         let next = FormatVersion {
-            format: UsageFormat { format_ref: present.format.format_ref, name, version, mapping },
+            format: UsageFormat { format_ref: present.format.format_ref.clone(), name, version, mapping },
             made_at: services.now(),
             made_by: principal.actor(),
         };
         updated(Thing::Format, tx.append_format_version(organization, &next)?)?;
-        Ok(next.into())
+        let (before, view) = (FormatView::from(present), FormatView::from(next));
+        let change = Change::From(Audited::Format(&before), Audited::Format(&view));
+        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        Ok(view)
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
@@ -17,6 +18,7 @@ use super::formatted::{map_events, of_mapped};
 use super::read::EventView;
 use super::record::{NO_ANSWER, try_usage};
 use super::slice::TakenUsage;
+use crate::audit::{Audited, Change, Doer, ImportedFile, note};
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
 use crate::{Services, UseCase, allow};
@@ -154,6 +156,22 @@ impl FileImport {
             }
         }
         Ok(lines)
+    }
+
+    /// Tells the audit log what became of the file, unless nothing of it was recorded. To be called after its last events, which tell
+    /// themselves what became of them.
+    ///
+    /// # Errors
+    /// [`UseCaseError::Store`].
+    pub fn tell(&self, services: &Services, principal: &Principal, name: Option<&str>, refused: u64) -> UseCaseResult<()> {
+        allow(principal, UseCase::RecordUsage)?;
+        if self.dry_run || self.summary.recorded == 0 {
+            return Ok(());
+        }
+        let file = ImportedFile { name: name.map(str::to_owned), taken: self.summary.clone(), refused };
+        transact(&*services.store, Access::Write, |tx| {
+            note(tx, services, Doer::of(principal), AuditAction::Import, Change::Made(Audited::UsageFile(&file)))
+        })
     }
 
     /// What became of the events so far.

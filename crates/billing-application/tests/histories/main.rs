@@ -50,6 +50,7 @@ use billing_application::usage::{
 };
 use billing_application::verify::verify;
 use billing_domain::access::Actor;
+use billing_domain::audit::Author;
 use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
@@ -229,6 +230,39 @@ impl UseCases {
         Ok(())
     }
 
+    /// How many entries the audit log has, and what a deed may leave as it is.
+    fn changing(&self, deed: &Deed) -> (usize, String) {
+        let organization = self.bench.principal.organization();
+        let state = match deed {
+            Deed::Pricing(_) => format!("{:?}", self.bench.read(|tx| tx.pricings(organization, PageRequest::LARGEST))),
+            Deed::Entity(..) => {
+                let entities = self.bench.read(|tx| tx.entities(organization, PageRequest::LARGEST));
+                format!("{entities:?} {:?}", self.bench.read(|tx| tx.organization(organization)))
+            }
+            Deed::Customer => format!("{:?}", self.bench.read(|tx| tx.customers(organization, PageRequest::LARGEST))),
+            Deed::Run => format!("{:?}", self.documents()),
+            Deed::EditCharge(..) => format!("{:?}", self.rows().charges),
+            _ => format!("{:?}", self.bench.read(|tx| tx.contract(organization, self.contract()))),
+        };
+        (self.bench.audit_log().len(), state)
+    }
+
+    /// A deed that changes something leaves one entry; what is refused, changes nothing or is usage leaves none.
+    fn check_audit_log(&self, deed: &Deed, taken: bool, (entries, state): (usize, String)) -> Checked {
+        let is_done = match deed {
+            Deed::Event { .. } | Deed::Update { .. } | Deed::Delete(_) => false,
+            Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
+            _ => self.changing(deed).1 != state,
+        };
+        let log = self.bench.audit_log();
+        same(&format!("entries of the audit log after {deed:?}"), &(entries + usize::from(taken && is_done)), &log.len())?;
+        // By its reference: the clock may have been put back.
+        match log.iter().max_by_key(|entry| entry.audit_ref).filter(|_| log.len() > entries) {
+            Some(newest) => same("who did it, and when", &(Author::CommandLine, self.bench.now()), &(newest.author, newest.at)),
+            None => Ok(()),
+        }
+    }
+
     /// What is stored is what was decided.
     fn compare(&self, world: &World) -> Checked {
         let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
@@ -373,11 +407,13 @@ impl Follower for UseCases {
             return Ok(());
         }
         self.bench.clock.set(world.now);
+        let before = self.changing(&deed);
         match (self.ask(&deed, world), taken) {
             (Ok(()), true) | (Err(_), false) => {}
             (Ok(()), false) => return Err(format!("the ledger refused {deed:?}")),
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
         }
+        self.check_audit_log(&deed, taken, before)?;
         self.compare(world)?;
         if matches!(deed, Deed::Run) {
             let seen = verify(&self.bench.services).map_err(|error| format!("{error:?}"))?;

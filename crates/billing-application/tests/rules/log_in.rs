@@ -20,7 +20,7 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
     let is_without_hash = passwords.expect_check().withf(|password, hash| password == "a password" && hash.is_none());
     is_without_hash.times(1).returning(|_, _| PasswordCheck::Wrong);
     bench.services.passwords = Arc::new(passwords);
-    let refused = log_in_administrator(&bench.services, "nobody@example.com", "a password");
+    let refused = log_in_administrator(&bench.services, "nobody@example.com", "a password", None);
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)));
 }
 
@@ -45,12 +45,12 @@ fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
         Arc::new(passwords)
     };
     bench.services.passwords = right(Box::new(|| ()));
-    let opened = log_in_administrator(&bench.services, email.as_str(), "a password").expect("a session");
+    let opened = log_in_administrator(&bench.services, email.as_str(), "a password", None).expect("a session");
     assert_eq!(opened.administrator, administrator);
 
     let (others, named) = (bench.services.clone(), email.clone());
     bench.services.passwords = right(Box::new(move || drop(disable_administrator(&others, &named).expect("disabled"))));
-    let refused = log_in_administrator(&bench.services, email.as_str(), "a password");
+    let refused = log_in_administrator(&bench.services, email.as_str(), "a password", None);
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)), "{refused:?}");
     let session = transact(&*bench.services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(SecretDigest([7; 32]))?));
     assert_eq!(session.expect("an answer"), None);

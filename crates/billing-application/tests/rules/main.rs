@@ -14,6 +14,7 @@ mod log_in;
 mod once;
 mod permissions;
 mod preview;
+mod refused;
 mod slices;
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use billing_application::audit::{self, WantedEntries};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
@@ -12,7 +13,7 @@ use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::CustomerFilter;
+use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, RefusedFilter};
 use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
@@ -93,11 +94,16 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| usage::get_event(s, p, event)),
                 asked(move |s, p| usage::event_history(s, p, event)),
                 asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
+                asked(move |s, p| usage::list_refused_usage(s, p, &RefusedFilter::default(), page)),
                 asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), page)),
                 asked(move |s, p| catalog::list_entities(s, p, page)),
                 asked(move |s, p| catalog::list_usage_products(s, p, page)),
                 asked(move |s, p| catalog::list_pricings(s, p, page)),
                 asked(move |s, p| formats::list_formats(s, p, page)),
+                asked(move |s, p| {
+                    let part = AuditPart { after: None, skip: 0, limit: 10 };
+                    audit::list_audit_entries(s, p, &AuditFilter::default(), WantedEntries { part, with_total: true })
+                }),
                 asked(move |s, p| contracts::get_contract(s, p, contract)),
                 asked(move |s, p| contracts::search_contracts(s, p, &contracts::ContractQuery::default(), page)),
                 asked(|s, p| search::search(s, p, &fixtures::line("x"))),

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use billing_application::Services;
+use billing_application::audit::{Audited, Teller, Told};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_domain::access::{PasswordHash, Principal, SecretDigest, TokenClaims};
+use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
-    Access, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, StoreError, TokenSigner, Tx,
-    transact,
+    Access, AuditFilter, AuditPart, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, StoreError,
+    TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
@@ -45,6 +47,17 @@ impl KeyMaker for NoSecrets {
 
     fn matches(&self, _secret: &str, _digest: Option<&SecretDigest>) -> bool {
         false
+    }
+}
+
+/// Tells things by what they are made of: whether there is a difference is what counts here.
+struct AsTheyAre;
+
+impl Teller for AsTheyAre {
+    fn told(&self, before: Option<Audited<'_>>, after: Option<Audited<'_>>) -> Option<Told> {
+        let told = |thing: Audited<'_>| format!("{thing:?}");
+        let (before, after) = (before.map(told), after.map(told));
+        (before != after).then_some(Told { before, after })
     }
 }
 
@@ -120,6 +133,12 @@ impl Bench {
         all
     }
 
+    /// The audit log, the newest entry first.
+    pub(crate) fn audit_log(&self) -> Vec<AuditEntry> {
+        let all = AuditPart { after: None, skip: 0, limit: u32::MAX };
+        self.read(|tx| tx.audit_entries(self.principal.organization(), &AuditFilter::default(), all))
+    }
+
     /// Looks at what the use cases don't show.
     pub(crate) fn read<T>(&self, mut look: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>) -> T {
         transact(&*self.store, Access::Read, |tx| look(tx)).expect("a readable store")
@@ -136,6 +155,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         tokens: Arc::new(NoSecrets),
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(NoSecrets),
+        teller: Arc::new(AsTheyAre),
         token_lifetime_seconds: 60,
     }
 }

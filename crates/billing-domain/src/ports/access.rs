@@ -56,8 +56,8 @@ pub trait ApiKeys {
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
     /// Notes that a token was issued for a key.
     fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()>;
-    /// Removes a key; `false` when there is none.
-    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool>;
+    /// Removes a key, and answers what it was; `None` when there is none.
+    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
 }
 
 /// Administrators' sessions.

@@ -8,6 +8,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod books;
 mod catalog;
 mod charges;
@@ -20,6 +21,7 @@ mod inspection;
 mod lists;
 mod paper;
 mod reading;
+mod refused;
 mod replay_log;
 mod running_totals;
 mod store;
@@ -27,6 +29,7 @@ mod usage;
 
 pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
+pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
@@ -44,6 +47,7 @@ pub use lists::{
 };
 pub use paper::{BankAccounts, ExchangeRates};
 pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
+pub use refused::{RefusedFilter, RefusedUsage};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
 pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
@@ -53,6 +57,8 @@ pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
 #[cfg(feature = "mocks")]
 pub use accounts::{MockAccounts, MockBalances, MockPayments};
+#[cfg(feature = "mocks")]
+pub use audit::MockAuditLog;
 #[cfg(feature = "mocks")]
 pub use books::{MockBookEntries, MockBooks};
 #[cfg(feature = "mocks")]
@@ -77,6 +83,8 @@ pub use lists::MockLists;
 pub use paper::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use reading::MockUsageReading;
+#[cfg(feature = "mocks")]
+pub use refused::MockRefusedUsage;
 #[cfg(feature = "mocks")]
 pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]

@@ -12,9 +12,10 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
-    DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations, Payments,
-    Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers,
+    Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations,
+    Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats,
+    UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -177,6 +178,8 @@ pub trait Tx:
     + BookEntries
     + NumberSeries
     + ReplayLog
+    + AuditLog
+    + RefusedUsage
     + Inspection
 {
 }
@@ -214,6 +217,8 @@ impl<T> Tx for T where
         + BookEntries
         + NumberSeries
         + ReplayLog
+        + AuditLog
+        + RefusedUsage
         + Inspection
 {
 }

@@ -34,7 +34,7 @@ pub(crate) async fn admit(
         Ok(Checked::Nobody) => {}
         Ok(Checked::Known(principal)) => {
             facts.is_by(principal.actor());
-            request.extensions_mut().insert(principal);
+            request.extensions_mut().insert(principal.by_request(facts.id()));
             if let Needs::Permission(use_case) = operation.needs {
                 request.extensions_mut().insert(use_case);
             }
@@ -47,7 +47,7 @@ pub(crate) async fn admit(
                 return Ok(answered);
             }
             // What refused the request came before anybody looked who sent it: that is told first.
-            return match unchecked.check(&state).await {
+            return match unchecked.check(&state, facts.id()).await {
                 Ok(principal) => {
                     facts.is_by(principal.actor());
                     Ok(answered)

@@ -103,6 +103,10 @@ pub(crate) struct ImportRejects {
 }
 
 impl ImportRejects {
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
     pub(crate) fn add(&mut self, line: u64, problem: &Problem) {
         self.count += 1;
         if self.listed.len() < MAX_LISTED {

@@ -3,6 +3,7 @@
 use billing_application::usage::EventAction;
 use billing_domain::access::Scope;
 use billing_domain::account::{PaymentKind, StatementKind};
+use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
@@ -213,27 +214,51 @@ wire! {
     DocumentOrder: |node| node.word::<DocumentOrderWord>(), |schemas| schemas.refer::<DocumentOrderWord>();
 }
 
-/// One thing an API key may do. The words are the domain's, which also stores them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub(crate) struct ScopeWord(&'static str);
+/// Words that are the domain's, which also stores them.
+macro_rules! domain_words {
+    ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[serde(transparent)]
+        pub(crate) struct $name(&'static str);
 
-impl From<Scope> for ScopeWord {
-    fn from(scope: Scope) -> Self {
-        Self(scope.as_str())
-    }
+        impl From<$meaning> for $name {
+            fn from(meaning: $meaning) -> Self {
+                Self(meaning.as_str())
+            }
+        }
+
+        impl Words for $name {
+            type Meaning = $meaning;
+
+            fn meaning(word: &str) -> Option<$meaning> {
+                $meaning::parse(word)
+            }
+
+            fn all() -> Vec<&'static str> {
+                $meaning::ALL.iter().map(|meaning| meaning.as_str()).collect()
+            }
+        }
+
+        schemas! {
+            $name: described(concat!($($doc),+), &$name::all());
+        }
+
+        wire! {
+            $meaning: |node| node.word::<$name>(), |schemas| schemas.refer::<$name>();
+        }
+    )+};
 }
 
-impl Words for ScopeWord {
-    type Meaning = Scope;
+domain_words! {
+    /// One thing an API key may do.
+    ScopeWord is Scope;
 
-    fn meaning(word: &str) -> Option<Scope> {
-        Scope::parse(word)
-    }
+    /// What was done to a thing.
+    AuditActionWord is AuditAction;
 
-    fn all() -> Vec<&'static str> {
-        Scope::ALL.map(Scope::as_str).to_vec()
-    }
+    /// What something is that was changed.
+    AuditedKindWord is AuditedKind;
 }
 
 schemas! {
@@ -241,5 +266,4 @@ schemas! {
         "In which order documents are listed; with `-` before it the largest come first.",
         &DocumentOrderWord::all(),
     );
-    ScopeWord: described("One thing an API key may do.", &ScopeWord::all());
 }

@@ -17,7 +17,10 @@ use billing_domain::text::OneLine;
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, Sought, TOTAL, last_page};
+use super::{
+    AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, Sought, TOTAL, last_page,
+    refuse_number_beside_cursor,
+};
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::documents::DocumentJson;
 use crate::dto::input::Fields;
@@ -131,8 +134,8 @@ params! {
                 for name in [SIZE, NUMBER, CURSOR, TOTALS].into_iter().filter(|name| fields.has(name)) {
                     fields.refuse::<()>(name, "invalid_value", "can't be given with format: a table has every document");
                 }
-            } else if fields.has(CURSOR) && fields.has(NUMBER) {
-                fields.refuse::<()>(NUMBER, "invalid_value", "can't be given with cursor, which says where to go on");
+            } else {
+                refuse_number_beside_cursor(fields);
             }
         }
     }

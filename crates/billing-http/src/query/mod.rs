@@ -2,6 +2,7 @@
 //!
 //! A reference that can't exist is one that doesn't: it finds nothing.
 
+pub(crate) mod audit;
 pub(crate) mod documents;
 pub(crate) mod imports;
 pub(crate) mod lists;
@@ -13,6 +14,8 @@ use std::ops::RangeInclusive;
 use actix_web::dev::Payload;
 use actix_web::http::header::LINK;
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use billing_domain::access::RequestId;
+use billing_domain::audit::Author;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
@@ -164,6 +167,13 @@ impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
     }
 }
 
+/// A cursor says where to go on, and a number which page it is: not both.
+fn refuse_number_beside_cursor(fields: Fields<'_>) {
+    if fields.has(CURSOR) && fields.has(NUMBER) {
+        fields.refuse::<()>(NUMBER, "invalid_value", "can't be given with cursor, which says where to go on");
+    }
+}
+
 fn whole(fields: Fields<'_>, name: &str, range: RangeInclusive<u32>, usual: Option<u32>) -> Option<u32> {
     let detail = format!("must be a whole number from {} to {}", range.start(), range.end());
     let read = |node: Node<'_>| digits(node, &range, &detail);
@@ -252,6 +262,8 @@ findable! {
     EntityRef: |text| EntityRef::parse(text).ok();
     UsageProductRef: |text| UsageProductRef::parse(text).ok();
     OneLine: |text| OneLine::parse(text).ok();
+    Author like "scheduler": Author::parse;
+    RequestId: RequestId::parse;
     DocumentNumber like "UB-INV-1": DocumentNumber::parse;
     ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);
 }

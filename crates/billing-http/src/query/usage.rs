@@ -1,14 +1,14 @@
 //! What lists, sums and reports of usage are narrowed to.
 
 use billing_application::usage::{EventQuery, ReportOf};
-use billing_domain::calendar::Timestamp;
-use billing_domain::ports::EventFilter;
+use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{DEFAULT_PAGE_SIZE, Paged, Sought};
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, Sought};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
@@ -62,6 +62,36 @@ params! {
     EventListParams {
         @flat events: EventParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+params! {
+    /// Which refused usage, and which page.
+    RefusedParams {
+        /// Of this day of UTC or later.
+        from: Option<Date>,
+        /// Of this day of UTC or earlier.
+        to: Option<Date>,
+        /// Refused for this.
+        code: Option<AnyText>,
+        /// Told to be this customer's, by reference or name.
+        customer_ref: Option<AnyText>,
+        /// Told to be of this usage product, by reference or name.
+        usage_product_ref: Option<AnyText>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl RefusedParams {
+    /// What they are narrowed to.
+    pub(crate) fn filter(&self) -> RefusedFilter {
+        RefusedFilter {
+            from: self.from,
+            to: self.to,
+            code: self.code.clone(),
+            customer_ref: self.customer_ref.clone(),
+            usage_product_ref: self.usage_product_ref.clone(),
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use actix_session::Session;
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::access::{self, OpenedSession};
+use billing_application::access::{self, LogInName, OpenedSession};
 use billing_application::error::Thing;
+use billing_domain::access::RequestId;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 
@@ -16,6 +17,7 @@ use crate::caller::{Caller, blocking};
 use crate::dto::declare::read_optional;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
+use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::{Paged, Query};
 use crate::state::HttpState;
@@ -40,11 +42,35 @@ pub(crate) async fn log_in_by(
 async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
     let (state, principal) = (state_of(request), counted_as(&log_in));
     state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
+    let request_id = Facts::of(request).id();
+    let (name, by) = (name_in(&log_in), request_id.clone());
     let answered = match log_in {
-        LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password).await,
-        LogIn::Administrator { email, password } => log_in_administrator(&state, session, email, password).await,
+        LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password, by).await,
+        LogIn::Administrator { email, password } => log_in_administrator(&state, session, email, password, by).await,
     };
-    answered.inspect_err(|problem| state.log_ins().failed(&principal, problem))
+    answered.inspect_err(|problem| {
+        state.log_ins().failed(&principal, problem);
+        if problem.is_refused_credential() {
+            note_failed(state.clone(), name, request_id);
+        }
+    })
+}
+
+fn name_in(log_in: &LogIn) -> LogInName {
+    match log_in {
+        LogIn::ApiKey { api_key, .. } => LogInName::ApiKey(api_key.clone()),
+        LogIn::Administrator { email, .. } => LogInName::Email(email.clone()),
+    }
+}
+
+/// Has the audit log note a log-in that failed. The answer doesn't wait for it: it takes as long whether there is such a name or not.
+fn note_failed(state: HttpState, name: LogInName, request_id: Option<RequestId>) {
+    drop(actix_web::rt::spawn(async move {
+        let noted = blocking(&state, move |services| access::note_failed_log_in(services, &name, request_id.as_ref()));
+        if let Err(problem) = noted.await {
+            tracing::warn!(code = problem.code(), "a log-in that failed could not be noted");
+        }
+    }));
 }
 
 /// Whose attempts are counted together, whether they exist or not.
@@ -55,8 +81,13 @@ fn counted_as(log_in: &LogIn) -> String {
     }
 }
 
-async fn log_in_key(state: &HttpState, api_key: String, password: String) -> Result<HttpResponse, Problem> {
-    let token = blocking(state, move |services| access::log_in_key(services, &api_key, &password)).await?;
+async fn log_in_key(
+    state: &HttpState,
+    api_key: String,
+    password: String,
+    by: Option<RequestId>,
+) -> Result<HttpResponse, Problem> {
+    let token = blocking(state, move |services| access::log_in_key(services, &api_key, &password, by.as_ref())).await?;
     Ok(HttpResponse::Ok().json(token))
 }
 
@@ -65,10 +96,11 @@ async fn log_in_administrator(
     session: &Session,
     email: String,
     password: String,
+    by: Option<RequestId>,
 ) -> Result<HttpResponse, Problem> {
     let turn = state.log_ins().hashing_turn().await?;
     let checked = blocking(state, move |services| {
-        let checked = access::log_in_administrator(services, &email, &password);
+        let checked = access::log_in_administrator(services, &email, &password, by.as_ref());
         // Given back by the thread that hashed: nobody may be waiting for it any more.
         drop(turn);
         checked

@@ -1,9 +1,10 @@
 //! Batches of usage events, whole or line by line.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Bytes};
-use billing_application::error::UseCaseResult;
 use billing_application::usage::{
     self, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, TakenUsage, UsageBatch,
 };
@@ -24,6 +25,7 @@ use crate::once::Once;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::BatchParams;
+use crate::refused::{Sent, SentEvents};
 use crate::reporting::take_batch;
 
 pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
@@ -31,10 +33,10 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
     match body {
         SentBatch::Whole(bytes) => {
             let body = read_value(&bytes)?;
-            drop(bytes);
+            let sent = SentEvents::of(&caller, Sent::Whole(bytes));
             let read: BatchBody = read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
-            let batch = Batch::new(events, read.atomic || atomic, facts)?;
+            let batch = Batch::new(events, read.atomic || atomic, facts, sent)?;
             let once = caller.once(Some(&body));
             // Not kept while the batch is taken: it has many times the room of its events.
             drop(body);
@@ -44,8 +46,10 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
         SentBatch::Lines(lines) if atomic || caller.is_keyed() => {
             let lines = all(lines).await?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
-            let batch = Batch::new(values.iter().map(read_event), atomic, facts)?;
-            let said = values.into_iter().zip(&lines).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
+            let lines: Arc<[Bytes]> = lines.into();
+            let sent = SentEvents::of(&caller, Sent::Lines(Arc::clone(&lines)));
+            let batch = Batch::new(values.iter().map(read_event), atomic, facts, sent)?;
+            let said = values.into_iter().zip(lines.iter()).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
             caller.once(Some(&body)).batch(batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
@@ -64,12 +68,13 @@ impl Once {
         let facts = places.facts.clone();
         if self.keyed.is_some() || readable.neighbours == Neighbours::AllOrNone {
             let size = (readable.events.len(), readable.events.iter().map(NewUsageEvent::bytes).sum());
+            let sent = places.sent.clone();
             let taken = self.in_turn(&facts, size, move |services, principal, request| {
                 usage::record_batch(services, principal, request, &readable, &event_answer, |taken| {
                     render(&places.results(taken)).kept()
                 })
             });
-            return taken.await;
+            return taken.await.inspect_err(|problem| sent.count_whole(problem));
         }
         let taken = take_batch((&self.state, self.principal), &facts, readable.events, false).await?;
         // Ten thousand answers are some work.
@@ -88,43 +93,56 @@ struct Batch {
 struct Places {
     problems: Vec<Option<Problem>>,
     facts: Facts,
+    sent: SentEvents,
 }
 
 impl Batch {
     /// # Errors
     /// Of a batch that is taken whole or not at all, the events that couldn't be read.
-    fn new(events: impl Iterator<Item = Result<NewUsageEvent, Problem>>, atomic: bool, facts: Facts) -> Result<Self, Problem> {
+    fn new(
+        events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
+        atomic: bool,
+        facts: Facts,
+        sent: SentEvents,
+    ) -> Result<Self, Problem> {
         let (mut readable, mut problems) = (Vec::new(), Vec::new());
         for event in events {
             problems.push(event.map(|event| readable.push(event)).err());
         }
         if atomic && readable.len() < problems.len() {
             let refused = problems.into_iter().enumerate().filter_map(|(index, problem)| Some((index, problem?)));
-            return Err(Problem::batch_refused(refused));
+            let problem = Problem::batch_refused(refused);
+            sent.count_whole(&problem);
+            return Err(problem);
         }
         let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
-        Ok(Self { readable: UsageBatch { events: readable, neighbours }, places: Places { problems, facts } })
+        Ok(Self { readable: UsageBatch { events: readable, neighbours }, places: Places { problems, facts, sent } })
     }
 }
 
 impl Places {
-    /// What became of the events: a JSON text for each, in its place.
+    /// What became of the events: a JSON text for each, in its place. Those that are refused are counted.
     fn results(&self, taken: TakenBatch) -> Vec<String> {
-        let mut answers = taken.results.into_iter().map(|result| self.answer(result));
-        let untaken = self.facts.problem(&taken.stopped_by.map_or_else(Problem::internal, Problem::from));
-        let place = |unreadable: &Option<Problem>| match unreadable {
-            Some(problem) => self.facts.problem(problem),
-            None => answers.next().unwrap_or_else(|| untaken.clone()),
+        let mut taken_of = taken.results.into_iter();
+        let untaken = taken.stopped_by.map_or_else(Problem::internal, Problem::from);
+        let mut refused = Vec::new();
+        let place = |(index, unreadable): (usize, &Option<Problem>)| {
+            let problem = match unreadable {
+                Some(problem) => problem.clone(),
+                None => match taken_of.next() {
+                    Some(Ok(TakenUsage::Now(view))) => return event_answer(&view),
+                    Some(Ok(TakenUsage::Before(answer))) => return answer,
+                    Some(Err(refusal)) => Problem::from(refusal),
+                    None => untaken.clone(),
+                },
+            };
+            let told = self.facts.problem(&problem);
+            refused.push((index, problem));
+            told
         };
-        self.problems.iter().map(place).collect()
-    }
-
-    fn answer(&self, result: UseCaseResult<TakenUsage>) -> String {
-        match result {
-            Ok(TakenUsage::Now(view)) => event_answer(&view),
-            Ok(TakenUsage::Before(answer)) => answer,
-            Err(refusal) => self.facts.problem(&Problem::from(refusal)),
-        }
+        let results = self.problems.iter().enumerate().map(place).collect();
+        self.sent.count(refused.iter().map(|(index, problem)| (*index, problem)));
+        results
     }
 }
 
@@ -194,7 +212,8 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 /// Takes lines; what refuses all of them is said of each.
 async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes], goes_on: bool) -> Vec<String> {
     let events = lines.iter().map(|line| read_event(&read_value(line)));
-    let taken = match Batch::new(events, false, facts.clone()) {
+    let sent = SentEvents::of(&caller, Sent::Lines(lines.into()));
+    let taken = match Batch::new(events, false, facts.clone(), sent) {
         Ok(Batch { readable, places }) => {
             let taken = take_batch((&caller.state, caller.principal), &facts, readable.events, goes_on).await;
             taken.map(|taken| places.results(taken))

@@ -25,6 +25,8 @@ use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::imports::{ImportAsked, ImportParams};
+use crate::refused;
+use crate::state::HttpState;
 
 /// What an answer needs at the end of the time that a request has.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
@@ -32,6 +34,7 @@ const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, file: SentFile) -> OnceAnswer {
     let asked = query.read::<ImportParams>()?.asked();
     let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
+    let counting = caller.state.clone();
     let until = if is_keyed { None } else { facts.deadline.into_std().checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
         check(&file, &asked)?;
@@ -54,7 +57,7 @@ pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, fil
                 }
                 writing.writer().record(principal, events, import_answer, (deadline, std::mem::replace(&mut is_begun, true)))
             };
-            take((services, principal), &file, &asked, until, &mut record)
+            take((services, principal), &counting, (&file, &asked), until, &mut record)
         };
         carry_out(services, principal, request, prepare, take, |result| Ok(answer(&result)))
     });
@@ -108,8 +111,8 @@ fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8
 /// Takes lines, and stops where the time is up or the store fails, once something is stored.
 fn take(
     (services, principal): (&Services<'_>, &Principal),
-    file: &SentFile,
-    asked: &ImportAsked,
+    state: &HttpState,
+    (file, asked): (&SentFile, &ImportAsked),
     until: Option<Instant>,
     record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
 ) -> UseCaseResult<ImportResultJson> {
@@ -134,7 +137,12 @@ fn take(
         }
         match take_lines((services, principal), &mut import, lines, record) {
             Ok(TakenLines { refused, stopped: stopped_at }) => {
-                refused.into_iter().for_each(|(line, problem)| rejects.add(line, &problem));
+                for (line, problem, event) in refused {
+                    rejects.add(line, &problem);
+                    if !asked.dry_run {
+                        state.count_refused(principal.organization(), &event, &problem, principal.request_id().cloned());
+                    }
+                }
                 if let Some((line, error)) = stopped_at {
                     stopped = Some((line, Problem::from(error)));
                     break;
@@ -147,13 +155,19 @@ fn take(
             Err(error) => return Err(error),
         }
     }
+    let name = asked.reading.name.as_ref().map(FileName::as_str);
+    match import.tell(services, principal, name, rejects.count()) {
+        // The events are stored, and the caller has to know.
+        Err(error) if until.is_some() => tracing::error!(%error, "the audit log could not be told of an import"),
+        told => told?,
+    }
     Ok(ImportResultJson::new(asked.dry_run, import.summary(), rejects, stopped))
 }
 
 /// What became of lines.
 struct TakenLines {
-    /// Those that are refused, in their order.
-    refused: Vec<(u64, Problem)>,
+    /// Those that are refused, in their order, each with its event.
+    refused: Vec<(u64, Problem, Value)>,
     /// The first that wasn't taken, where something stopped them.
     stopped: Option<(u64, UseCaseError)>,
 }
@@ -165,16 +179,18 @@ fn take_lines(
     record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
 ) -> UseCaseResult<TakenLines> {
     let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
-    for FileLine { number, event, .. } in lines {
+    for FileLine { number, text, event } in lines {
         match event {
             Ok(event) => events.push(event),
-            Err(violations) => refused.push((number, Problem::from(violations))),
+            Err(violations) => refused.push((number, Problem::from(violations), refused::read(text.as_bytes()))),
         }
     }
     let usage::TakenLines { refused: taken, stopped } = import.take(services, principal, &events, record)?;
-    refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error))));
+    let event = |line: u64| events.iter().find(|event: &&FileEvent| event.line == line);
+    let said = |line| event(line).map_or(Value::Null, |event| refused::read(event.event.as_bytes()));
+    refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error), said(line))));
     // What comes after is told when it is sent again.
-    refused.retain(|(line, _)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
-    refused.sort_by_key(|(line, _)| *line);
+    refused.retain(|(line, ..)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
+    refused.sort_by_key(|(line, ..)| *line);
     Ok(TakenLines { refused, stopped })
 }

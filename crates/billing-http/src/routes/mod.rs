@@ -1,6 +1,7 @@
 //! Handlers: each extracts, calls one use case on a blocking thread, and presents. What each does, takes and answers stands in the
 //! table of operations.
 
+pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batches;
 pub(crate) mod billing;

@@ -21,19 +21,24 @@ use crate::caller::Caller;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use crate::dto::refused::RefusedUsageJson;
 use crate::dto::wire::written;
 use crate::kept::{self, Success};
 use crate::middleware::Facts;
 use crate::once::{REPLAYED, answer_of};
 use crate::problem::Problem;
-use crate::query::usage::EventListParams;
+use crate::query::usage::{EventListParams, RefusedParams};
 use crate::query::{Paged, Query};
 use crate::reporting::Reporting;
 
 pub(crate) async fn record_event(reporting: Reporting, Body(body): Body) -> OnceAnswer {
-    let event = EventBody::read_event(&body)?;
+    record(&reporting, &body).await.inspect_err(|problem| reporting.refused(&body, problem))
+}
+
+async fn record(reporting: &Reporting, body: &Value) -> OnceAnswer {
+    let event = EventBody::read_event(body)?;
     // Its key names the event, however the event is written.
-    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(&body) });
+    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(body) });
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {
@@ -46,7 +51,7 @@ pub(crate) async fn record_event(reporting: Reporting, Body(body): Body) -> Once
         return kept::respond(answer_of(&taken, event_answer), None);
     }
     let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
-    reporting.report_once(event, answers, &body, |refused| refused).await
+    reporting.report_once(event, answers, body, |refused| refused).await
 }
 
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
@@ -59,20 +64,34 @@ pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResp
     Ok(query.answer::<_, EventJson>(page, &found.await?))
 }
 
+pub(crate) async fn list_refused_usage(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let params: RefusedParams = query.read()?;
+    let (filter, page) = (params.filter(), params.page.0);
+    let found = caller.run(move |services, principal| usage::list_refused_usage(services, principal, &filter, page)).await?;
+    Ok(query.answer::<_, RefusedUsageJson>(page, &found))
+}
+
 pub(crate) async fn record_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
-    let FormattedEventBody { format, event } = read(&body)?;
+    let (state, principal) = (caller.state.clone(), caller.principal.clone());
+    record_formatted(caller, facts, &body).await.inspect_err(|problem| {
+        state.count_refused(principal.organization(), &body["event"], problem, principal.request_id().cloned());
+    })
+}
+
+async fn record_formatted(caller: Caller, facts: Facts, body: &Value) -> OnceAnswer {
+    let FormattedEventBody { format, event } = read(body)?;
     let format = format.named().ok_or_else(Problem::internal)?;
-    let (repeat, reporting) = repeated(caller.clone(), facts, &body).await?;
+    let (repeat, reporting) = repeated(caller.clone(), facts, body).await?;
     if let Some(repeat) = repeat {
         return Ok(repeat);
     }
-    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(&body)) });
+    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(body)) });
     let report = FormattedEvent { format, event, sent };
     // Before it waits for others: evaluating takes up to 50 ms.
     let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
     let mapped = caller.run(map).await?;
     let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
-    reporting.report_once(mapped, answers, &body, usage::of_mapped).await
+    reporting.report_once(mapped, answers, body, usage::of_mapped).await
 }
 
 /// The answer to a request that was carried out under its key already. A format isn't asked again then: it may have been edited, and

@@ -101,6 +101,7 @@ impl Server {
             tokens: Arc::new(signer),
             mapper: Arc::new(RhaiMapper::new()),
             sealer: Arc::new(AesSealer),
+            teller: Arc::new(billing_http::AuditTeller),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");

@@ -45,9 +45,10 @@ const MAX_NAMED_DOCUMENTS: usize = 100;
 pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());
+    let name = import_name(settings)?;
     let reading = Reading {
         format_name: (!format.is_built_in()).then(|| format_name.as_str().to_owned()),
-        name: Some(import_name(settings)?),
+        name: Some(name.clone()),
         delimiter: settings.delimiter,
     };
     let read_bytes = Arc::new(AtomicU64::new(0));
@@ -85,8 +86,9 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
         }
     };
     progress.finish_and_clear();
-    let Import { taken, rejects, .. } = import;
+    let Import { services, principal, taken, rejects } = import;
     let rejected = rejects.finish()?;
+    patiently(|| taken.tell(&services, &principal, Some(name.as_str()), rejected))?;
     if let Some(error @ FileError::Malformed(_)) = &stopped {
         return Err(unreadable(&settings.file, error));
     }

@@ -232,11 +232,15 @@ impl ApiKeys for Transaction<'_> {
         Ok(())
     }
 
-    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool> {
-        let deleted = with_conn!(self, "api_keys", |conn| diesel::delete(api_keys::table.find(Bound(api_key_ref.as_uuid())))
-            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
-            .execute(conn))?;
-        Ok(deleted == 1)
+    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let (found, deleted): (Option<ApiKeyRow>, usize) = with_conn!(self, "api_keys", |conn| {
+            let own = || api_keys::organization_id.eq(Bound(organization.as_uuid()));
+            let key = || api_keys::table.find(Bound(api_key_ref.as_uuid()));
+            let found = key().filter(own()).select(ApiKeyRow::as_select()).first(conn).optional()?;
+            Ok((found, diesel::delete(key()).filter(own()).execute(conn)?))
+        })?;
+        // Who was faster has deleted it.
+        found.filter(|_| deleted == 1).map(ApiKeyRow::read).transpose()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod balances;
 mod book_entries;
 mod books;
@@ -27,6 +28,7 @@ mod parties;
 mod payments;
 mod reading;
 mod recount;
+mod refused;
 mod replay_log;
 mod running_totals;
 mod seals;

@@ -114,10 +114,9 @@ impl ApiKeys for MemoryTx {
         Ok(())
     }
 
-    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<bool> {
-        let before = self.state.api_keys.len();
-        self.state.api_keys.retain(|row| row.organization != organization || row.api_key_ref != api_key_ref);
-        Ok(self.state.api_keys.len() < before)
+    fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let place = self.state.api_keys.iter().position(|row| row.organization == organization && row.api_key_ref == api_key_ref);
+        Ok(place.map(|place| self.state.api_keys.remove(place)))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod books;
 mod catalog;
 mod charges;
@@ -18,6 +19,7 @@ mod lists;
 mod locks;
 mod paper;
 mod reading;
+mod refused;
 mod replay_log;
 mod usage;
 
@@ -27,6 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
 use billing_domain::account::{AccountKey, Payment, WriteOff};
+use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
@@ -41,6 +44,7 @@ use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refused::{RefusedCount, RefusedKey};
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
@@ -169,6 +173,8 @@ struct State {
     contract_numbers: BTreeMap<OrganizationId, u64>,
     numbers_in_contract: BTreeMap<ContractKey, u32>,
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
+    audit_log: Rows<AuditEntry>,
+    refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
 }
 
 /// A contract, and when it next has something to issue.

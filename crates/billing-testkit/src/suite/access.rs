@@ -149,8 +149,9 @@ pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
     write(store, |tx| tx.touch_api_key(w.org, key.api_key_ref, later(7)));
     let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
     assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(touched));
-    assert!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
-    assert!(!write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)));
+    let stored = read(store, |tx| tx.api_key_by_name(&key.api_key));
+    assert_eq!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)), stored);
+    assert_eq!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)), None);
     read(store, |tx| {
         assert_eq!(key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_key_by_name(&key.api_key)?, None);

@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod accounts;
+pub mod audit;
 pub mod books;
 pub mod catalog;
 pub mod charges;
@@ -26,6 +27,7 @@ pub mod locks;
 pub mod numbers;
 pub mod paper;
 pub mod reading;
+pub mod refused;
 pub mod replay_log;
 pub mod revisions;
 pub mod transactions;
@@ -94,6 +96,13 @@ macro_rules! store_contract {
                 a_statement_has_everything_that_changed_what_is_owed
                 payments_are_listed_as_they_were_recorded
                 another_organization_or_account_has_none_of_it
+            }
+            audit {
+                an_entry_comes_back_with_every_field
+                entries_come_newest_first_in_parts
+                each_field_of_a_filter_narrows_the_entries
+                another_organization_has_entries_of_its_own
+                an_entry_that_is_undone_is_not_there
             }
             books {
                 a_contracts_documents_come_by_creation_void_ones_too_but_no_children
@@ -295,6 +304,11 @@ macro_rules! store_contract {
                 superseded_revisions_of_events_come_by_event
                 documents_by_references_leave_out_what_is_not_there
                 another_organization_reads_no_usage
+            }
+            refused {
+                refused_usage_adds_up_whoever_counts
+                refused_usage_comes_newest_day_first_narrowed_and_in_pages
+                old_refused_usage_is_forgotten_and_others_have_their_own
             }
             replay_log {
                 a_kept_request_comes_back_to_the_byte

@@ -1,0 +1,114 @@
+//! What the audit log is narrowed to, and where the list goes on.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::LINK;
+use billing_application::audit::{AuditList, WantedEntries};
+use billing_domain::access::RequestId;
+use billing_domain::audit::{AuditAction, AuditPosition, AuditedKind, Author};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{AuditFilter, AuditPart};
+use billing_domain::refs::AuditRef;
+
+use super::lists::possible;
+use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, Sought, TOTAL, last_page, refuse_number_beside_cursor};
+use crate::dto::audit::AuditEntryJson;
+use crate::dto::declare::{Fieldset as _, params};
+use crate::dto::input::Fields;
+use crate::problem::Problem;
+
+params! {
+    /// Which entries, and which page.
+    AuditParams {
+        /// By them: `admin:` or `api_key:` and a reference, `command_line`, `scheduler` or `nobody`.
+        actor: Option<Sought<Author>>,
+        /// To things of this kind.
+        object_kind: Option<AuditedKind>,
+        /// To the thing with this reference.
+        object_ref: Option<AnyText>,
+        /// That did this.
+        action: Option<AuditAction>,
+        /// Of this instant or later: RFC 3339 with an offset.
+        from: Option<Timestamp>,
+        /// Of before this instant.
+        to: Option<Timestamp>,
+        /// By the request with this id.
+        request_id: Option<Sought<RequestId>>,
+        /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
+        cursor: Option<AnyText>,
+        /// Whether all entries are counted: `true` when left out, with `cursor` `false`.
+        totals: Option<bool>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+    with {
+        fn check(fields: Fields<'_>) {
+            refuse_number_beside_cursor(fields);
+        }
+    }
+}
+
+/// What is asked of the log.
+#[derive(Clone, Debug)]
+pub(crate) struct AskedEntries {
+    /// `None` where nothing can be found.
+    pub(crate) filter: Option<AuditFilter>,
+    pub(crate) wanted: WantedEntries,
+    /// The page it is, where it is one with a number.
+    page: Option<PageRequest>,
+}
+
+impl AuditParams {
+    fn asked(self, fields: Fields<'_>) -> Option<AskedEntries> {
+        let after = match &self.cursor {
+            None => None,
+            Some(text) => match read_cursor(text) {
+                Some(after) => Some(after),
+                None => return fields.refuse(CURSOR, "invalid_value", "must be taken from the next link of the same list"),
+            },
+        };
+        let (page, with_total) = (self.page.0, self.totals.unwrap_or(after.is_none()));
+        let skip = if after.is_some() { 0 } else { page.offset() };
+        let wanted = WantedEntries { part: AuditPart { after, skip, limit: page.size() }, with_total };
+        Some(AskedEntries { page: after.is_none().then_some(page), wanted, filter: self.filter() })
+    }
+
+    fn filter(self) -> Option<AuditFilter> {
+        Some(AuditFilter {
+            author: possible(self.actor)?,
+            action: self.action,
+            kind: self.object_kind,
+            reference: self.object_ref,
+            from: self.from,
+            to: self.to,
+            request_id: possible(self.request_id)?,
+            without_access: false,
+        })
+    }
+}
+
+impl Query {
+    /// What is asked of the audit log.
+    pub(crate) fn audit(&self) -> Result<AskedEntries, Problem> {
+        self.read_as(|fields| AuditParams::read_whole(fields)?.asked(fields))
+    }
+
+    /// The answer with a part of the log.
+    pub(crate) fn answer_audit(&self, asked: &AskedEntries, list: &AuditList) -> HttpResponse {
+        let elements: Vec<AuditEntryJson> = list.items.iter().map(AuditEntryJson::from).collect();
+        let size = u64::from(asked.wanted.part.limit);
+        let next = list.next.map(|next| format!("{CURSOR}={}~{}", next.at.as_micros(), next.audit_ref));
+        let number = asked.page.map(|page| page.number().into());
+        let mut response = HttpResponse::Ok();
+        if let Some(total) = list.total {
+            response.insert_header((TOTAL, total.to_string()));
+        }
+        response.insert_header((LINK, self.links_around(size, number, next, list.total.map(|total| last_page(total, size)))));
+        response.json(elements)
+    }
+}
+
+/// Reads a place in the log, as [`answer_audit`](Query::answer_audit) writes it.
+fn read_cursor(text: &str) -> Option<AuditPosition> {
+    let (at, audit_ref) = text.split_once('~')?;
+    Some(AuditPosition { at: Timestamp::from_micros(at.parse().ok()?).ok()?, audit_ref: AuditRef::parse(audit_ref).ok()? })
+}

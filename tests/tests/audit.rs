@@ -1,0 +1,375 @@
+//! The audit log: whatever writes leaves one entry, in its own transaction; what is refused leaves none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, books, catalog, on_both_databases, tour};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    every_writing_operation_leaves_one_entry_and_a_refused_one_none,
+    an_entry_tells_who_did_what_from_what_to_what,
+    what_changes_nothing_and_what_is_repeated_leave_no_entry,
+    log_ins_are_noted_and_a_flood_of_them_is_not,
+    the_command_line_and_the_clock_are_told_apart,
+    the_log_is_read_on_from_a_cursor_while_it_grows,
+);
+
+/// What each operation that writes leaves in the log: action and kind, or nothing and why.
+#[allow(clippy::type_complexity, reason = "a table")]
+const LEFT: [(&str, Result<(&str, &str), &str>); 42] = [
+    ("log_in", Ok(("LOG_IN", "API_KEY"))),
+    ("log_out", Err("ends what was begun, and changes nothing")),
+    ("generate_key", Ok(("CREATE", "API_KEY"))),
+    ("delete_key", Ok(("DELETE", "API_KEY"))),
+    ("record_event", Err(REVISIONS)),
+    ("record_batch", Err(REVISIONS)),
+    ("record_formatted_event", Err(REVISIONS)),
+    ("update_formatted_event", Err(REVISIONS)),
+    ("update_event", Err(REVISIONS)),
+    ("delete_event", Err(REVISIONS)),
+    ("import_usage", Ok(("IMPORT", "USAGE_FILE"))),
+    ("create_usage_product", Ok(("CREATE", "USAGE_PRODUCT"))),
+    ("edit_usage_product", Ok(("EDIT", "USAGE_PRODUCT"))),
+    ("create_customer", Ok(("CREATE", "CUSTOMER"))),
+    ("edit_customer", Ok(("EDIT", "CUSTOMER"))),
+    ("create_entity", Ok(("CREATE", "ENTITY"))),
+    ("edit_entity", Ok(("EDIT", "ENTITY"))),
+    ("create_pricing", Ok(("CREATE", "PRICING"))),
+    ("edit_pricing", Ok(("EDIT", "PRICING"))),
+    ("create_bank_account", Ok(("CREATE", "BANK_ACCOUNT"))),
+    ("edit_bank_account", Ok(("EDIT", "BANK_ACCOUNT"))),
+    ("put_exchange_rate", Ok(("CREATE", "EXCHANGE_RATE"))),
+    ("create_usage_format", Ok(("CREATE", "FORMAT"))),
+    ("edit_usage_format", Ok(("EDIT", "FORMAT"))),
+    ("test_usage_format", Err("a question, which stores nothing")),
+    ("create_contract", Ok(("CREATE", "CONTRACT"))),
+    ("edit_contract", Ok(("EDIT", "CONTRACT"))),
+    ("change_quantity", Ok(("CHANGE_QUANTITY", "CONTRACT"))),
+    ("cancel_contract", Ok(("CANCEL", "CONTRACT"))),
+    ("resume_contract", Ok(("RESUME", "CONTRACT"))),
+    ("record_charge", Ok(("CREATE", "CHARGE"))),
+    ("edit_charge", Ok(("EDIT", "CHARGE"))),
+    ("delete_charge", Ok(("DELETE", "CHARGE"))),
+    ("run_billing", Ok(("RUN", "BILLING_RUN"))),
+    ("issue_document", Ok(("ISSUE", "DOCUMENT"))),
+    ("void_document", Ok(("VOID", "DOCUMENT"))),
+    ("record_payment", Ok(("CREATE", "PAYMENT"))),
+    ("reverse_payment", Ok(("REVERSE", "PAYMENT"))),
+    ("refund", Ok(("CREATE", "PAYMENT"))),
+    ("apply", Ok(("CREATE", "APPLICATION"))),
+    ("unapply", Ok(("DELETE", "APPLICATION"))),
+    ("write_off", Ok(("WRITE_OFF", "DOCUMENT"))),
+];
+const REVISIONS: &str = "an event's revisions tell its changes";
+
+const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+
+fn entries(client: &Client, query: &str) -> Vec<Value> {
+    let answer = client.get(&format!("/api/audit/filter?pageSize=1000&{query}"));
+    let total: usize = answer.header("x-total-count").parse().expect("a number");
+    let entries = answer.ok().as_array().expect("a list").clone();
+    assert_eq!(entries.len(), total);
+    entries
+}
+
+fn request_id(answer: &Answer) -> String {
+    answer.header("x-request-id").to_owned()
+}
+
+/// The operations of the OpenAPI document that aren't read with GET.
+fn writing(client: &Client) -> BTreeMap<String, (String, String)> {
+    let described = client.get("/openapi.json").ok();
+    let mut all = BTreeMap::new();
+    for (path, item) in described["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("methods").iter().filter(|(method, _)| *method != "get") {
+            let name = operation["operationId"].as_str().expect("a name").to_owned();
+            all.insert(name, (method.to_uppercase(), path.clone()));
+        }
+    }
+    all
+}
+
+fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Database) {
+    let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
+    let server = Server::start_on(database, &clock);
+    let taken = tour::take(&server);
+    let admin = Client::admin(&server);
+    let writing = writing(&admin);
+    let left: BTreeMap<&str, _> = LEFT.into_iter().collect();
+    assert_eq!(
+        left.keys().copied().collect::<BTreeSet<_>>(),
+        writing.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        "each operation that writes says what it leaves"
+    );
+
+    let key = admin.get("/auth/keys/list").ok()[0]["api_key_ref"].as_str().expect("a key").to_owned();
+    for exchange in &taken.exchanges {
+        let found = entries(&admin, &format!("request_id={}", request_id(&exchange.answer)));
+        let done: Vec<_> = found.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
+        match left.get(exchange.operation) {
+            Some(Ok(expected)) => assert_eq!(done, [*expected], "{}", exchange.operation),
+            Some(Err(_)) | None => assert!(done.is_empty(), "{} leaves {done:?}", exchange.operation),
+        }
+        let by_key = format!("api_key:{key}");
+        let actors: Vec<&str> = found.iter().map(|entry| text(&entry["actor"])).collect();
+        assert!(
+            actors.iter().all(|actor| match exchange.operation {
+                "generate_key" | "delete_key" => actor.starts_with("admin:"),
+                "log_in" => actor.starts_with("api_key:"),
+                _ => *actor == by_key,
+            }),
+            "{}: {actors:?}",
+            exchange.operation
+        );
+    }
+
+    // Whatever a secret is, it isn't kept.
+    let password = taken.exchanges.iter().find(|exchange| exchange.operation == "generate_key").expect("a key");
+    let password = text(&password.answer.body["password"]);
+    let all = Value::Array(entries(&admin, "")).to_string();
+    assert!(!all.contains(password) && !all.contains(ADMIN_PASSWORD));
+
+    let before = entries(&admin, "").len();
+    for (operation, (method, path)) in &writing {
+        let path = path.split('{').next().unwrap_or_default().to_owned() + if path.contains('{') { UNKNOWN } else { "" };
+        let client = if path.starts_with("/auth/") { &admin } else { &taken.client };
+        // Of what has no body, a reference that names nothing is refused; of the rest a field that nothing has, too.
+        let body = Some(json!({"nobody_has_this_field": true}).to_string().into_bytes()).filter(|_| method == "POST");
+        let answer = client.send(&Request { method, path: &path, headers: vec![("content-type", "application/json")], body });
+        if operation == "log_out" {
+            continue;
+        }
+        assert!((400..500).contains(&answer.status), "{operation}: {}", answer.text);
+        assert!(entries(&Client::admin(&server), &format!("request_id={}", request_id(&answer))).is_empty(), "{operation}");
+    }
+    let other: Vec<Value> = entries(&Client::admin(&server), "");
+    let log_ins = other.iter().filter(|entry| entry["action"] == "LOG_IN" && entry["object_kind"] == "ADMINISTRATOR").count();
+    assert!(other.len() <= before + log_ins, "{other:?}");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("a text is expected, not {value}"))
+}
+
+/// What an entry tells but its reference and when it was made.
+fn told(entry: &Value) -> (&str, &str, &str, Value, Value) {
+    (
+        text(&entry["action"]),
+        text(&entry["object_kind"]),
+        text(&entry["object_ref"]),
+        entry["before"].clone(),
+        entry["after"].clone(),
+    )
+}
+
+fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
+    let server = Server::start(database);
+    let (admin, client) = (Client::admin(&server), Client::new_key(&server));
+    let of =
+        |client: &Client, kind: &str, reference: &str| entries(client, &format!("object_kind={kind}&object_ref={reference}"));
+    let client_with_id = client.with_header("X-Request-Id", "their/id-1");
+    client_with_id.post("/api/customers/", &json!({"customer_ref": "umbrella", "name": "Acme", "tax": "19.0"})).ok();
+    admin.post("/api/customers/edit/umbrella", &json!({"name": "Acme Ltd", "tax": null, "email": "a@acme.example"})).ok();
+    let found = of(&client, "CUSTOMER", "umbrella");
+    let [edit, create] = found.as_slice() else { panic!("{found:?}") };
+    let (action, _, _, before, after) = told(create);
+    assert_eq!((action, before, &after["name"]), ("CREATE", Value::Null, &json!("Acme")));
+    assert!(after.get("email").is_none(), "without what is null: {after}");
+    assert_eq!((text(&create["request_id"]), text(&create["actor"]).split(':').next()), ("their/id-1", Some("api_key")));
+    assert_eq!(
+        told(edit),
+        (
+            "EDIT",
+            "CUSTOMER",
+            "umbrella",
+            json!({"name": "Acme", "tax": 19.0}),
+            json!({"name": "Acme Ltd", "email": "a@acme.example"})
+        )
+    );
+    assert!(text(&edit["actor"]).starts_with("admin:"));
+
+    // A contract's products are told by what changed of them.
+    catalog::make(&client);
+    let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
+    let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": 5});
+    books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
+    let found = of(&client, "CONTRACT", &contract_ref);
+    let (action, _, _, before, after) = told(&found[0]);
+    assert_eq!((action, &before["version"], &after["version"]), ("EDIT", &json!(1), &json!(2)));
+    assert_eq!(after["products"], json!([{"product_pricing_ref": catalog::API_PLAN, "discount": 5}]));
+
+    // A rate that takes another's place is an edit.
+    let rate = |rate: &str| json!({"from": "USD", "to": "EUR", "date": "2026-01-05", "rate": rate});
+    for value in ["0.86", "0.87"] {
+        client.post("/api/exchange_rates/", &rate(value)).ok();
+    }
+    let found = of(&client, "EXCHANGE_RATE", "USD/EUR/2026-01-05");
+    let actions: Vec<&str> = found.iter().map(|entry| text(&entry["action"])).collect();
+    assert_eq!((actions, &found[0]["after"]), (vec!["EDIT", "CREATE"], &json!({"rate": 0.87})));
+
+    // What is filtered for is found, and only that.
+    let actor = text(&edit["actor"]);
+    for (query, is_found) in [
+        (format!("actor={actor}&action=EDIT"), true),
+        (format!("actor={actor}&action=DELETE"), false),
+        ("request_id=their/id-1".to_owned(), true),
+        ("request_id=their/id-2".to_owned(), false),
+        ("actor=nonsense".to_owned(), false),
+        ("to=2020-01-01T00:00:00Z".to_owned(), false),
+        ("from=2020-01-01T00:00:00Z&object_kind=CUSTOMER".to_owned(), true),
+    ] {
+        assert_eq!(!entries(&client, &query).is_empty(), is_found, "{query}");
+    }
+    let refused = client.get("/api/audit/filter?action=NOTHING&object_kind=THING&cursor=x&pageNumber=1&from=yesterday");
+    assert_eq!(refused.status, 422);
+    for pointer in ["/action", "/object_kind", "/from", "/pageNumber"] {
+        assert!(refused.text.contains(pointer), "{}", refused.text);
+    }
+}
+
+fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
+    let count = || entries(&client, "").len();
+    let before = count();
+    let customer = client.get("/api/customers/acme").ok();
+    client.post("/api/customers/edit/acme", &json!({"name": customer["name"]})).ok();
+    let at = |action: &str| format!("/api/contracts/{action}/{contract_ref}");
+    client.post(&at("cancel"), &json!({"dry_run": true})).ok();
+    client.post("/api/billing/run", &json!({"dry_run": true})).ok();
+    client.post("/api/billing/run", &json!({})).ok();
+    books::report(&client, &catalog::event("acme", 1));
+    assert_eq!(count(), before);
+
+    let keyed = client.with_header("Idempotency-Key", "once");
+    let customer = json!({"customer_ref": "twice", "name": "Twice"});
+    for _ in 0..2 {
+        keyed.post("/api/customers/", &customer).ok();
+    }
+    assert_eq!(count(), before + 1, "a repeat is no change");
+    assert_eq!(client.post("/api/customers/", &customer).status, 409);
+    // A file is noted with what it brought; the same again brings nothing.
+    let event = catalog::with(catalog::event("acme", 2), &json!({"idempotency_key": "k"}));
+    for _ in 0..2 {
+        client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
+    }
+    let found = entries(&client, "object_kind=USAGE_FILE");
+    let told: Vec<_> = found.iter().map(told).collect();
+    let after = json!({"recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
+    assert_eq!(told, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
+    assert_eq!(count(), before + 2);
+}
+
+/// Looks again until there are so many, for what isn't waited for.
+fn eventually(client: &Client, query: &str, count: usize) -> Vec<Value> {
+    let began = Instant::now();
+    loop {
+        let found = entries(client, query);
+        if found.len() >= count || began.elapsed() > Duration::from_secs(20) {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn log_ins_are_noted_and_a_flood_of_them_is_not(database: &Database) {
+    let server = Server::start(database);
+    let admin = Client::admin(&server);
+    let key = admin.generate_key(&json!({}));
+    let client = Client::key(&server, &key);
+    let nobody = Client::anonymous(&server);
+    let try_as = |body: Value| assert_eq!(nobody.post("/auth/login", &body).status, 401);
+    // Few enough not to be held up.
+    for _ in 0..3 {
+        try_as(json!({"api_key": key.api_key, "password": "not its password, by far"}));
+        try_as(json!({"email": ADMIN_EMAIL, "password": "not the password of anyone"}));
+        try_as(json!({"email": "stranger@example.com", "password": "not the password of anyone"}));
+        Client::key(&server, &key);
+    }
+    let failed = eventually(&admin, "action=FAIL_LOG_IN", 2);
+    let mut told: Vec<_> = failed.iter().map(|entry| (text(&entry["actor"]), text(&entry["object_kind"]))).collect();
+    told.sort_unstable();
+    assert_eq!(told, [("nobody", "ADMINISTRATOR"), ("nobody", "API_KEY")]);
+    let of_key = entries(&admin, &format!("action=LOG_IN&actor=api_key:{}", key.api_key_ref));
+    assert_eq!(of_key.len(), 1, "software that logs in again within a minute is noted once");
+    assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 1);
+    Client::admin(&server);
+    assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 2, "a person each time");
+
+    // Who may not list keys doesn't see what was done to them, nor who the administrators are.
+    let seen = entries(&client, "");
+    assert!(seen.iter().all(|entry| !["API_KEY", "ADMINISTRATOR"].contains(&text(&entry["object_kind"]))), "{seen:?}");
+    assert!(entries(&client, "object_kind=API_KEY").is_empty());
+    let reader = Client::key(&server, &admin.generate_key(&json!({"scopes": ["usage:write"]})));
+    assert_eq!(reader.get("/api/audit/filter").status, 403);
+}
+
+fn the_command_line_and_the_clock_are_told_apart(database: &Database) {
+    let server = Server::start(database);
+    let (admin, client) = (Client::admin(&server), Client::new_key(&server));
+    let made = entries(&admin, "actor=command_line");
+    let told: BTreeSet<_> = made.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
+    assert_eq!(told, BTreeSet::from([("CREATE", "ORGANIZATION"), ("CREATE", "ADMINISTRATOR")]), "the first start");
+
+    let other = "other@example.com";
+    binary::succeed(database, &["admin", "create", "--organization", "default", "--email", other]);
+    binary::succeed(database, &["admin", "disable", "--email", other]);
+    binary::succeed(database, &["admin", "disable", "--email", other]);
+    binary::succeed(database, &["admin", "enable", "--email", other]);
+    binary::succeed(database, &["admin", "reset-password", "--email", other, "--password", "another pass phrase"]);
+    let of_administrators = entries(&admin, "actor=command_line&object_kind=ADMINISTRATOR");
+    let actions: Vec<&str> = of_administrators.iter().map(|entry| text(&entry["action"])).collect();
+    assert_eq!(actions, ["RESET_PASSWORD", "ENABLE", "DISABLE", "CREATE", "CREATE"]);
+    assert_eq!(of_administrators[3]["after"], json!({"email": other}));
+    assert!(of_administrators[2]["after"]["disabled_at"].is_string());
+    assert!(of_administrators.iter().all(|entry| entry["request_id"].is_null()));
+
+    catalog::make(&client);
+    catalog::make_customer(&client, "past");
+    catalog::make_contract(&client, &catalog::past_contract("past"));
+    drop(server);
+    // The first thing that a server does is what is due.
+    let server = Server::start_with(database, &["--run-every-seconds", "3600"]);
+    let admin = Client::admin(&server);
+    let found = eventually(&admin, "object_kind=BILLING_RUN", 1);
+    let runs: Vec<_> = found.iter().map(|entry| (text(&entry["action"]), text(&entry["actor"]), &entry["after"])).collect();
+    assert_eq!(runs, [("RUN", "scheduler", &json!({"issued": ["UB-INV-1"], "voided": []}))]);
+}
+
+fn the_log_is_read_on_from_a_cursor_while_it_grows(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    for n in 0..7 {
+        catalog::make_customer(&client, &format!("customer-{n}"));
+    }
+    let list = "/api/audit/filter?action=CREATE&object_kind=CUSTOMER&pageSize=3";
+    let (mut path, mut seen, mut pages) = (list.to_owned(), Vec::new(), 0);
+    loop {
+        let answer = client.get(&path);
+        let total = answer.headers.get("x-total-count").map(|total| total.to_str().expect("a number").to_owned());
+        assert_eq!(total, if pages == 0 { Some("7".to_owned()) } else { None }, "counted when it begins");
+        let next = answer.header("link").split(", ").find(|link| link.ends_with(r#"rel="next""#)).map(|link| {
+            let (path, _) = link.trim_start_matches('<').split_once('>').expect("a link");
+            path.to_owned()
+        });
+        seen.extend(answer.ok().as_array().expect("a list").iter().map(|entry| text(&entry["object_ref"]).to_owned()));
+        catalog::make_customer(&client, &format!("late-{pages}"));
+        pages += 1;
+        match next {
+            Some(next) => path = next,
+            None => break,
+        }
+    }
+    let expected: Vec<String> = (0..7).rev().map(|n| format!("customer-{n}")).collect();
+    assert_eq!((seen, pages), (expected, 3));
+    // By numbers of pages, too.
+    let second = client.get(&format!("{list}&pageNumber=1")).ok();
+    assert_eq!(second.as_array().expect("a list").len(), 3);
+    assert_eq!(text(&second[0]["object_ref"]), "customer-6");
+    let counted = client.get(&format!("{list}&totals=false"));
+    assert!(!counted.headers.contains_key("x-total-count"));
+}
