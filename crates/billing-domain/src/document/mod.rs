@@ -4,6 +4,7 @@ pub mod lines;
 pub mod linking;
 pub mod numbering;
 pub mod paper;
+pub mod printout;
 pub mod totals;
 
 use chrono::NaiveDate;

@@ -34,7 +34,8 @@ pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
-    Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
+    Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError, Sealer,
+    SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
 pub use inspection::Inspection;
@@ -66,7 +67,9 @@ pub use documents::MockDocuments;
 #[cfg(feature = "mocks")]
 pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
-pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
+pub use environment::{
+    MockClock, MockDocumentPrinter, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner,
+};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]

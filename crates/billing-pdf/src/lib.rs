@@ -1,0 +1,46 @@
+//! Documents as PDF files: a pure function of what was frozen of a document. [`Printer`] is the port's implementation, on typst.
+//!
+//! What a document says in which words is [`sheet`]'s; the template only says how it looks, and is given data, never source text.
+//! A template that is changed gets a new name: what printed a file is noted beside it.
+
+mod figures;
+mod fonts;
+mod sheet;
+mod typeset;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use billing_domain::document::printout::Printout;
+use billing_domain::ports::{DocumentPrinter, PrintError};
+
+use fonts::Fonts;
+use sheet::Sheet;
+
+/// Prints documents. Fonts are read when the first one is printed.
+#[derive(Debug, Default)]
+pub struct Printer {
+    fonts_dirs: Vec<PathBuf>,
+    fonts: OnceLock<Result<Fonts, PrintError>>,
+}
+
+impl Printer {
+    /// With the fonts in these folders and those below them, for characters that the built-in ones lack: those have Latin, Greek and
+    /// Cyrillic.
+    pub const fn new(fonts_dirs: Vec<PathBuf>) -> Self {
+        Self { fonts_dirs, fonts: OnceLock::new() }
+    }
+}
+
+impl DocumentPrinter for Printer {
+    fn maker(&self) -> String {
+        format!("billing-pdf {} {}", env!("CARGO_PKG_VERSION"), typeset::TEMPLATE)
+    }
+
+    fn print(&self, printout: &Printout) -> Result<Vec<u8>, PrintError> {
+        let fonts = self.fonts.get_or_init(|| Fonts::load(&self.fonts_dirs)).as_ref().map_err(Clone::clone)?;
+        let data = serde_json::to_vec(&Sheet::of(printout)?).map_err(|error| PrintError::Failed(error.to_string()))?;
+        typeset::typeset(fonts, data, &printout.head.document_ref.to_string(), typeset::day_of(printout))
+    }
+}
