@@ -48,7 +48,7 @@ const ROOMS: [Room; 15] = [
     Room {
         name: "billing-pdf",
         may_use: "billing-domain chrono comemo fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core rust_decimal \
-                  serde serde_json typst typst-layout typst-pdf",
+                  serde serde_json sha2 typst typst-layout typst-pdf",
         never: "actix-web billing-application diesel tokio",
     },
     Room { name: "billing-json", may_use: "billing-domain serde serde_json sha2 thiserror", never: "actix-web diesel tokio" },

@@ -12,8 +12,11 @@ mod words;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use billing_domain::document::files::MadeFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::{DocumentPrinter, PrintError};
+
+use sha2::{Digest as _, Sha256};
 
 use fonts::Fonts;
 use sheet::Sheet;
@@ -34,13 +37,11 @@ impl Printer {
 }
 
 impl DocumentPrinter for Printer {
-    fn maker(&self) -> String {
-        format!("billing-pdf {} {}", env!("CARGO_PKG_VERSION"), typeset::TEMPLATE)
-    }
-
-    fn print(&self, printout: &Printout) -> Result<Vec<u8>, PrintError> {
+    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError> {
         let fonts = self.fonts.get_or_init(|| Fonts::load(&self.fonts_dirs)).as_ref().map_err(Clone::clone)?;
         let data = serde_json::to_vec(&Sheet::of(printout)?).map_err(|error| PrintError::Failed(error.to_string()))?;
-        typeset::typeset(fonts, data, &printout.head.document_ref.to_string(), typeset::day_of(printout))
+        let bytes = typeset::typeset(fonts, data, &printout.head.document_ref.to_string(), typeset::day_of(printout))?;
+        let maker = format!("billing-pdf {} {}", env!("CARGO_PKG_VERSION"), typeset::TEMPLATE);
+        Ok(MadeFile { sha256: Sha256::digest(&bytes).into(), bytes, maker })
     }
 }

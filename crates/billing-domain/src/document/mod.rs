@@ -1,5 +1,6 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
+pub mod files;
 pub mod lines;
 pub mod linking;
 pub mod numbering;

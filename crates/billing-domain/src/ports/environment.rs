@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::access::{PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
+use crate::document::files::MadeFile;
 use crate::document::printout::Printout;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
 
@@ -166,12 +167,9 @@ pub enum PrintError {
 /// of earlier documents. It takes some time and memory: never call it on an async worker, and not often at once.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DocumentPrinter: Send + Sync {
-    /// What prints, with its release: noted beside what it printed.
-    fn maker(&self) -> String;
-
-    /// The bytes of a PDF file.
+    /// A PDF file.
     ///
     /// # Errors
     /// [`PrintError`].
-    fn print(&self, printout: &Printout) -> Result<Vec<u8>, PrintError>;
+    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError>;
 }

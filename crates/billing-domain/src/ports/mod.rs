@@ -31,7 +31,7 @@ pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
-pub use documents::{DocumentFilter, Documents, PurposeKind};
+pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError, Sealer,
@@ -63,7 +63,7 @@ pub use charges::MockCharges;
 #[cfg(feature = "mocks")]
 pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]
-pub use documents::MockDocuments;
+pub use documents::{MockDocumentFiles, MockDocuments};
 #[cfg(feature = "mocks")]
 pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]

@@ -12,9 +12,10 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, Documents,
-    DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations, Payments,
-    Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers, DocumentFiles,
+    Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations,
+    Payments, Pricings, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageProducts,
+    UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -169,6 +170,7 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + DocumentFiles
     + Lists
     + Accounts
     + Payments
@@ -206,6 +208,7 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + DocumentFiles
         + Lists
         + Accounts
         + Payments

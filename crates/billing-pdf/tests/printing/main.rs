@@ -19,7 +19,7 @@ use printouts::{charged, eur, fixed, invoice, money, parties, printout, printout
 const NONE: TaxTreatment = TaxTreatment { category: None, exemption_code: None, exemption_reason: None };
 
 fn print(printout: &Printout) -> Vec<u8> {
-    Printer::default().print(printout).expect("a document that can be printed")
+    Printer::default().print(printout).expect("a document that can be printed").bytes
 }
 
 /// What stands on the pages of a file, line by line, with one space where there are several.
@@ -96,10 +96,10 @@ fn an_invoice_says_what_the_law_and_its_reader_want() {
 #[test]
 fn the_same_document_is_the_same_file() {
     let (printer, invoice) = (Printer::default(), invoice());
-    let file = printer.print(&invoice).expect("a file");
+    let file = printer.print(&invoice).expect("a file").bytes;
     let other = printout(DocumentKind::Credit, vec![("API", "0", "7", NONE, vec![fixed("Fee", eur(100))])]);
-    assert_ne!(printer.print(&other).expect("a file"), file);
-    assert_eq!(printer.print(&invoice).expect("a file"), file);
+    assert_ne!(printer.print(&other).expect("a file").bytes, file);
+    assert_eq!(printer.print(&invoice).expect("a file").bytes, file);
     assert_eq!(print(&invoice), file, "by another printer");
 
     let said = String::from_utf8_lossy(&file);
@@ -323,7 +323,7 @@ fn what_no_font_has_is_refused_by_its_name() {
         assert_eq!(Printer::default().print(&named(name)), Err(PrintError::MissingGlyph(missing.to_owned())), "{name}");
     }
     assert_eq!(with_hebrew.print(&named("株式会社 שלום")), Err(PrintError::MissingGlyph("株".to_owned())));
-    let text = read("hebrew", &with_hebrew.print(&hebrew).expect("a font has all characters"));
+    let text = read("hebrew", &with_hebrew.print(&hebrew).expect("a font has all characters").bytes);
     assert!(text.iter().any(|line| line.contains("Acme") && line.contains("שלום")), "{text:#?}");
 
     let nowhere = Printer::new(vec![PathBuf::from("/nonexistent")]);
