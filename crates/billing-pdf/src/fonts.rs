@@ -18,14 +18,14 @@ pub(crate) struct Fonts {
 }
 
 impl Fonts {
-    /// The built-in ones, and then those of folders, in the order of their paths: it decides which of several is taken.
+    /// The built-in ones, and then those of a folder, in the order of their paths: it decides which of several is taken.
     ///
     /// # Errors
     /// [`PrintError::Failed`] for what can't be read.
-    pub(crate) fn load(dirs: &[PathBuf]) -> Result<Self, PrintError> {
+    pub(crate) fn load(dir: Option<&Path>) -> Result<Self, PrintError> {
         let mut fonts: Vec<Font> = BUILT_IN.iter().flat_map(|font| Font::iter(Bytes::new(*font))).collect();
         let mut paths = Vec::new();
-        for dir in dirs {
+        if let Some(dir) = dir {
             files_below(dir, &mut paths)?;
         }
         for path in paths {

@@ -24,21 +24,21 @@ use sheet::Sheet;
 /// Prints documents. Fonts are read when the first one is printed.
 #[derive(Debug, Default)]
 pub struct Printer {
-    fonts_dirs: Vec<PathBuf>,
+    fonts_dir: Option<PathBuf>,
     fonts: OnceLock<Result<Fonts, PrintError>>,
 }
 
 impl Printer {
-    /// With the fonts in these folders and those below them, for characters that the built-in ones lack: those have Latin, Greek and
+    /// With the fonts in a folder and those below it, for characters that the built-in ones lack: those have Latin, Greek and
     /// Cyrillic.
-    pub const fn new(fonts_dirs: Vec<PathBuf>) -> Self {
-        Self { fonts_dirs, fonts: OnceLock::new() }
+    pub const fn new(fonts_dir: Option<PathBuf>) -> Self {
+        Self { fonts_dir, fonts: OnceLock::new() }
     }
 }
 
 impl DocumentPrinter for Printer {
     fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError> {
-        let fonts = self.fonts.get_or_init(|| Fonts::load(&self.fonts_dirs)).as_ref().map_err(Clone::clone)?;
+        let fonts = self.fonts.get_or_init(|| Fonts::load(self.fonts_dir.as_deref())).as_ref().map_err(Clone::clone)?;
         let data = serde_json::to_vec(&Sheet::of(printout)?).map_err(|error| PrintError::Failed(error.to_string()))?;
         let bytes = typeset::typeset(fonts, data, &printout.head.document_ref.to_string(), typeset::day_of(printout))?;
         let maker = format!("billing-pdf {} {}", env!("CARGO_PKG_VERSION"), typeset::TEMPLATE);

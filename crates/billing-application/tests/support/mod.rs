@@ -13,7 +13,7 @@ use billing_domain::ports::{
     transact,
 };
 use billing_formats::RhaiMapper;
-use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
+use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
 
 /// Secrets play no part in billing.
 struct NoSecrets;
@@ -136,6 +136,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         tokens: Arc::new(NoSecrets),
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(NoSecrets),
+        printer: Arc::new(PlainPrinter),
         token_lifetime_seconds: 60,
     }
 }

@@ -318,7 +318,7 @@ fn what_no_font_has_is_refused_by_its_name() {
     };
     let hebrew = named("Acme שלום בע״מ");
     let fonts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/printing/fonts");
-    let with_hebrew = Printer::new(vec![fonts]);
+    let with_hebrew = Printer::new(Some(fonts));
     for (name, missing) in [("Acme שלום", "ש"), ("株式会社", "株"), ("Acme 🙂", "🙂"), ("a\u{e000}b", "\u{e000}")] {
         assert_eq!(Printer::default().print(&named(name)), Err(PrintError::MissingGlyph(missing.to_owned())), "{name}");
     }
@@ -326,7 +326,7 @@ fn what_no_font_has_is_refused_by_its_name() {
     let text = read("hebrew", &with_hebrew.print(&hebrew).expect("a font has all characters").bytes);
     assert!(text.iter().any(|line| line.contains("Acme") && line.contains("שלום")), "{text:#?}");
 
-    let nowhere = Printer::new(vec![PathBuf::from("/nonexistent")]);
+    let nowhere = Printer::new(Some(PathBuf::from("/nonexistent")));
     let Err(PrintError::Failed(why)) = nowhere.print(&hebrew) else { panic!("a folder that isn't there") };
     assert!(why.starts_with("/nonexistent can't be read"), "{why}");
 }
