@@ -22,6 +22,8 @@ pub struct Answer {
     /// All headers.
     pub headers: HeaderMap,
     /// The body as it came.
+    pub bytes: Vec<u8>,
+    /// The body as text.
     pub text: String,
     /// The body as JSON; `null` when it is none.
     pub body: Value,
@@ -308,13 +310,14 @@ impl Client {
             Some(body) => self.agent.run(head.body(body.as_slice())?)?,
             None => self.agent.run(head.body(())?)?,
         };
-        let text = response.body_mut().with_config().limit(64 << 20).read_to_string()?;
+        let bytes = response.body_mut().with_config().limit(64 << 20).read_to_vec()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         let status = response.status().as_u16();
         if status >= 400 {
             self.hold_against_description(request, status, &body);
         }
-        Ok(Answer { status, headers: response.headers().clone(), text, body })
+        Ok(Answer { status, headers: response.headers().clone(), bytes, text, body })
     }
 
     /// A refusal has a code that its operation is described with.

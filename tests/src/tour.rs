@@ -268,6 +268,7 @@ impl Tour {
         let invoice = self.document("DRAFT");
         self.post_nothing("issue_document", &format!("/api/documents/issue/{invoice}"));
         self.get("get_document", &format!("/api/documents/{invoice}"));
+        self.get("get_document_pdf", &format!("/api/documents/{invoice}/pdf"));
         self.get("list_documents", "/api/documents/filter?customer_ref=acme&state=ISSUED&pageSize=1");
         self.get("report_document_usage", &format!("/api/documents/{invoice}/usage.csv"));
         let payments = format!("/api/documents/payments/{invoice}");

@@ -17,7 +17,7 @@ struct Room {
     never: &'static str,
 }
 
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     Room {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
@@ -45,6 +45,12 @@ const ROOMS: [Room; 14] = [
         may_use: "billing-domain csv rust_xlsxwriter serde_json tempfile",
         never: "actix-web billing-application diesel tokio",
     },
+    Room {
+        name: "billing-pdf",
+        may_use: "billing-domain chrono comemo fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core rust_decimal \
+                  serde serde_json sha2 typst typst-layout typst-pdf",
+        never: "actix-web billing-application diesel tokio",
+    },
     Room { name: "billing-json", may_use: "billing-domain serde serde_json sha2 thiserror", never: "actix-web diesel tokio" },
     Room {
         name: "billing-import",
@@ -66,7 +72,7 @@ const ROOMS: [Room; 14] = [
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-report billing-storage chrono clap indicatif secrecy serde_json tempfile thiserror tokio tracing \
+                  billing-pdf billing-report billing-storage chrono clap indicatif secrecy serde_json tempfile thiserror tokio tracing \
                   tracing-subscriber uuid validator",
         never: "acceptance billing-testkit",
     },
@@ -154,7 +160,7 @@ fn a_crate_never_reaches_what_its_room_keeps_out() {
 #[test]
 fn only_the_server_knows_the_adapters() {
     let graph = Graph::of_workspace();
-    for adapter in ["billing-http", "billing-storage", "billing-auth", "billing-formats"] {
+    for adapter in ["billing-http", "billing-storage", "billing-auth", "billing-formats", "billing-pdf"] {
         let users: Vec<_> = graph.members.iter().filter(|member| graph.uses(member).contains(adapter)).collect();
         assert!(users.iter().all(|user| *user == "billing-server"), "{adapter} is used by {users:?}");
     }

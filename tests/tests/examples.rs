@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-http/src/openapi/examples.json");
 /// When the server's clock stands where the tour begins.
 const BEGIN: &str = "T12:00:00Z";
-/// A description would have itself as example, and metrics are others each time.
-const WITHOUT: [&str; 2] = ["openapi", "metrics"];
+/// A description would have itself as example, metrics are others each time, and a PDF file is no text.
+const WITHOUT: [&str; 3] = ["openapi", "metrics", "get_document_pdf"];
 
 #[test]
 fn every_operation_has_an_example_that_is_answered_as_it_says() {

@@ -168,6 +168,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     let named = |customer, product| Some(formatted("mine-format", customer, product));
     add("POST", "/api/usage/event/formatted", named("{}", "mine-product"), customer, UNKNOWN_NAME);
     add("POST", "/api/usage/event/formatted", named("mine-customer", "{}"), product, UNKNOWN_NAME);
+    add("GET", "/api/documents/{}/pdf", None, &theirs.document_ref, UNKNOWN_UUID);
     add("GET", "/api/documents/{}/usage.csv", None, &theirs.document_ref, UNKNOWN_UUID);
     for path in ["/api/usage/event/filter?", "/api/usage/summary?interval=day&group_by=customer_ref&", "/api/usage/report?"] {
         add("GET", &format!("{path}customer_ref={{}}"), None, customer, UNKNOWN_NAME);

@@ -20,7 +20,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 4] = [
 ];
 
 /// Statements that ask everywhere on purpose, by a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 35] = [
+const EVERYWHERE: [(&str, &str); 36] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
@@ -57,6 +57,7 @@ const EVERYWHERE: [(&str, &str); 35] = [
     (r#"SELECT DISTINCT "issued_documents"."entity_ref""#, VERIFY),
     (r#"("issued_documents"."chain_position" >= $4)"#, VERIFY),
     (r#"("issued_documents"."document_id" IS NULL)"#, VERIFY),
+    (r#"ORDER BY "document_files"."document_id""#, VERIFY),
     (r#"SELECT EXISTS (SELECT "documents"."document_id""#, "a prefix is another entity's if any document has it"),
     (r#"("number_series"."kind" != $2)"#, VERIFY),
 ];

@@ -3,7 +3,7 @@
 use billing_domain::access::Need;
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
-use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::ports::{PrintError, SecretError, StoreError};
 pub use billing_domain::refs::Thing;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
@@ -96,6 +96,9 @@ pub enum UseCaseError {
     /// A password or token that couldn't be made.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// A document that couldn't be printed.
+    #[error(transparent)]
+    Print(#[from] PrintError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

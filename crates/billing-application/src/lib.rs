@@ -30,7 +30,7 @@ mod permissions;
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
+use billing_domain::ports::{Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
 
 pub use joined::StoreHandle;
 pub use permissions::{UseCase, allow};
@@ -56,6 +56,8 @@ pub struct Services<'s> {
     pub sealer: Arc<dyn Sealer>,
     /// What the audit log tells of changes.
     pub teller: Arc<dyn audit::Teller>,
+    /// Documents on paper.
+    pub printer: Arc<dyn DocumentPrinter>,
     /// How long a bearer token works, in seconds.
     pub token_lifetime_seconds: i64,
 }

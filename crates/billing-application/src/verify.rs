@@ -68,9 +68,8 @@ pub fn verify(services: &Services) -> UseCaseResult<Verification> {
         let seen = verification;
         verification = transact(&*services.store, Access::Read, |tx| {
             let mut verification = seen.clone();
-            for broken in tx.broken_series(organization)?.into_iter().chain(tx.broken_seals(organization)?) {
-                verification.find(organization, broken);
-            }
+            let broken = [tx.broken_series(organization)?, tx.broken_seals(organization)?, tx.broken_files(organization)?];
+            broken.into_iter().flatten().for_each(|broken| verification.find(organization, broken));
             Ok::<_, UseCaseError>(verification)
         })?;
         let now = services.now();

@@ -20,6 +20,9 @@ pub const VERSIONED_BELOW: &str = "/api/";
 /// What probes ask: whatever they add to a query is passed over.
 const PROBED_BELOW: &str = "/health/";
 
+/// The media type of a document as a file.
+pub(crate) const PDF: &str = "application/pdf";
+
 /// The header that names a request, so that its repeats are known.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -109,6 +112,11 @@ impl Asked {
 impl Answered {
     pub(crate) const fn of<A: Answer>(or: &'static [&'static str], means: &'static str) -> Self {
         Self { schema: Some(A::schema), or, means }
+    }
+
+    /// Whether it is a file, which who has it needn't be sent again.
+    pub(crate) fn is_file(&self) -> bool {
+        self.or.contains(&PDF)
     }
 
     pub(crate) const fn text(or: &'static [&'static str], means: &'static str) -> Self {

@@ -472,6 +472,14 @@ operations! {
         GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,
             answers DocumentJson: "The document, lines included";
 
+        /// Reads a document as a PDF file: an issued one as it was issued, the same bytes for ever.
+        ///
+        /// A draft is drawn as it is now, with a word across it that says so. `ETag` is the same as long as the bytes are; with it in
+        /// `If-None-Match` the answer is 304, without a body.
+        GET "/api/documents/{document_ref}/pdf" Permission(GetDocument) => documents::get_document_pdf,
+            writes "application/pdf": "The file, PDF/A-3b and PDF/UA-1",
+            conflicts glyph_missing;
+
         /// Writes the events that a document bills as a table, as it bills them.
         GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage,
             writes "text/csv": "The report, by timestamp, then reference",

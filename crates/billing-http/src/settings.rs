@@ -20,6 +20,10 @@ pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Usage reports that are made at a time, unless set otherwise.
 pub const DEFAULT_REPORTS_AT_ONCE: usize = 2;
+/// Documents that are printed at a time.
+const PRINTS_AT_ONCE: usize = 2;
+/// How long a document waits for its turn to be printed: a hundred of a page each are printed in less.
+const PRINT_WAIT: Duration = Duration::from_secs(5);
 
 /// A setting that can't be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -54,6 +58,10 @@ pub struct HttpSettings {
     pub batch_limit_bytes: usize,
     /// Usage reports that are made at a time; each keeps a connection of the store. Others are turned away.
     pub reports_at_once: usize,
+    /// Documents that are printed at a time: each takes a processor and some memory.
+    pub prints_at_once: usize,
+    /// How long a document waits for its turn to be printed.
+    pub print_wait: Duration,
     /// Groups of events that are written at a time.
     pub groups_at_once: usize,
     /// Whether metrics are told somewhere else: then not among the operations.
@@ -72,6 +80,8 @@ impl HttpSettings {
             body_limit_bytes: DEFAULT_BODY_LIMIT_BYTES,
             batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
             reports_at_once: DEFAULT_REPORTS_AT_ONCE,
+            prints_at_once: PRINTS_AT_ONCE,
+            print_wait: PRINT_WAIT,
             groups_at_once: 1,
             metrics_apart: false,
         }

@@ -30,6 +30,7 @@ struct Shared {
     twins: TwinGate,
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
+    prints: Arc<Semaphore>,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
     metrics: Metrics,
@@ -42,12 +43,13 @@ impl HttpState {
         let log_ins = LogInGate::new(&settings.log_in);
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
+        let prints = Arc::new(Semaphore::new(settings.prints_at_once));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer));
         let refused = RefusedUsageCounts::default();
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, writer, refused, metrics, stopping }))
+        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, prints, writer, refused, metrics, stopping }))
     }
 
     /// Writes what waits, and no more. For the end of a process, once no request is under way.
@@ -95,6 +97,12 @@ impl HttpState {
     /// The right to read many events, for as long as it is kept; waits a while for one.
     pub(crate) async fn permit_scan(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let permit = tokio::time::timeout(SCAN_WAIT, Arc::clone(&self.0.scans).acquire_owned()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
+    }
+
+    /// The right to print a document, for as long as it is kept; waits a while for one.
+    pub(crate) async fn permit_print(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = tokio::time::timeout(self.0.settings.print_wait, Arc::clone(&self.0.prints).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
     }
 

@@ -9,6 +9,7 @@ use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
 use billing_http::{AuditTeller, COOKIE_KEY_BYTES, CookieKey};
+use billing_pdf::Printer;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -87,7 +88,7 @@ fn migrated(database: Database) -> Outcome<Database> {
 
 impl Composition {
     /// What a server needs: secrets that all replicas share, made where there are none.
-    pub(crate) fn new(database: Database, signer: SignerSettings) -> Outcome<Self> {
+    pub(crate) fn new(database: Database, signer: SignerSettings, printer: Printer) -> Outcome<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
         let now = SystemClock.now();
@@ -96,8 +97,11 @@ impl Composition {
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
         };
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
-        let services =
-            Services { token_lifetime_seconds: signer.lifetime_seconds, ..services(&database, Arc::new(SystemClock), bearer)? };
+        let services = Services {
+            token_lifetime_seconds: signer.lifetime_seconds,
+            printer: Arc::new(printer),
+            ..services(&database, Arc::new(SystemClock), bearer)?
+        };
         Ok(Self { database, services, cookie_key })
     }
 }
@@ -121,6 +125,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, bearer: Vec<Signing
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),
         teller: Arc::new(AuditTeller),
+        printer: Arc::new(Printer::default()),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     })
 }

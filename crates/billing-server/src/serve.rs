@@ -9,6 +9,7 @@ use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
+use billing_pdf::Printer;
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -31,7 +32,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     start_logging(settings.log_json);
     let database = open_to_serve(&settings.store)?;
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
-    let composition = Composition::new(database, signer)?;
+    let composition = Composition::new(database, signer, Printer::new(settings.fonts_dir.clone()))?;
     composition.services.store.ready().map_err(Failure::store)?;
     let public_url = match &settings.public_url {
         Some(url) => url.clone(),

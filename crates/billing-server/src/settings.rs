@@ -212,6 +212,10 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value = "60", value_parser = within::<u64>(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 
+    /// A folder with fonts, for characters of documents that the built-in ones lack: those have Latin, Greek and Cyrillic.
+    #[arg(long, value_name = "FOLDER", env = "USAGE_BILLING_FONTS_DIR", value_parser = folder)]
+    pub(crate) fonts_dir: Option<PathBuf>,
+
     /// Failed log-ins of one name or key within 15 minutes before further ones are slowed down, 1 to 10000.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGIN_FAILURES", default_value = "10", value_parser = within::<u32>(1..=10_000))]
     pub(crate) login_failures: u32,
@@ -235,6 +239,11 @@ fn within<N: FromStr + PartialOrd + Display + Clone>(range: RangeInclusive<N>) -
 
 fn address_and_port(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "must be an IP address and a port from 0 to 65535, such as 127.0.0.1:8080".to_owned())
+}
+
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_dir() { Ok(path) } else { Err("must be a folder that is there".to_owned()) }
 }
 
 fn email_address(text: &str) -> Result<OneLine, String> {

@@ -32,7 +32,7 @@ const COPIED: [&str; 15] = [
 ];
 
 /// The customer's tables. The others lie where the first has the same customer.
-const OF_CUSTOMERS: [&str; 19] = [
+const OF_CUSTOMERS: [&str; 20] = [
     "contracts",
     "contract_versions",
     "contract_products",
@@ -41,6 +41,7 @@ const OF_CUSTOMERS: [&str; 19] = [
     "document_parts",
     "document_lines",
     "issued_documents",
+    "document_files",
     "family_sums",
     "accounts",
     "payments",

@@ -11,6 +11,7 @@ use billing_domain::contract::EndReason;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentKind;
+use billing_domain::document::files::FileForm;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::Slot;
 use billing_domain::format::Expression;
@@ -181,6 +182,7 @@ words! {
     DocumentKind, "a kind of document" {
         DocumentKind::Invoice = "INVOICE", DocumentKind::Credit = "CREDIT", DocumentKind::Debit = "DEBIT",
     }
+    FileForm, "a form of a file" { FileForm::Pdf = "PDF", FileForm::Ubl = "UBL", FileForm::Cii = "CII" }
     Slot, "a slot" { Slot::Period = "PERIOD", Slot::UsageDebit = "USAGE_DEBIT", Slot::Closing = "CLOSING" }
     BillWith, "what a line is billed with" { BillWith::Fixed = "FIXED", BillWith::Usage = "USAGE" }
     Aggregation, "an aggregation" {

@@ -280,6 +280,15 @@ tables! {
         content -> Text,
         issued_at -> Ts,
     }
+    document_files (document_id, customer_id, file) {
+        document_id -> Id,
+        customer_id -> Id,
+        file -> Text,
+        bytes -> Binary,
+        sha256 -> Binary,
+        maker -> Text,
+        made_at -> Ts,
+    }
     payments (payment_id, customer_id) {
         payment_id -> Id,
         customer_id -> Id,
@@ -495,6 +504,7 @@ tables! {
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
 diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments, write_offs);
+diesel::allow_tables_to_appear_in_same_query!(document_files, issued_documents);
 diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);

@@ -22,6 +22,6 @@ mod singly;
 pub mod strategies;
 pub mod suite;
 
-pub use environment::{CountingIds, FixedClock, FreshIds};
+pub use environment::{CountingIds, FixedClock, FreshIds, PlainPrinter};
 pub use memory::MemoryStore;
 pub use singly::Singly;

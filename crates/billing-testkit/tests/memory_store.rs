@@ -33,6 +33,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/charges.rs"),
         include_str!("../src/suite/contracts.rs"),
         include_str!("../src/suite/corrections.rs"),
+        include_str!("../src/suite/document_files.rs"),
         include_str!("../src/suite/documents.rs"),
         include_str!("../src/suite/event_keys.rs"),
         include_str!("../src/suite/filters.rs"),

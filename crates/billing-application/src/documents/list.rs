@@ -16,7 +16,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 
-use super::{DocumentView, Relatives, book_of, show_document};
+use super::{DocumentView, Relatives, book_of, show_document, unissued_content};
 use crate::books::{corrupt, distinct};
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::UseCaseResult;
@@ -242,11 +242,7 @@ fn rows(
                 content: issued.content.clone(),
                 paper: None,
             },
-            Lifecycle::Draft => book_of(tx, organization, &mut books, &document, now)?.draft_content(document_ref)?,
-            Lifecycle::Discarded(Some(said)) => (**said).clone(),
-            Lifecycle::Discarded(None) => {
-                super::forgotten(book_of(tx, organization, &mut books, &document, now)?, &document.head)?
-            }
+            Lifecycle::Draft | Lifecycle::Discarded(_) => unissued_content(tx, organization, &mut books, &document, now)?,
         };
         let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
         let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.standing());

@@ -3,6 +3,7 @@
 mod act;
 mod list;
 mod money;
+mod print;
 
 pub use act::{issue_document, void_document};
 pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, tabulate_documents};
@@ -10,6 +11,7 @@ pub use money::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,
 };
+pub use print::{PrintedDocument, WantedPrint, find_print, print_document};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -445,6 +447,21 @@ fn show_document(book: &ContractBook, relatives: &Relatives, document: Document,
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
     Ok(DocumentView { issued: Some(dates), applications, write_offs, ..view })
+}
+
+/// What a document says that wasn't issued: a draft as of now, one that was put out of force as it was then.
+fn unissued_content(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: &mut Vec<(bool, ContractBook)>,
+    document: &Document,
+    now: Timestamp,
+) -> UseCaseResult<DraftContent> {
+    if let Lifecycle::Discarded(Some(said)) = &document.lifecycle {
+        return Ok((**said).clone());
+    }
+    let book = book_of(tx, organization, books, document, now)?;
+    if document.is_draft() { Ok(book.draft_content(document.head.document_ref)?) } else { forgotten(book, &document.head) }
 }
 
 /// What drafts said that were put out of force by early releases isn't known any more.

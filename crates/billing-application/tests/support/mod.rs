@@ -15,7 +15,7 @@ use billing_domain::ports::{
     TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
-use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
+use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
 
 /// Secrets play no part in billing.
 struct NoSecrets;
@@ -156,6 +156,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(NoSecrets),
         teller: Arc::new(AsTheyAre),
+        printer: Arc::new(PlainPrinter),
         token_lifetime_seconds: 60,
     }
 }

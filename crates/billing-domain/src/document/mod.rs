@@ -1,9 +1,11 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
+pub mod files;
 pub mod lines;
 pub mod linking;
 pub mod numbering;
 pub mod paper;
+pub mod printout;
 pub mod totals;
 
 use chrono::NaiveDate;

@@ -1,9 +1,10 @@
-//! Documents.
+//! Documents, and the files that are kept of them.
 
 use chrono::NaiveDate;
 
 use super::{StoreResult, Todays};
 use crate::calendar::Timestamp;
+use crate::document::files::{DocumentFile, FileForm};
 use crate::document::lines::LedgerLine;
 use crate::document::numbering::DocumentNumber;
 use crate::document::{BookDocument, Document, DocumentKind, DocumentState, Purpose};
@@ -104,4 +105,14 @@ pub trait Documents {
     ) -> StoreResult<Vec<BookDocument>>;
     /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
+}
+
+/// Files of issued documents.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait DocumentFiles {
+    /// The file that is kept of a document in a form.
+    fn document_file(&mut self, key: DocumentKey, form: FileForm) -> StoreResult<Option<DocumentFile>>;
+    /// Keeps a file of an issued document and answers it; where there is one in its form already, that one stays, and is the answer.
+    /// `None` of what isn't an issued document.
+    fn keep_document_file(&mut self, key: DocumentKey, file: &DocumentFile) -> StoreResult<Option<DocumentFile>>;
 }

@@ -1,10 +1,12 @@
-//! Time, identifiers, secrets and expressions.
+//! Time, identifiers, secrets, expressions and paper.
 
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::access::{PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
+use crate::document::files::MadeFile;
+use crate::document::printout::Printout;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
 
 /// Tells the time.
@@ -148,4 +150,26 @@ pub trait EventMapper: Send + Sync {
     /// # Errors
     /// The first field that can't be given, and why.
     fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedEvent, FormatError>;
+}
+
+/// Why a document can't be printed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PrintError {
+    /// No font has these characters of what it says.
+    #[error("no font has the characters “{0}”")]
+    MissingGlyph(String),
+    /// The fonts can't be read, or a library failed.
+    #[error("the document could not be printed: {0}")]
+    Failed(String),
+}
+
+/// Prints documents as PDF. The same printout gives the same bytes, everywhere and at any time: no clock, no randomness, no state
+/// of earlier documents. It takes some time and memory: never call it on an async worker, and not often at once.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait DocumentPrinter: Send + Sync {
+    /// A PDF file.
+    ///
+    /// # Errors
+    /// [`PrintError`].
+    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError>;
 }

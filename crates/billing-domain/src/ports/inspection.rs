@@ -24,4 +24,6 @@ pub trait Inspection {
     /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,
     /// in a sentence each.
     fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
+    /// Every file of a document whose bytes don't have its hash, in a sentence each.
+    fn broken_files(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
 }

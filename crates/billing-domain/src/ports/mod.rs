@@ -34,10 +34,11 @@ pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
-pub use documents::{DocumentFilter, Documents, PurposeKind};
+pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
-    Clock, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, TokenSigner,
+    Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError, Sealer,
+    SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
 pub use inspection::Inspection;
@@ -68,11 +69,13 @@ pub use charges::MockCharges;
 #[cfg(feature = "mocks")]
 pub use contracts::{MockContracts, MockNumberSeries};
 #[cfg(feature = "mocks")]
-pub use documents::MockDocuments;
+pub use documents::{MockDocumentFiles, MockDocuments};
 #[cfg(feature = "mocks")]
 pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
-pub use environment::{MockClock, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner};
+pub use environment::{
+    MockClock, MockDocumentPrinter, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner,
+};
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]

@@ -13,9 +13,9 @@ use thiserror::Error;
 
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers,
-    Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries, Organizations,
-    Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats,
-    UsageProducts, UsageReading,
+    DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries,
+    Organizations, Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents,
+    UsageFormats, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -170,6 +170,7 @@ pub trait Tx:
     + EventKeys
     + UsageReading
     + Documents
+    + DocumentFiles
     + Lists
     + Accounts
     + Payments
@@ -209,6 +210,7 @@ impl<T> Tx for T where
         + EventKeys
         + UsageReading
         + Documents
+        + DocumentFiles
         + Lists
         + Accounts
         + Payments

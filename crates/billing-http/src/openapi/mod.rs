@@ -15,7 +15,7 @@ use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{HttpMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
@@ -25,7 +25,7 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::operation::{Needs, Operation, VERSION};
+use crate::operation::{Needs, Operation, PDF, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
@@ -158,6 +158,15 @@ fn any_text() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 
+/// What isn't JSON: text, or the bytes of a file.
+fn of_media_type(media_type: &str) -> RefOr<Schema> {
+    if media_type == PDF {
+        ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
+    } else {
+        any_text()
+    }
+}
+
 fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuilder> {
     let mut all = Vec::new();
     for name in operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
@@ -181,6 +190,10 @@ fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuil
             "Checked, and of no effect: repeating this request doubles nothing. No control characters."
         };
         all.push(header("Idempotency-Key", does, key));
+    }
+    if operation.answers.is_file() {
+        let known = "Entity tags of files that the caller has: with that of this one the answer is 304.";
+        all.push(header("If-None-Match", known, ObjectBuilder::new().schema_type(Type::String)));
     }
     all.push(header("X-Request-Id", REQUEST_ID, ObjectBuilder::new().schema_type(Type::String)));
     all
@@ -217,12 +230,17 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals
     }
     for text in answers.or {
         let example = if answers.schema.is_none() { examples::answer(operation) } else { None };
-        success = success.content(*text, content(any_text(), example));
+        success = success.content(*text, content(of_media_type(text), example));
     }
     let status = if answers.schema.is_none() && answers.or.is_empty() { "204" } else { "200" };
     let mut success = success.build();
     add_headers(operation, status, &mut success);
     all.responses.insert(status.to_owned(), success.into());
+    if answers.is_file() {
+        let mut unchanged = ResponseBuilder::new().description("The caller has this file").build();
+        add_headers(operation, "304", &mut unchanged);
+        all.responses.insert("304".to_owned(), unchanged.into());
+    }
     for refusal in refusals::of(operation) {
         let name = shared.names.entry(refusal.key()).or_insert_with(|| {
             let name = refusal.name(operation);
@@ -282,6 +300,7 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
             Type::Boolean,
             "`true` on an answer that was given before; absent on the first.",
         ),
+        ("ETag", operation.answers.is_file() && matches!(status, "200" | "304"), Type::String, "Names the file's bytes."),
         ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
         ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
         ("Retry-After", status == "409", Type::Integer, "With `request_in_progress`: when to come back, in seconds."),

@@ -8,7 +8,7 @@ use actix_web::http::header::WWW_AUTHENTICATE;
 use billing_application::error::{MappingOrigin, Thing, UseCaseError};
 use billing_domain::access::Need;
 use billing_domain::format::{FormatError, FormatTarget};
-use billing_domain::ports::{SecretError, StoreError};
+use billing_domain::ports::{PrintError, SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
@@ -103,7 +103,14 @@ impl Problem {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
             }
             UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
-            UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::Secret(SecretError::Failed(_)) => Self::internal(),
+            UseCaseError::Print(PrintError::MissingGlyph(missing)) => {
+                let detail =
+                    format!("no font of this server has “{missing}”, which the document says: its operators can add one");
+                Self::new(StatusCode::CONFLICT, "glyph_missing", detail)
+            }
+            UseCaseError::Store(StoreError::Corrupt(_))
+            | UseCaseError::Secret(SecretError::Failed(_))
+            | UseCaseError::Print(PrintError::Failed(_)) => Self::internal(),
         }
     }
 
@@ -170,7 +177,8 @@ impl From<UseCaseError> for Problem {
         match &error {
             UseCaseError::InvariantViolation(_)
             | UseCaseError::Store(StoreError::Corrupt(_))
-            | UseCaseError::Secret(SecretError::Failed(_)) => {
+            | UseCaseError::Secret(SecretError::Failed(_))
+            | UseCaseError::Print(PrintError::Failed(_)) => {
                 tracing::error!(error = %Chain(&error), "a request failed");
             }
             UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_)) => {
@@ -192,6 +200,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::TooMuch { .. }
             | UseCaseError::Conflict { .. }
             | UseCaseError::RequestInProgress
+            | UseCaseError::Print(PrintError::MissingGlyph(_))
             | UseCaseError::Secret(_) => {}
         }
         Self::of(&error)

@@ -1,14 +1,18 @@
 //! Documents: invoices, credits and debits.
 
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
+};
 use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::documents::{self, DocumentList};
+use billing_application::documents::{self, DocumentList, PrintedDocument, WantedPrint};
 use billing_application::error::Thing;
 use billing_domain::refs::DocumentRef;
 
 use super::{Answer, OnceAnswer, in_path};
 use crate::caller::Caller;
 use crate::dto::documents::DocumentJson;
+use crate::operation::PDF;
 use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -18,6 +22,44 @@ pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<D
     let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
     let found = caller.run(move |services, principal| documents::get_document(services, principal, document_ref)).await?;
     Ok(Json(DocumentJson::from(&found)))
+}
+
+pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path: Path<String>) -> Result<HttpResponse, Problem> {
+    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let found = caller.clone().run(move |services, principal| documents::find_print(services, principal, document_ref)).await?;
+    let printed = match found {
+        WantedPrint::Kept(printed) => printed,
+        WantedPrint::ToPrint(printout) => {
+            let permit = caller.state.permit_print().await?;
+            let printed = caller.run(move |services, principal| {
+                // Given back by the thread that printed, whether anybody waits for the answer or not.
+                let _permit = permit;
+                documents::print_document(services, principal, &printout)
+            });
+            printed.await?
+        }
+    };
+    Ok(answer_file(&request, printed))
+}
+
+/// A file, unless the caller has it.
+fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedDocument) -> HttpResponse {
+    let tag = EntityTag::new_strong(file.sha256.iter().map(|byte| format!("{byte:02x}")).collect());
+    let is_known = match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => request.headers().contains_key(IF_NONE_MATCH),
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(&tag)),
+        Err(_) => false,
+    };
+    let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
+    response.insert_header(ETag(tag));
+    // Kept by its reader alone, and asked for again: a draft changes, and who asks has to be let in.
+    response.insert_header((CACHE_CONTROL, "private, no-cache"));
+    if is_known {
+        return response.finish();
+    }
+    response.insert_header((CONTENT_TYPE, PDF));
+    response.insert_header((CONTENT_DISPOSITION, format!("inline; filename=\"{number}.pdf\"")));
+    response.body(file.bytes)
 }
 
 pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {

@@ -12,7 +12,7 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
-use billing_testkit::{CountingIds, FixedClock, MemoryStore, fixtures};
+use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
 use serde_json::Value;
 
 pub(crate) const EMAIL: &str = "owner@example.com";
@@ -102,12 +102,22 @@ impl Server {
             mapper: Arc::new(RhaiMapper::new()),
             sealer: Arc::new(AesSealer),
             teller: Arc::new(billing_http::AuditTeller),
+            printer: Arc::new(PlainPrinter),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new(public_url.parse().expect("a URL"), key);
         set(&mut settings);
+        Self { state: HttpState::new(services.clone(), settings), services, store, clock }
+    }
+
+    /// Another server on the same data.
+    pub(crate) fn another(&self, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
+        let mut settings = HttpSettings::new("http://billing.test".parse().expect("a URL"), key);
+        set(&mut settings);
+        let (services, store, clock) = (self.services.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
         Self { state: HttpState::new(services.clone(), settings), services, store, clock }
     }
 

@@ -66,6 +66,10 @@ impl Inspection for Transaction<'_> {
         broken.extend(self.unsealed_documents(organization)?);
         Ok(broken)
     }
+
+    fn broken_files(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
+        self.files_without_their_hash(organization)
+    }
 }
 
 impl Transaction<'_> {

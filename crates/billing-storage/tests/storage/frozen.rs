@@ -1,6 +1,8 @@
 //! Issued documents never change, and every one is linked to the one before it.
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
+use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
 use billing_domain::ports::{Access, DocumentFilter, Lock, Store, StoreError, transact};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
@@ -55,20 +57,27 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
     let before = read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document");
+    let made = MadeFile { bytes: Vec::new(), sha256: Sha256::digest([]).into(), maker: "a test".to_owned() };
+    let file = DocumentFile { form: FileForm::Pdf, made, made_at: Timestamp::MIN };
+    assert_eq!(write(test, |tx| tx.keep_document_file(head.key(w.organization), &file)).as_ref(), Some(&file));
     let attempts = [
         "UPDATE issued_documents SET content = '{}'",
         "DELETE FROM issued_documents",
         "UPDATE document_lines SET amount_minor = 1",
         "UPDATE document_lines SET frozen = FALSE",
         "DELETE FROM document_lines",
+        "UPDATE document_files SET maker = 'another'",
+        "DELETE FROM document_files",
     ];
     for sql in attempts {
         let error = test.beside().execute(sql).expect_err(sql).to_string();
         assert!(error.contains("never change"), "{sql}: {error}");
     }
     if !test.is_sqlite() {
-        test.beside().execute("TRUNCATE issued_documents").expect_err("truncated");
+        test.beside().execute("TRUNCATE document_files").expect_err("truncated");
+        test.beside().execute("TRUNCATE issued_documents CASCADE").expect_err("truncated");
     }
+    assert_eq!(read(test, |tx| tx.document_file(head.key(w.organization), FileForm::Pdf)).expect("it stays"), Some(file));
     assert_eq!(read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document"), before);
 }
 

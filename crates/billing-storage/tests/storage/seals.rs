@@ -1,7 +1,10 @@
 //! What `verify` finds when somebody was at the tables, and only then.
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
-use billing_domain::ports::Lock;
+use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::ports::{Lock, StoreError};
+use sha2::{Digest as _, Sha256};
 
 use crate::rows::{World, world};
 use crate::support::{TestDatabase, on_both, read, write};
@@ -12,6 +15,7 @@ on_both!(
     an_issued_document_removed_behind_our_back_is_missed,
     a_series_that_was_not_counted_is_broken,
     more_documents_than_a_page_have_their_seals,
+    a_file_changed_behind_our_back_is_named_and_not_handed_out,
 );
 
 fn issue(test: &TestDatabase, w: &World, month: u32, minor: i64) -> DocumentHead {
@@ -198,4 +202,58 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
     let found = broken_seals(test, &w);
     let places = found.iter().filter(|sentence| sentence.contains("in its chain, after number")).count();
     assert_eq!(places, 4, "{found:?}");
+}
+
+fn pdf_of(head: &DocumentHead) -> DocumentFile {
+    let bytes = head.document_ref.to_string().into_bytes();
+    let made = MadeFile { sha256: Sha256::digest(&bytes).into(), bytes, maker: "a test".to_owned() };
+    DocumentFile { form: FileForm::Pdf, made, made_at: Timestamp::MIN }
+}
+
+fn a_file_changed_behind_our_back_is_named_and_not_handed_out(test: &TestDatabase) {
+    let w = world(test);
+    // More than are read at once.
+    let heads: Vec<DocumentHead> = (1..=55)
+        .map(|n| {
+            let mut head = w.head(1);
+            head.purpose = billing_domain::document::Purpose::Usage;
+            write(test, |tx| {
+                tx.lock_contract(head.contract_key(w.organization), Lock::Exclusive)?;
+                head.number.sequence = tx.take_document_numbers(w.organization, &head.entity_ref, head.kind, 1)?;
+                head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(w.organization), 1)?;
+                tx.open_document(w.organization, &head, head.document_ref)?;
+                assert!(tx.issue_document(head.key(w.organization), &w.frozen(&head, n))?);
+                for form in [FileForm::Pdf, FileForm::Cii] {
+                    tx.keep_document_file(head.key(w.organization), &DocumentFile { form, ..pdf_of(&head) })?;
+                }
+                Ok(())
+            });
+            head
+        })
+        .collect();
+    let broken = || read(test, |tx| tx.broken_files(w.organization)).expect("files are read");
+    assert_eq!(broken(), [""; 0]);
+    let dropped: &[&str] =
+        if test.is_sqlite() { &["document_files_frozen_update"] } else { &["document_files_frozen ON document_files"] };
+    for name in dropped {
+        test.beside().execute(&format!("DROP TRIGGER {name}")).expect(name);
+    }
+    let changes = [(0, "bytes", FileForm::Pdf, "PDF"), (30, "sha256", FileForm::Cii, "CII"), (54, "bytes", FileForm::Cii, "CII")];
+    let mut named = Vec::new();
+    for (n, column, form, word) in changes {
+        let document_ref = heads[n].document_ref;
+        let id = if test.is_sqlite() { format!("x'{}'", document_ref.as_uuid().simple()) } else { format!("'{document_ref}'") };
+        let zero = if test.is_sqlite() { "x'00'" } else { "'\\x00'" };
+        let sql = format!("UPDATE document_files SET {column} = {zero} WHERE document_id = {id} AND file = '{word}'");
+        test.beside().execute(&sql).expect("nobody stops it");
+        named.push(format!("document {document_ref}: its file {word} doesn't have its hash"));
+        let answer = read(test, |tx| tx.document_file(heads[n].key(w.organization), form));
+        assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+    }
+    let mut found = broken();
+    found.sort();
+    named.sort();
+    assert_eq!(found, named);
+    let whole = heads[1].key(w.organization);
+    assert_eq!(read(test, |tx| tx.document_file(whole, FileForm::Pdf)).expect("it's whole"), Some(pdf_of(&heads[1])));
 }

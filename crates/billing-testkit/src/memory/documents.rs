@@ -1,10 +1,13 @@
 //! Documents, as they are shown.
 
+use std::sync::Arc;
+
 use billing_domain::calendar::Timestamp;
+use billing_domain::document::files::{DocumentFile, FileForm};
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
+use billing_domain::ports::{DocumentFiles, DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 use super::MemoryTx;
@@ -51,6 +54,21 @@ impl Documents for MemoryTx {
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>> {
         let found = self.document(key.organization, key.document)?.filter(|row| row.head.customer_id == key.customer);
         Ok(found.and_then(|_| self.state.ledger.get(&key.document).cloned()).unwrap_or_default())
+    }
+}
+
+impl DocumentFiles for MemoryTx {
+    fn document_file(&mut self, key: DocumentKey, form: FileForm) -> StoreResult<Option<DocumentFile>> {
+        Ok(self.state.files.get(&(key, form)).cloned())
+    }
+
+    fn keep_document_file(&mut self, key: DocumentKey, file: &DocumentFile) -> StoreResult<Option<DocumentFile>> {
+        let found = self.document(key.organization, key.document)?.filter(|row| row.head.customer_id == key.customer);
+        if found.is_none_or(|row| row.lifecycle.issued().is_none()) {
+            return Ok(None);
+        }
+        let kept = Arc::make_mut(&mut self.state.files).entry((key, file.form)).or_insert_with(|| file.clone());
+        Ok(Some(kept.clone()))
     }
 }
 

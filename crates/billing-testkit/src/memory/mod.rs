@@ -34,6 +34,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
+use billing_domain::document::files::{DocumentFile, FileForm};
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
 use billing_domain::document::{DefaultTax, Document, DocumentKind};
 use billing_domain::format::FormatVersion;
@@ -162,6 +163,7 @@ struct State {
     documents: Rows<Document>,
     /// When documents were last opened, issued, put out of force, paid, credited, applied or written off.
     updated: Arc<BTreeMap<DocumentRef, Timestamp>>,
+    files: Arc<BTreeMap<(DocumentKey, FileForm), DocumentFile>>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
     default_taxes: BTreeMap<DocumentRef, DefaultTax>,

@@ -296,6 +296,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
         assert_eq!(tx.recount_contract(w.contract.key(stranger))?, []);
         assert_eq!(tx.broken_series(stranger)?, [""; 0]);
         assert_eq!(tx.broken_seals(stranger)?, [""; 0]);
+        assert_eq!(tx.broken_files(stranger)?, [""; 0]);
         assert_eq!(tx.broken_series(w.org)?.len(), 1);
         Ok(())
     });

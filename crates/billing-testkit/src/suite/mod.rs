@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod charges;
 pub mod contracts;
 pub mod corrections;
+pub mod document_files;
 pub mod documents;
 pub mod event_keys;
 pub mod filters;
@@ -171,6 +172,11 @@ macro_rules! store_contract {
                 what_payments_and_credits_say_is_replaced_and_read_back
                 a_document_that_is_not_there_cannot_be_settled
                 a_void_document_is_never_issued_again
+            }
+            document_files {
+                the_first_file_of_a_document_in_a_form_stays
+                only_issued_documents_of_the_key_have_files
+                of_files_made_at_once_one_stays
             }
             documents {
                 a_draft_comes_back_with_every_field

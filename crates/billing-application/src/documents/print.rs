@@ -1,0 +1,73 @@
+//! Documents as PDF files: those of issued ones are made once and kept, drafts are drawn each time.
+
+use billing_domain::access::Principal;
+use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::printout::Printout;
+use billing_domain::ports::{Access, transact};
+use billing_domain::refs::DocumentRef;
+
+use super::unissued_content;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
+
+/// A document as a file.
+#[derive(Clone, Debug)]
+pub struct PrintedDocument {
+    /// The document's number.
+    pub number: DocumentNumber,
+    /// The file.
+    pub file: MadeFile,
+}
+
+/// What asking for a document's file comes to.
+#[derive(Clone, Debug)]
+pub enum WantedPrint {
+    /// It was made before.
+    Kept(PrintedDocument),
+    /// [`print_document`] has to make it.
+    ToPrint(Box<Printout>),
+}
+
+/// Looks for a document's file, or for what it is made of.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn find_print(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<WantedPrint> {
+    let now = services.now();
+    let organization = allow(principal, UseCase::GetDocument)?;
+    transact(&*services.store, Access::Read, |tx| {
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        if let Some(printout) = Printout::of_issued(&document) {
+            let kept = tx.document_file(document.head.key(organization), FileForm::Pdf)?;
+            return Ok(match kept {
+                Some(DocumentFile { made, .. }) => {
+                    WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made })
+                }
+                None => WantedPrint::ToPrint(Box::new(printout)),
+            });
+        }
+        let said = unissued_content(tx, organization, &mut Vec::new(), &document, now)?;
+        Ok(WantedPrint::ToPrint(Box::new(Printout::of_draft(document.head, said))))
+    })
+}
+
+/// Makes a document's file. That of an issued document is kept from now on: of two that are made at once, both callers get the one that
+/// stays.
+///
+/// # Errors
+/// [`UseCaseError::Print`].
+pub fn print_document(services: &Services, principal: &Principal, printout: &Printout) -> UseCaseResult<PrintedDocument> {
+    let organization = allow(principal, UseCase::GetDocument)?;
+    let number = printout.head.number.clone();
+    let file = services.printer.print(printout)?;
+    if printout.issued.is_none() {
+        return Ok(PrintedDocument { number, file });
+    }
+    let made = DocumentFile { form: FileForm::Pdf, made: file, made_at: services.now() };
+    let kept = transact(&*services.store, Access::Write, |tx| {
+        let kept = tx.keep_document_file(printout.head.key(organization), &made)?;
+        kept.ok_or(UseCaseError::Unknown(Thing::Document))
+    })?;
+    Ok(PrintedDocument { number, file: kept.made })
+}

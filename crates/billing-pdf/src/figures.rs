@@ -1,0 +1,98 @@
+//! Numbers and dates, as a language writes them.
+
+use std::fmt;
+
+use billing_domain::calendar::{Date, Period};
+use billing_domain::money::{Currency, Money};
+use billing_domain::party::legal::{Language, PaperSize};
+use billing_domain::ports::PrintError;
+use chrono::Datelike as _;
+use fixed_decimal::Decimal as FixedDecimal;
+use icu_calendar::{Gregorian, Iso};
+use icu_datetime::FixedCalendarDateTimeFormatter;
+use icu_datetime::fieldsets::YMD;
+use icu_datetime::options::YearStyle;
+use icu_decimal::DecimalFormatter;
+use icu_locale_core::{Locale, locale};
+use rust_decimal::Decimal;
+
+/// Writes figures in one language.
+pub(crate) struct Figures {
+    decimals: DecimalFormatter,
+    dates: FixedCalendarDateTimeFormatter<Gregorian, YMD>,
+}
+
+fn failed(error: impl fmt::Display) -> PrintError {
+    PrintError::Failed(format!("a figure: {error}"))
+}
+
+/// Whose habits a language is written with. English is that of the paper's readers: on letter paper American.
+const fn locale_of(language: Language, size: PaperSize) -> Locale {
+    match (language, size) {
+        (Language::En, PaperSize::Letter) => locale!("en-US"),
+        (Language::En, PaperSize::A4) => locale!("en-GB"),
+        (Language::De, _) => locale!("de"),
+        (Language::Fr, _) => locale!("fr"),
+        (Language::Es, _) => locale!("es"),
+        (Language::It, _) => locale!("it"),
+        (Language::Nl, _) => locale!("nl"),
+        (Language::Pt, _) => locale!("pt"),
+        (Language::Pl, _) => locale!("pl"),
+    }
+}
+
+impl Figures {
+    /// Those of a language on a paper.
+    pub(crate) fn of(language: Language, size: PaperSize) -> Result<Self, PrintError> {
+        let locale = locale_of(language, size);
+        Ok(Self {
+            decimals: DecimalFormatter::try_new((&locale).into(), icu_decimal::options::DecimalFormatterOptions::default())
+                .map_err(failed)?,
+            dates: FixedCalendarDateTimeFormatter::try_new((&locale).into(), YMD::medium().with_year_style(YearStyle::Full))
+                .map_err(failed)?,
+        })
+    }
+
+    /// With all digits that are there.
+    fn digits(&self, decimal: Decimal) -> Result<String, PrintError> {
+        let fixed = FixedDecimal::try_from_str(&decimal.to_string()).map_err(failed)?;
+        Ok(self.decimals.format(&fixed).to_string())
+    }
+
+    /// An exact number, without zeros at its end.
+    pub(crate) fn number(&self, number: Decimal) -> Result<String, PrintError> {
+        self.digits(number.normalize())
+    }
+
+    /// An exact number of money, with at least the digits of its currency.
+    pub(crate) fn price(&self, price: Decimal, currency: Currency) -> Result<String, PrintError> {
+        let mut price = price.normalize();
+        if price.scale() < currency.exponent() {
+            price.rescale(currency.exponent());
+        }
+        self.digits(price)
+    }
+
+    /// An amount, without its currency.
+    pub(crate) fn amount(&self, amount: Money) -> Result<String, PrintError> {
+        self.digits(amount.to_decimal())
+    }
+
+    /// An amount and its currency.
+    pub(crate) fn money(&self, amount: Money) -> Result<String, PrintError> {
+        Ok(format!("{}\u{a0}{}", self.amount(amount)?, amount.currency()))
+    }
+
+    /// A date.
+    pub(crate) fn date(&self, date: Date) -> Result<String, PrintError> {
+        let (month, day) = (u8::try_from(date.month()).map_err(failed)?, u8::try_from(date.day()).map_err(failed)?);
+        let date = icu_calendar::Date::<Iso>::try_new_iso(date.year(), month, day).map_err(failed)?;
+        Ok(self.dates.format(&date.to_calendar(Gregorian)).to_string())
+    }
+
+    /// The first and the last day of a period.
+    pub(crate) fn period(&self, period: Period) -> Result<String, PrintError> {
+        let (first, last) = (self.date(period.start())?, self.date(period.last_day())?);
+        Ok(if first == last { first } else { format!("{first} – {last}") })
+    }
+}
