@@ -7,7 +7,7 @@ use crate::answer::At;
 use crate::document::title;
 use crate::list::table;
 use crate::listings::DOCUMENTS_OF;
-use crate::parts::{day, encoded, facts, href, link, money, section, state};
+use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
 use crate::thing::fields;
 
 /// What the interface answers about a contract.
@@ -42,7 +42,8 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         (section("Documents", &html! {
             @if At(&answers.documents).items().next().is_some() {
                 (table("Documents", DOCUMENTS_OF, At(&answers.documents)))
-                p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("events")), "Usage events")) }
+                p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("events")), "Usage events")) " · "
+                    (changes("CONTRACT", &reference)) }
             } @else { p.muted { "None yet." } }
         }))
         @for product in at.at("products").items() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::list::table;
 use crate::listings::{CONTRACTS, DOCUMENTS_OF};
-use crate::parts::{encoded, href, link, money, section};
+use crate::parts::{changes, encoded, href, link, money, section};
 use crate::thing::fields;
 
 /// What the interface answers about a customer.
@@ -44,7 +44,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
                 p { (link(Some(more("documents")), "All documents")) }
             } @else { p.muted { "None." } }
         }))
-        p { (link(Some(more("events")), "Usage events")) }
+        p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }
         (section("Details", &fields(at)))
     }
 }

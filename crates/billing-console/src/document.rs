@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::answer::At;
-use crate::parts::{address, day, encoded, facts, href, instant, link, money, number, section, state, words};
+use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
 
 /// What the interface answers about a document.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
         }
         (family(at))
         (settlement(at, At(&answers.payments)))
+        p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
             (section("What the law asks for and it doesn't say", &html! {
                 ul { @for pointer in missing { li { code { (pointer) } } } }
@@ -285,6 +286,7 @@ fn actions(at: At<'_>, form_key: &str) -> Markup {
                     "It can't be undone."
                 } form method="post" action=(action("void")) { button.grave { "Void" } } }
             }
+            @if !document_ref.is_empty() { a href=(format!("/api/documents/{}/pdf", encoded(&document_ref))) { "PDF" } }
             @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&document_ref))) { "Usage as CSV" } }
         }
     }

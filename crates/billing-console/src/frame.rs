@@ -18,6 +18,7 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("contracts", "Contracts"),
     ("documents", "Documents"),
     ("events", "Usage"),
+    ("refused", "Refused usage"),
     ("payments", "Payments"),
     ("charges", "Charges"),
     ("pricings", "Pricings"),
@@ -26,6 +27,7 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("bank-accounts", "Bank accounts"),
     ("formats", "Formats"),
     ("keys", "API keys"),
+    ("audit", "Audit log"),
 ];
 
 /// A step of the way to a page.

@@ -23,6 +23,8 @@ pub struct HomeAnswers {
     pub overdue: String,
     /// What of it is overdue, by currency.
     pub overdue_amounts: Option<String>,
+    /// How many events were refused since yesterday.
+    pub refused: String,
     /// The latest documents.
     pub documents: Value,
     /// Which of the first steps were taken: an entity, a usage product, a pricing, a customer, a contract.
@@ -48,6 +50,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
             (card("Left to pay", answers.owed_amounts.as_deref(), &answers.owed, narrowed("has_amount_due=true&order=due_date")))
             (card("Overdue", answers.overdue_amounts.as_deref(), &answers.overdue, narrowed("overdue=true&order=due_date")))
             (card("Drafts", None, &answers.drafts, narrowed("state=DRAFT")))
+            (card("Refused usage since yesterday", None, &answers.refused, Some(href(&["refused"]))))
             (card("Customers", None, &answers.customers, Some(href(&["customers"]))))
         }
         @if At(&answers.documents).items().next().is_some() {

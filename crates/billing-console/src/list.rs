@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::answer::At;
 use crate::parts::{day, href, instant, link, money, number, state, words};
+use crate::thing::fields;
 
 /// How a column shows its field.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ pub enum Shown {
     State,
     /// A word of the interface.
     Word,
+    /// What it says, as the interface says it: a text, or fields a click away.
+    Told,
 }
 
 /// A column of a list.
@@ -186,7 +189,7 @@ pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
         Shown::Money(_) | Shown::Number => Some("amount"),
-        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State | Shown::Word => None,
+        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State | Shown::Word | Shown::Told => None,
     }
 }
 
@@ -204,6 +207,8 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
         Shown::Instant => instant(at),
         Shown::State => state(at),
         Shown::Word => html! { (words(&at.text())) },
+        Shown::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
+        Shown::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
     }
 }
 

@@ -23,6 +23,8 @@ pub const ALL: &[&Listing] = &[
     &ENTITIES,
     &BANK_ACCOUNTS,
     &FORMATS,
+    &REFUSED,
+    &AUDIT,
 ];
 
 /// Customers.
@@ -218,5 +220,44 @@ pub const FORMATS: Listing = Listing {
         column("Version", "version", Shown::Number),
     ],
     empty: "There are no formats yet: they are made by POST /api/usage/formats/.",
+    is_made_here: false,
+};
+
+/// Usage that was refused, counted.
+pub const REFUSED: Listing = Listing {
+    part: "refused",
+    title: "Refused usage",
+    path: "/api/usage/refused/filter",
+    columns: &[
+        column("Day", "day", Shown::Day),
+        column("Why", "code", Shown::Text),
+        column("Customer", "customer_ref", to("customers", "customer_ref")),
+        column("Usage product", "usage_product_ref", to("usage-products", "usage_product_ref")),
+        column("Events", "count", Shown::Number),
+        column("Last", "last_at", Shown::Instant),
+        column("Field", "pointer", Shown::Text),
+        column("Reason", "detail", Shown::Text),
+        column("Last example", "example", Shown::Told),
+    ],
+    empty: "No usage was refused in the last 90 days.",
+    is_made_here: false,
+};
+
+/// The audit log.
+pub const AUDIT: Listing = Listing {
+    part: "audit",
+    title: "Audit log",
+    path: "/api/audit/filter",
+    columns: &[
+        column("When", "at", Shown::Instant),
+        column("Who", "actor", Shown::Text),
+        column("What was done", "action", Shown::Word),
+        column("To what", "object_kind", Shown::Word),
+        column("Reference", "object_ref", Shown::Text),
+        column("Before", "before", Shown::Told),
+        column("After", "after", Shown::Told),
+        column("Request", "request_id", Shown::Text),
+    ],
+    empty: "Nothing was changed yet.",
     is_made_here: false,
 };

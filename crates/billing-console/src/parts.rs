@@ -33,6 +33,12 @@ pub fn query(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
 }
 
+/// A link to what was changed of something.
+pub(crate) fn changes(kind: &str, reference: &str) -> Markup {
+    let narrowed = query(&[("object_kind", kind), ("object_ref", reference)]);
+    html! { @if !reference.is_empty() { a href=(format!("{}?{narrowed}", href(&["audit"]))) { "What was changed" } } }
+}
+
 /// A link; only the text where there is nowhere to go.
 pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
     html! {

@@ -4,29 +4,15 @@ use actix_web::HttpResponse;
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{Frame, GeneratedKey, ROOT};
-use billing_domain::idempotency::{IdempotencyKey, RequestKey};
 use serde_json::{Map, Value};
 
 use super::answers::list;
+use super::reply::{html, to};
+use super::said::{Said, field, key};
 use super::visitor::{Visitor, service};
-use super::{Said, html, to};
 use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
 use crate::routes::{auth, documents, money};
-
-/// A field of a form by its name, if something stands in it.
-pub(super) fn field<'s>(said: &'s Said, name: &str) -> Option<&'s str> {
-    said.iter().find(|(said, _)| said == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
-}
-
-/// Why something was refused: what is wrong with each field, or with all of it.
-pub(super) fn reasons(problem: &Problem) -> String {
-    if problem.errors().is_empty() {
-        return problem.detail().to_owned();
-    }
-    let reason = |error: &crate::problem::FieldProblem| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail);
-    problem.errors().iter().map(reason).collect::<Vec<_>>().join("; ")
-}
 
 /// What was refused, and the place of the page that says so.
 type Refused = (Problem, Vec<String>);
@@ -81,12 +67,6 @@ async fn on_document(visitor: &Visitor, reference: &str, action: &str, said: &Sa
         _ => return Err(Problem::unknown_route()),
     };
     Ok(to(&format!("{ROOT}/documents/{reference}?done={action}")))
-}
-
-/// The key of a form, for an operation's path.
-pub(super) fn key(said: &Said, path: &str) -> Option<RequestKey> {
-    let key = IdempotencyKey::parse(field(said, "form_key")?).ok()?;
-    Some(RequestKey { path: path.to_owned(), key })
 }
 
 /// The fields of a form as a body.

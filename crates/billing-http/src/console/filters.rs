@@ -7,7 +7,7 @@ use billing_console::{Filter, FilterKind};
 use billing_report::NumbersAs;
 use serde_json::Value;
 
-use super::Said;
+use super::said::Said;
 use crate::openapi;
 
 /// What says which part of a list is wanted, and how it is written: pages have links for that.

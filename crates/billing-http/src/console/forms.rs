@@ -11,8 +11,8 @@ use billing_report::NumbersAs;
 use serde_json::{Map, Value};
 
 use super::answers::{list, one};
+use super::said::{Said, field as field_of, key};
 use super::visitor::Visitor;
-use super::{Said, actions};
 use crate::body::Body;
 use crate::openapi;
 use crate::problem::Problem;
@@ -99,7 +99,7 @@ pub(super) async fn page(
     for field in groups.iter_mut().flat_map(|group| &mut group.fields) {
         let pointer = format!("/{}", field.name);
         field.value = match tried.said {
-            Some(said) => actions::field(said, &field.name).unwrap_or_default().to_owned(),
+            Some(said) => field_of(said, &field.name).unwrap_or_default().to_owned(),
             None => present.pointer(&pointer).map(text).unwrap_or_default(),
         };
         let errors = tried.problem.map_or(&[][..], Problem::errors);
@@ -131,10 +131,8 @@ pub(super) async fn carry_out(visitor: &Visitor, part: &str, edited: Option<&str
         None => (made.makes, Value::Null),
     };
     let body = Body(body(&groups(path, edited.map(|_| made.reference)), said, &present));
-    let key = actions::key(
-        said,
-        &edited.map_or_else(|| made.makes.trim_end_matches('/').to_owned(), |reference| format!("{path}/{reference}")),
-    );
+    let key =
+        key(said, &edited.map_or_else(|| made.makes.trim_end_matches('/').to_owned(), |reference| format!("{path}/{reference}")));
     let asked = match edited {
         None => make(visitor, made, key, body).await,
         Some(reference) => edit(visitor, made, reference, key, body).await,
@@ -271,7 +269,7 @@ fn body(groups: &[Group], said: &Said, present: &Value) -> Value {
 
 /// What is said of a field, as the interface takes it.
 fn value(field: &Field, said: &Said) -> Option<Value> {
-    let text = actions::field(said, &field.name)?;
+    let text = field_of(said, &field.name)?;
     Some(match (&field.kind, text) {
         (FieldKind::Flag, "true") => Value::Bool(true),
         (FieldKind::Flag, "false") => Value::Bool(false),

@@ -6,36 +6,26 @@ mod answers;
 mod filters;
 mod forms;
 mod pages;
+mod reply;
+mod said;
 mod visitor;
 
 use actix_session::SessionExt as _;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
-};
+use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Form};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError as _};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
 
+use self::reply::{html, reasons, to, told};
+use self::said::{Said, field, query};
 use self::visitor::Visitor;
 use crate::auth::credentials::is_foreign;
-use crate::middleware::ToldByPage;
 use crate::problem::Problem;
 
 /// Below the root.
 const LOG_IN: &str = "log-in";
 const LOG_OUT: &str = "log-out";
-
-/// Nothing but our own style sheet, and forms that come back here.
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-);
-
-/// Pages may be kept by nobody: they show one customer's money.
-const KEPT_BY_NOBODY: HeaderValue = HeaderValue::from_static("no-store");
-
-/// What a form says, field by field.
-type Said = Vec<(String, String)>;
 
 /// Adds the pages to the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
@@ -59,7 +49,7 @@ async fn show(request: HttpRequest) -> HttpResponse {
         return HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/css; charset=utf-8")).body(STYLE);
     }
     if place == [LOG_IN] {
-        let next = actions::field(&query(&request), "next").unwrap_or_default().to_owned();
+        let next = field(&query(&request), "next").unwrap_or_default().to_owned();
         return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
     }
     match Visitor::of(&request).await {
@@ -114,7 +104,7 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
 
 /// A page, or why it can't be shown.
 async fn shown(visitor: &Visitor, place: &[&str], refusal: Option<Problem>) -> HttpResponse {
-    let notice = refusal.as_ref().map(|problem| Notice::Refused(problem.code().to_owned(), actions::reasons(problem)));
+    let notice = refusal.as_ref().map(|problem| Notice::Refused(problem.code().to_owned(), reasons(problem)));
     match pages::page(visitor, place, notice).await {
         Ok(page) => match refusal {
             None => html(page),
@@ -137,38 +127,6 @@ fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
 fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
     let frame = Frame::bare(problem.title(), visitor::service(request));
     let status = problem.status_code().as_u16();
-    let page = billing_console::problem(&frame, status, problem.code(), &actions::reasons(&problem));
+    let page = billing_console::problem(&frame, status, problem.code(), &reasons(&problem));
     told(problem, page)
-}
-
-/// Another page is to be asked for now.
-fn to(location: &str) -> HttpResponse {
-    HttpResponse::SeeOther().insert_header((LOCATION, location)).insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).finish()
-}
-
-fn html(page: String) -> HttpResponse {
-    with_head(StatusCode::OK).body(page)
-}
-
-/// A page that tells a problem by itself.
-fn told(problem: Problem, page: String) -> HttpResponse {
-    let mut response = with_head(problem.status_code()).body(page);
-    response.extensions_mut().insert(ToldByPage(problem));
-    response
-}
-
-fn with_head(status: StatusCode) -> HttpResponseBuilder {
-    let mut response = HttpResponse::build(status);
-    response
-        .insert_header(ContentType::html())
-        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-        .insert_header((REFERRER_POLICY, "same-origin"))
-        .insert_header((X_FRAME_OPTIONS, "DENY"))
-        .insert_header((CACHE_CONTROL, KEPT_BY_NOBODY));
-    response
-}
-
-/// What a query says, as a form does; what can't be read says nothing.
-fn query(request: &HttpRequest) -> Said {
-    web::Query::<Said>::from_query(request.query_string()).map(web::Query::into_inner).unwrap_or_default()
 }

@@ -8,16 +8,18 @@ use billing_console::{
     At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, ROOT, href,
     listings,
 };
+use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
+use super::filters;
 use super::forms::{self, Tried};
+use super::said::{Said, field, query};
 use super::visitor::{Visitor, service};
-use super::{Said, filters, query};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{auth, catalog, charges, contracts, documents, money, search, usage};
+use crate::routes::{audit, auth, catalog, charges, contracts, documents, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
@@ -83,7 +85,7 @@ pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str
 
 /// What was done before this page was asked for.
 fn done(asked: &Said) -> Option<Notice> {
-    let what = match super::actions::field(asked, "done")? {
+    let what = match field(asked, "done")? {
         "issue" => "It was issued.",
         "void" => "It was put out of force.",
         "payment" => "The payment was recorded.",
@@ -111,8 +113,9 @@ fn wanted(listing: &Listing, said: &Said, size: &str) -> String {
     if !has(&pairs, "pageSize") {
         pairs.push(("pageSize", size));
     }
-    // Documents go on by a cursor.
-    if !has(&pairs, "pageNumber") && listing.part != listings::DOCUMENTS.part {
+    // Documents and the audit log go on by a cursor.
+    let by_cursor = [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part);
+    if !has(&pairs, "pageNumber") && !by_cursor {
         pairs.push(("pageNumber", "0"));
     }
     billing_console::query(&pairs)
@@ -135,6 +138,8 @@ async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Liste
         "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
         "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
         "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
+        "refused" => list(usage::list_refused_usage(visitor.caller(UseCase::ListRefusedUsage), query()?)).await,
+        "audit" => list(audit::list_audit_entries(visitor.caller(UseCase::ListAuditEntries), query()?)).await,
         _ => Err(Problem::unknown_route()),
     }
 }
@@ -192,13 +197,24 @@ async fn home(visitor: &Visitor) -> Result<Made, Problem> {
     let (owed, owed_amounts) = counted(visitor, documents, &[("has_amount_due", "true")]).await?;
     let (overdue, overdue_amounts) = counted(visitor, documents, &[("overdue", "true")]).await?;
     let (latest, call) = few(visitor, documents, &[("order", "-created"), ("totals", "false")]).await?;
-    let answers = HomeAnswers { customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
+    let refused = refused_since_yesterday(visitor).await?;
+    let answers =
+        HomeAnswers { refused, customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
     let body = billing_console::home(&answers);
     Ok(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls: vec![call], body })
 }
 
+/// How many events were refused since yesterday's beginning, in UTC.
+async fn refused_since_yesterday(visitor: &Visitor) -> Result<String, Problem> {
+    let today = TimeZone::UTC.service_date(visitor.state.services().now());
+    let yesterday = today.pred_opt().unwrap_or(today).to_string();
+    let raw = billing_console::query(&[("from", &yesterday), ("pageSize", "1000"), ("pageNumber", "0")]);
+    let counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    Ok(At(&counts).items().filter_map(|count| count.0["count"].as_u64()).sum::<u64>().to_string())
+}
+
 async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
-    let sought = super::actions::field(said, "q").unwrap_or_default();
+    let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
     let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
     let body = billing_console::found(sought, &found);

@@ -7,7 +7,8 @@ use billing_console::{LogIn, ROOT};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::RequestKey;
 
-use super::{Said, actions, to, told};
+use super::reply::{to, told};
+use super::said::{self, Said};
 use crate::auth::credentials::principal_of_session;
 use crate::caller::Caller;
 use crate::middleware::Facts;
@@ -56,7 +57,7 @@ pub(super) fn service(request: &HttpRequest) -> String {
 
 /// Logs an administrator in, and shows where they wanted to go.
 pub(super) async fn log_in(request: &HttpRequest, said: &Said) -> HttpResponse {
-    let field = |name| actions::field(said, name).unwrap_or_default().to_owned();
+    let field = |name| said::field(said, name).unwrap_or_default().to_owned();
     let (email, next) = (field("email"), field("next"));
     match log_in_by(request, &request.get_session(), email.clone(), field("password")).await {
         Ok(_) => to(if is_own(&next) { &next } else { ROOT }),

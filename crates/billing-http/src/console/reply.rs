@@ -1,0 +1,54 @@
+//! How the console answers: pages, and where to go.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
+
+use crate::middleware::ToldByPage;
+use crate::problem::{FieldProblem, Problem};
+
+/// Nothing but our own style sheet, and forms that come back here.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+
+/// Pages may be kept by nobody: they show one customer's money.
+const KEPT_BY_NOBODY: HeaderValue = HeaderValue::from_static("no-store");
+
+/// Another page is to be asked for now.
+pub(super) fn to(location: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, location)).insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).finish()
+}
+
+pub(super) fn html(page: String) -> HttpResponse {
+    with_head(StatusCode::OK).body(page)
+}
+
+/// A page that tells a problem by itself.
+pub(super) fn told(problem: Problem, page: String) -> HttpResponse {
+    let mut response = with_head(problem.status_code()).body(page);
+    response.extensions_mut().insert(ToldByPage(problem));
+    response
+}
+
+fn with_head(status: StatusCode) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(status);
+    response
+        .insert_header(ContentType::html())
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "same-origin"))
+        .insert_header((X_FRAME_OPTIONS, "DENY"))
+        .insert_header((CACHE_CONTROL, KEPT_BY_NOBODY));
+    response
+}
+
+/// Why something was refused: what is wrong with each field, or with all of it.
+pub(super) fn reasons(problem: &Problem) -> String {
+    if problem.errors().is_empty() {
+        return problem.detail().to_owned();
+    }
+    let reason = |error: &FieldProblem| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail);
+    problem.errors().iter().map(reason).collect::<Vec<_>>().join("; ")
+}
