@@ -122,8 +122,10 @@ impl Server {
         let client = Client::anonymous(self);
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(START_SECONDS) {
+            // Another's server may have taken the port, and answer.
             if let Ok(answer) = client.try_get("/health/ready")
                 && answer.status == 200
+                && self.stdout().contains("is ready at")
             {
                 return Ok(());
             }
