@@ -28,6 +28,7 @@ fn the_suites_every_function_is_a_test() {
     let files = [
         include_str!("../src/suite/access.rs"),
         include_str!("../src/suite/accounts.rs"),
+        include_str!("../src/suite/audit.rs"),
         include_str!("../src/suite/books.rs"),
         include_str!("../src/suite/catalog.rs"),
         include_str!("../src/suite/charges.rs"),
@@ -47,6 +48,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/numbers.rs"),
         include_str!("../src/suite/paper.rs"),
         include_str!("../src/suite/reading.rs"),
+        include_str!("../src/suite/refused.rs"),
         include_str!("../src/suite/replay_log.rs"),
         include_str!("../src/suite/revisions.rs"),
         include_str!("../src/suite/transactions.rs"),
