@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::table;
-use crate::listings::DOCUMENTS;
+use crate::listings::LATEST_DOCUMENTS;
 use crate::parts::{encoded, href, link, section};
 
 /// What the interface answers for the first page.
@@ -54,7 +54,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
             (card("Customers", None, &answers.customers, Some(href(&["customers"]))))
         }
         @if At(&answers.documents).items().next().is_some() {
-            (section("Latest documents", &table(DOCUMENTS.title, DOCUMENTS.columns, At(&answers.documents))))
+            (section("Latest documents", &table("Latest documents", LATEST_DOCUMENTS, At(&answers.documents))))
         }
     }
 }

@@ -95,6 +95,18 @@ pub(crate) const DOCUMENTS_OF: &[Column] = &[
     column("Left to pay", "amount_due", Shown::Money("currency")),
 ];
 
+/// What is shown of the latest documents.
+pub(crate) const LATEST_DOCUMENTS: &[Column] = &[
+    column("Number", "document_number", to("documents", "document_ref")),
+    column("State", "state", Shown::State),
+    column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
+    column("Contract", "contract_number", to("contracts", "contract_ref")),
+    column("From", "period_start", Shown::Day),
+    column("Due", "due_date", Shown::Day),
+    column("Total", "total", Shown::Money("currency")),
+    column("Left to pay", "amount_due", Shown::Money("currency")),
+];
+
 /// Usage events.
 pub const EVENTS: Listing = Listing {
     part: "events",

@@ -1,6 +1,6 @@
 //! Documents as PDF files: a pure function of what was frozen of a document. [`Printer`] is the port's implementation, on typst.
 //!
-//! What a document says in which words is [`sheet`]'s; the template only says how it looks, and is given data, never source text.
+//! What a document says in which words is `sheet`'s; the template only says how it looks, and is given data, never source text.
 //! A template that is changed gets a new name: what printed a file is noted beside it.
 
 mod figures;
