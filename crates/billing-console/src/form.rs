@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::input::{Input, InputKind};
 use crate::parts::words;
 
 /// A form of the console.
@@ -40,26 +41,13 @@ pub struct Field {
     /// What it means.
     pub meaning: String,
     /// What may be said.
-    pub kind: FieldKind,
+    pub kind: InputKind,
     /// Whether something has to be said.
     pub required: bool,
     /// What is said.
     pub value: String,
     /// What is wrong with it.
     pub wrong: Vec<String>,
-}
-
-/// What may be said of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// A text, or a number.
-    Text,
-    /// A day.
-    Day,
-    /// One of these words.
-    Choice(Vec<String>),
-    /// Yes or no.
-    Flag,
 }
 
 /// The body of a page with a form.
@@ -96,34 +84,24 @@ fn shown(field: &Field) -> Markup {
     let Field { name, meaning, kind, required, value, wrong } = field;
     let own = name.rsplit('/').next().unwrap_or(name);
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));
-    let invalid = (!wrong.is_empty()).then_some("true");
+    let input = Input {
+        name,
+        kind,
+        value,
+        nothing: "–",
+        max_length: 4096,
+        required: *required,
+        id: Some(&id),
+        told_by: Some(&told),
+        is_wrong: !wrong.is_empty(),
+    };
     html! {
         div.field {
             label for=(id) { (words(own)) @if *required { span aria-hidden="true" { " *" } } }
-            @match kind {
-                FieldKind::Choice(choices) => select id=(id) name=(name) aria-describedby=(told) aria-invalid=[invalid] {
-                    option value="" { "–" }
-                    @for choice in choices { option value=(choice) selected[choice == value] { (words(choice)) } }
-                },
-                FieldKind::Flag => select id=(id) name=(name) aria-describedby=(told) aria-invalid=[invalid] {
-                    option value="" { "–" }
-                    option value="true" selected[value == "true"] { "yes" }
-                    option value="false" selected[value == "false"] { "no" }
-                },
-                FieldKind::Text | FieldKind::Day => input id=(id) name=(name) value=(value) type=(input(kind))
-                    maxlength="4096" required[*required] aria-describedby=(told) aria-invalid=[invalid];,
-            }
+            (input.markup())
             p.told id=(told) { (meaning) }
             @for reason in wrong { p.wrong { (reason) } }
         }
-    }
-}
-
-const fn input(kind: &FieldKind) -> &'static str {
-    match kind {
-        FieldKind::Day => "date",
-        // What a number or an address is is told by the interface, in one way for all.
-        FieldKind::Text | FieldKind::Choice(_) | FieldKind::Flag => "text",
     }
 }
 
@@ -136,7 +114,7 @@ mod tests {
         let field = Field {
             name: "billing_address/country_code".to_owned(),
             meaning: "Country.".to_owned(),
-            kind: FieldKind::Text,
+            kind: InputKind::Text,
             required: false,
             value: "\"><script>".to_owned(),
             wrong: vec!["must be two letters".to_owned()],

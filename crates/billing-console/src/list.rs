@@ -3,6 +3,8 @@
 use maud::{Markup, html};
 
 use crate::answer::At;
+use crate::input::{Input, InputKind};
+use crate::listings::ALL;
 use crate::parts::{day, href, instant, link, money, number, state, words};
 use crate::thing::fields;
 
@@ -62,6 +64,24 @@ pub struct Listing {
     pub is_made_here: bool,
 }
 
+impl Listing {
+    /// The list of a part of the console.
+    pub fn of(part: &str) -> Option<&'static Self> {
+        ALL.iter().copied().find(|listing| listing.part == part)
+    }
+
+    /// Below what the interface reads one of its things.
+    pub fn below(&self) -> Option<&'static str> {
+        PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
+    }
+
+    /// What a thing is called: the field that leads to its page.
+    pub fn name_of(&self, thing: At<'_>) -> String {
+        let leads_there = |column: &&Column| matches!(column.shown, Shown::Link { part, .. } if part == self.part);
+        self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
+    }
+}
+
 /// What a list can be narrowed by.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -70,22 +90,9 @@ pub struct Filter {
     /// What it means.
     pub meaning: String,
     /// What may be said.
-    pub kind: FilterKind,
+    pub kind: InputKind,
     /// What is said.
     pub value: String,
-}
-
-/// What may be said of a parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FilterKind {
-    /// Any text.
-    Text,
-    /// A day.
-    Day,
-    /// One of these words.
-    Choice(Vec<String>),
-    /// Yes or no.
-    Flag,
 }
 
 /// A part of a list.
@@ -150,24 +157,9 @@ fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool) -> Markup
 
 fn field(filter: &Filter) -> Markup {
     let Filter { name, meaning, kind, value } = filter;
-    html! {
-        label title=(meaning) {
-            (words(name))
-            @match kind {
-                FilterKind::Text => input name=(name) value=(value) maxlength="255";,
-                FilterKind::Day => input type="date" name=(name) value=(value);,
-                FilterKind::Choice(choices) => select name=(name) {
-                    option value="" { "any" }
-                    @for choice in choices { option value=(choice) selected[choice == value] { (words(choice)) } }
-                },
-                FilterKind::Flag => select name=(name) {
-                    option value="" { "any" }
-                    option value="true" selected[value == "true"] { "yes" }
-                    option value="false" selected[value == "false"] { "no" }
-                },
-            }
-        }
-    }
+    let input =
+        Input { name, kind, value, nothing: "any", max_length: 255, required: false, id: None, told_by: None, is_wrong: false };
+    html! { label title=(meaning) { (words(name)) (input.markup()) } }
 }
 
 /// A table of a list's elements.
@@ -279,7 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::listings::{ALL, DOCUMENTS};
+    use crate::listings::DOCUMENTS;
 
     fn part(elements: serde_json::Value) -> Part {
         Part { elements, total: Some("1234".to_owned()), sums: Vec::new(), neighbours: Neighbours::default(), table: None }
@@ -296,8 +288,7 @@ mod tests {
     fn a_list_without_elements_says_what_to_do_and_with_filters_that_none_passes() {
         let empty = list(&DOCUMENTS, &part(json!([])), &[]).into_string();
         assert!(empty.contains("opens its invoice"), "{empty}");
-        let filter =
-            Filter { name: "state".to_owned(), meaning: String::new(), kind: FilterKind::Flag, value: "true".to_owned() };
+        let filter = Filter { name: "state".to_owned(), meaning: String::new(), kind: InputKind::Flag, value: "true".to_owned() };
         let narrowed = list(&DOCUMENTS, &part(json!([])), &[filter]).into_string();
         assert!(narrowed.contains("Nothing passes") && !narrowed.contains("opens its invoice"), "{narrowed}");
     }

@@ -2,15 +2,18 @@
 
 use std::future::Future;
 
-use actix_web::HttpResponse;
 use actix_web::body::to_bytes_limited;
+use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, LINK};
 use actix_web::web::Json;
+use actix_web::{HttpResponse, ResponseError as _};
 use billing_console::Neighbours;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::problem::Problem;
+use crate::query::TOTAL;
+use crate::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 
 /// More than any page has; whoever wants more asks the interface.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
@@ -26,7 +29,7 @@ pub(super) async fn one<T: Serialize>(answer: impl Future<Output = Result<Json<T
 /// The same, or nothing where there is no such thing.
 pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
     match answer {
-        Err(problem) if problem.is_unknown() => Ok(Value::Null),
+        Err(problem) if problem.status_code() == StatusCode::NOT_FOUND => Ok(Value::Null),
         answer => answer,
     }
 }
@@ -44,13 +47,17 @@ pub(super) struct Listed {
 /// An answer that is a part of a list.
 pub(super) async fn list(answer: impl Future<Output = Result<HttpResponse, Problem>>) -> Result<Listed, Problem> {
     let answer = answer.await?;
-    let (head, body) = answer.into_parts();
-    let header = |name: &str| head.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let (total, amount, amount_due) = (header("x-total-count"), header("x-total-amount"), header("x-total-amount-due"));
-    let neighbours = neighbours(head.headers());
-    let bytes = to_bytes_limited(body, MAX_ANSWER_BYTES).await.ok().and_then(Result::ok).ok_or_else(Problem::internal)?;
-    let elements = serde_json::from_slice(&bytes).map_err(|_| Problem::internal())?;
-    Ok(Listed { elements, total, amount, amount_due, neighbours })
+    let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (total, amount, amount_due) = (header(TOTAL), header(TOTAL_AMOUNT), header(TOTAL_AMOUNT_DUE));
+    let neighbours = neighbours(answer.headers());
+    Ok(Listed { elements: written(answer).await?, total, amount, amount_due, neighbours })
+}
+
+/// What stands in an answer that is written already.
+pub(super) async fn written(answer: HttpResponse) -> Result<Value, Problem> {
+    let body = to_bytes_limited(answer.into_body(), MAX_ANSWER_BYTES).await;
+    let bytes = body.ok().and_then(Result::ok).ok_or_else(Problem::internal)?;
+    serde_json::from_slice(&bytes).map_err(|_| Problem::internal())
 }
 
 /// The queries that `Link` names.

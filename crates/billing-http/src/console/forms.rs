@@ -1,24 +1,21 @@
 //! Forms that make and edit things: their fields are those of the bodies that the OpenAPI document describes.
 
-use std::sync::LazyLock;
-
 use actix_web::http::StatusCode;
 use actix_web::web::Path;
 use actix_web::{HttpResponse, ResponseError as _};
 use billing_application::UseCase;
-use billing_console::{Field, FieldKind, Form, Group, href};
-use billing_report::NumbersAs;
+use billing_console::{Field, Form, Group, InputKind, href};
+use billing_domain::idempotency::RequestKey;
 use serde_json::{Map, Value};
 
-use super::answers::{list, one};
+use super::answers::written;
+use super::described::groups;
 use super::said::{Said, field as field_of, key};
+use super::things;
 use super::visitor::Visitor;
 use crate::body::Body;
-use crate::openapi;
 use crate::problem::Problem;
 use crate::routes::catalog;
-
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
 
 /// Something that forms make and edit.
 struct Made {
@@ -88,7 +85,7 @@ pub(super) async fn page(
 ) -> Result<(String, Form), Problem> {
     let made = made(part)?;
     let present = match edited {
-        Some(reference) => read(visitor, made, reference).await?,
+        Some(reference) => things::read(visitor, part, reference).await?,
         None => Value::Null,
     };
     let (title, path, action, button) = match edited {
@@ -127,26 +124,24 @@ fn others(problem: &Problem, groups: &[Group]) -> Vec<String> {
 pub(super) async fn carry_out(visitor: &Visitor, part: &str, edited: Option<&str>, said: &Said) -> Result<String, Problem> {
     let made = made(part)?;
     let (path, present) = match edited {
-        Some(reference) => (made.edits, read(visitor, made, reference).await?),
+        Some(reference) => (made.edits, things::read(visitor, part, reference).await?),
         None => (made.makes, Value::Null),
     };
     let body = Body(body(&groups(path, edited.map(|_| made.reference)), said, &present));
-    let key =
-        key(said, &edited.map_or_else(|| made.makes.trim_end_matches('/').to_owned(), |reference| format!("{path}/{reference}")));
-    let asked = match edited {
+    let asked_at = match edited {
+        None => made.makes.trim_end_matches('/').to_owned(),
+        Some(reference) => made.edits.replace(&format!("{{{}}}", made.reference), reference),
+    };
+    let key = key(said, &asked_at);
+    let answer = match edited {
         None => make(visitor, made, key, body).await,
         Some(reference) => edit(visitor, made, reference, key, body).await,
     };
-    let answer = list(async { asked }).await?.elements;
+    let answer = written(answer?).await?;
     Ok(href(&[part, answer[made.reference].as_str().unwrap_or_default()]))
 }
 
-async fn make(
-    visitor: &Visitor,
-    made: &Made,
-    key: Option<billing_domain::idempotency::RequestKey>,
-    body: Body,
-) -> Result<HttpResponse, Problem> {
+async fn make(visitor: &Visitor, made: &Made, key: Option<RequestKey>, body: Body) -> Result<HttpResponse, Problem> {
     match made.part {
         "customers" => catalog::create_customer(visitor.keyed(UseCase::CreateCustomer, key), body).await,
         "usage-products" => catalog::create_usage_product(visitor.keyed(UseCase::CreateUsageProduct, key), body).await,
@@ -160,7 +155,7 @@ async fn edit(
     visitor: &Visitor,
     made: &Made,
     reference: &str,
-    key: Option<billing_domain::idempotency::RequestKey>,
+    key: Option<RequestKey>,
     body: Body,
 ) -> Result<HttpResponse, Problem> {
     let path = Path::from(reference.to_owned());
@@ -171,74 +166,6 @@ async fn edit(
         "bank-accounts" => catalog::edit_bank_account(visitor.keyed(UseCase::EditBankAccount, key), path, body).await,
         _ => Err(Problem::unknown_route()),
     }
-}
-
-async fn read(visitor: &Visitor, made: &Made, reference: &str) -> Result<Value, Problem> {
-    let path = Path::from(reference.to_owned());
-    match made.part {
-        "customers" => one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path)).await,
-        "usage-products" => one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path)).await,
-        "entities" => one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path)).await,
-        "bank-accounts" => one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path)).await,
-        _ => Err(Problem::unknown_route()),
-    }
-}
-
-/// The fields of an operation's body, without one that doesn't change; what is a list isn't among them.
-fn groups(path: &str, kept: Option<&str>) -> Vec<Group> {
-    let described = &DOCUMENT["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
-    let schema = openapi::resolved(&DOCUMENT, described);
-    let mut own = Group { name: String::new(), meaning: String::new(), fields: Vec::new() };
-    let mut parts = Vec::new();
-    for (name, said) in properties(schema).filter(|(name, _)| kept != Some(*name)) {
-        let meaning = said["description"].as_str().unwrap_or_default();
-        let value = not_null(said);
-        if value["properties"].is_object() {
-            // What a part must have it must have where it is there.
-            let of_part = |(own, said)| Some(Field { required: false, ..field(value, &format!("{name}/{own}"), own, said)? });
-            let fields = properties(value).filter_map(of_part);
-            parts.push(Group { name: name.to_owned(), meaning: meaning.to_owned(), fields: fields.collect() });
-        } else {
-            own.fields.extend(field(schema, name, name, said));
-        }
-    }
-    // What must be said comes first, then the name.
-    own.fields.sort_by_key(|field| (!field.required, field.name != "name"));
-    std::iter::once(own).chain(parts).collect()
-}
-
-fn properties(schema: &'static Value) -> impl Iterator<Item = (&'static str, &'static Value)> {
-    schema["properties"].as_object().into_iter().flatten().map(|(name, said)| (name.as_str(), said))
-}
-
-/// What a value is where it is there.
-fn not_null(said: &'static Value) -> &'static Value {
-    let said = openapi::resolved(&DOCUMENT, said);
-    let mut choices = said["oneOf"].as_array().into_iter().flatten().filter(|choice| choice["type"] != "null");
-    match (choices.next(), choices.next()) {
-        (Some(only), None) => not_null(only),
-        _ => said,
-    }
-}
-
-fn field(schema: &Value, name: &str, own: &str, said: &'static Value) -> Option<Field> {
-    let value = not_null(said);
-    let is =
-        |kind: &str| value["type"] == kind || value["type"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind));
-    if is("array") || is("object") {
-        return None;
-    }
-    let words: Vec<String> =
-        value["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    let kind = match (words.is_empty(), is("boolean"), value["format"].as_str()) {
-        (false, ..) => FieldKind::Choice(words),
-        (_, true, _) => FieldKind::Flag,
-        (_, _, Some("date")) => FieldKind::Day,
-        _ => FieldKind::Text,
-    };
-    let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|name| name == own));
-    let meaning = said["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
-    Some(Field { name: name.to_owned(), meaning, kind, required, value: String::new(), wrong: Vec::new() })
 }
 
 /// What is asked for: of something new what is said, of something there what is said otherwise; a part of it as a whole.
@@ -271,8 +198,8 @@ fn body(groups: &[Group], said: &Said, present: &Value) -> Value {
 fn value(field: &Field, said: &Said) -> Option<Value> {
     let text = field_of(said, &field.name)?;
     Some(match (&field.kind, text) {
-        (FieldKind::Flag, "true") => Value::Bool(true),
-        (FieldKind::Flag, "false") => Value::Bool(false),
+        (InputKind::Flag, "true") => Value::Bool(true),
+        (InputKind::Flag, "false") => Value::Bool(false),
         _ => Value::from(text),
     })
 }

@@ -3,11 +3,12 @@
 
 mod actions;
 mod answers;
-mod filters;
+mod described;
 mod forms;
 mod pages;
 mod reply;
 mod said;
+mod things;
 mod visitor;
 
 use actix_session::SessionExt as _;
@@ -82,23 +83,27 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         _ => None,
     };
     if let Some((part, edited)) = form {
-        return match forms::carry_out(&visitor, part, edited, &said).await {
-            Ok(address) => to(&format!("{address}?done={}", if edited.is_some() { "edit" } else { "make" })),
-            Err(problem) if forms::belongs_beside(&problem) => {
-                match pages::form_page(&visitor, part, edited, forms::Tried::refused(&said, &problem)).await {
-                    Ok(page) => told(problem, page),
-                    Err(problem) => refused(&request, problem),
-                }
-            }
-            Err(problem) => refused(&request, problem),
-        };
+        return by_form(&visitor, part, edited, &said).await;
     }
-    match actions::carry_out(&visitor, &place, &said).await {
-        Ok(answered) => answered,
-        Err((problem, shown_at)) => {
-            let shown_at: Vec<&str> = shown_at.iter().map(String::as_str).collect();
-            shown(&visitor, &shown_at, Some(problem)).await
-        }
+    match (actions::carry_out(&visitor, &place, &said).await, actions::page_of(&place)) {
+        (Ok(answered), _) => answered,
+        (Err(problem), Some(page)) => shown(&visitor, page, Some(problem)).await,
+        (Err(problem), None) => refused(&request, problem),
+    }
+}
+
+/// Makes or edits a thing; what is wrong with what was said stands beside it.
+async fn by_form(visitor: &Visitor, part: &str, edited: Option<&str>, said: &Said) -> HttpResponse {
+    let problem = match forms::carry_out(visitor, part, edited, said).await {
+        Ok(address) => return to(&format!("{address}?done={}", if edited.is_some() { "edit" } else { "make" })),
+        Err(problem) => problem,
+    };
+    if !forms::belongs_beside(&problem) {
+        return refused(&visitor.request, problem);
+    }
+    match pages::form_page(visitor, part, edited, forms::Tried::refused(said, &problem)).await {
+        Ok(page) => told(problem, page),
+        Err(problem) => refused(&visitor.request, problem),
     }
 }
 

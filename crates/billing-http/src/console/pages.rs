@@ -1,21 +1,19 @@
 //! Which answers each page is made of.
 
-use actix_web::ResponseError as _;
-use actix_web::http::StatusCode;
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, ROOT, href,
-    listings,
+    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
 };
 use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
-use super::filters;
+use super::described;
 use super::forms::{self, Tried};
 use super::said::{Said, field, query};
+use super::things;
 use super::visitor::{Visitor, service};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -47,10 +45,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         ["keys"] => keys(visitor).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
         ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
-        [part] => {
-            let listing = listings::ALL.iter().find(|listing| listing.part == *part).ok_or_else(Problem::unknown_route)?;
-            list_page(visitor, listing, &asked).await?
-        }
+        [part] => list_page(visitor, listing_of(part)?, &asked).await?,
         ["customers", reference] => customer(visitor, reference).await?,
         ["contracts", reference] => contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
@@ -76,7 +71,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
 /// What keeps it from being shown.
 pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str>, tried: Tried<'_>) -> Result<String, Problem> {
     let (title, form) = forms::page(visitor, part, edited, tried).await?;
-    let listing = listings::ALL.iter().find(|listing| listing.part == part).ok_or_else(Problem::unknown_route)?;
+    let listing = listing_of(part)?;
     let mut crumbs = crumbs(listing);
     crumbs.extend(edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
     let frame = Frame { part: listing.part, crumbs, ..Frame::bare(title, service(&visitor.request)) };
@@ -98,17 +93,17 @@ fn done(asked: &Said) -> Option<Notice> {
     Some(Notice::Done(what.to_owned()))
 }
 
+fn listing_of(part: &str) -> Result<&'static Listing, Problem> {
+    Listing::of(part).ok_or_else(Problem::unknown_route)
+}
+
 fn crumbs(listing: &Listing) -> Vec<Crumb> {
-    vec![Crumb { name: listing.title.to_owned(), href: format!("{ROOT}/{}", listing.part) }]
+    vec![Crumb { name: listing.title.to_owned(), href: href(&[listing.part]) }]
 }
 
 /// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
-fn wanted(listing: &Listing, said: &Said, size: &str) -> String {
-    let mut pairs: Vec<(&str, &str)> = said
-        .iter()
-        .filter(|(name, value)| !value.is_empty() && name != "done")
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
+fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
+    let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && *name != "done").collect();
     let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
     if !has(&pairs, "pageSize") {
         pairs.push(("pageSize", size));
@@ -145,8 +140,8 @@ async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Liste
 }
 
 async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<Made, Problem> {
-    let raw = wanted(listing, said, PAGE_SIZE);
-    let filters = filters::of(listing.path, said);
+    let raw = wanted(listing, said.iter().map(|(name, value)| (name.as_str(), value.as_str())), PAGE_SIZE);
+    let filters = described::filters(listing.path, said);
     let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
     let sums = [("Total", amount), ("Left to pay", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
@@ -169,15 +164,13 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
 
 /// Some elements of a list, of what a page is about.
 async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
-    let said = narrowed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let raw = wanted(listing, &said, FEW);
+    let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
 
 /// How many elements a list has, and what they amount to that is left to pay.
 async fn counted(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(String, Option<String>), Problem> {
-    let said = narrowed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let Listed { total, amount_due, .. } = listed(visitor, listing, &wanted(listing, &said, "1")).await?;
+    let Listed { total, amount_due, .. } = listed(visitor, listing, &wanted(listing, narrowed.iter().copied(), "1")).await?;
     Ok((total.unwrap_or_default(), amount_due))
 }
 
@@ -275,40 +268,14 @@ async fn event(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
 }
 
 async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let (listing, below, name, answer) = match part {
-        "pricings" => {
-            let found = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
-            (&listings::PRICINGS, "/api/pricings/", "name", found)
-        }
-        "usage-products" => {
-            let found = one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path())).await?;
-            (&listings::USAGE_PRODUCTS, "/api/usage/products/", "name", found)
-        }
-        "entities" => {
-            let found = one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path())).await?;
-            (&listings::ENTITIES, "/api/entities/", "name", found)
-        }
-        "bank-accounts" => {
-            let found = one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path())).await?;
-            (&listings::BANK_ACCOUNTS, "/api/bank_accounts/", "account_name", found)
-        }
-        "formats" => {
-            let query = Query::of("/api/usage/formats/", "")?;
-            let found = one(catalog::get_usage_format(visitor.caller(UseCase::GetFormat), path(), query)).await?;
-            (&listings::FORMATS, "/api/usage/formats/", "format_name", found)
-        }
-        "charges" => {
-            let found = one(charges::get_charge(visitor.caller(UseCase::GetCharge), path())).await?;
-            (&listings::CHARGES, "/api/charges/", "name", found)
-        }
-        _ => return Err(Problem::unknown_route()),
-    };
-    let title = At(&answer).at(name).text();
+    let listing = listing_of(part)?;
+    let answer = things::read(visitor, part, reference).await?;
+    let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
     let edit = forms::has(part).then(|| href(&["edit", part, reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref());
-    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls: vec![format!("{below}{reference}")], body })
+    let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
+    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }
 
 async fn keys(visitor: &Visitor) -> Result<Made, Problem> {
@@ -318,11 +285,4 @@ async fn keys(visitor: &Visitor) -> Result<Made, Problem> {
     let body = billing_console::keys(&keys);
     // An administrator's session is asked for, no token.
     Ok(Made { title: "API keys".to_owned(), part: "keys", crumbs: Vec::new(), calls: Vec::new(), body })
-}
-
-impl Problem {
-    /// Whether it says that there is no such thing.
-    pub(super) fn is_unknown(&self) -> bool {
-        self.status_code() == StatusCode::NOT_FOUND
-    }
 }

@@ -29,8 +29,8 @@ use crate::problem::Problem;
 
 const TOTALS: &str = "totals";
 const FORMAT: &str = "format";
-const TOTAL_AMOUNT: &str = "x-total-amount";
-const TOTAL_AMOUNT_DUE: &str = "x-total-amount-due";
+pub(crate) const TOTAL_AMOUNT: &str = "x-total-amount";
+pub(crate) const TOTAL_AMOUNT_DUE: &str = "x-total-amount-due";
 
 /// What is asked of the documents that pass a query.
 #[derive(Clone, Copy, Debug)]

@@ -40,7 +40,7 @@ const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
 const CURSOR: &str = "cursor";
-const TOTAL: &str = "x-total-count";
+pub(crate) const TOTAL: &str = "x-total-count";
 
 /// A request's query string, and the path in front of it.
 #[derive(Debug)]

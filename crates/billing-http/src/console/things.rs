@@ -1,0 +1,32 @@
+//! Things of which the interface says all there is to say in one answer.
+
+use actix_web::web::Path;
+use billing_application::UseCase;
+use serde_json::Value;
+
+use super::answers::one;
+use super::visitor::Visitor;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::{catalog, charges};
+
+/// What the interface says of a thing in a part of the console.
+///
+/// # Errors
+/// Where there is no such part, or nothing of that reference.
+pub(super) async fn read(visitor: &Visitor, part: &str, reference: &str) -> Result<Value, Problem> {
+    let path = Path::from(reference.to_owned());
+    match part {
+        "customers" => one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path)).await,
+        "pricings" => one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path)).await,
+        "usage-products" => one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path)).await,
+        "entities" => one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path)).await,
+        "bank-accounts" => one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path)).await,
+        "charges" => one(charges::get_charge(visitor.caller(UseCase::GetCharge), path)).await,
+        "formats" => {
+            let newest = Query::of("/api/usage/formats/", "")?;
+            one(catalog::get_usage_format(visitor.caller(UseCase::GetFormat), path, newest)).await
+        }
+        _ => Err(Problem::unknown_route()),
+    }
+}
