@@ -168,6 +168,9 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Acc
     let mut written = Vec::new();
     for account in accounts {
         let entries = account.take_entries()?;
+        if let Some(rehearsal) = deciding.services.rehearsal() {
+            rehearsal.look_at_account(tx, deciding.organization, account, &entries, deciding.at)?;
+        }
         if !entries.is_empty() || account.has_moved() {
             tx.put_account(deciding.organization, account.key(), &entries, account.unapplied(), deciding.at)?;
         }

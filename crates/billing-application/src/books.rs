@@ -321,6 +321,10 @@ pub(crate) fn write_all<'b>(
         let entries = book.take_entries();
         decided.push((book, entries));
     }
+    if let Some(rehearsal) = deciding.services.rehearsal() {
+        let decided = decided.iter().map(|(book, entries)| (&**book, entries.as_slice()));
+        rehearsal.look_at_books(tx, organization, decided, deciding.at)?;
+    }
     let mut accounts = accounts::settle(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(tx, organization, &decided)?;
     for (book, entries) in &mut decided {

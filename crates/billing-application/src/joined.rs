@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
 
 use crate::Services;
+use crate::rehearsal::Rehearsal;
 
 /// The store that use cases run their transactions in.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub enum StoreHandle<'s> {
     Own(Arc<dyn Store>),
     /// An open transaction of a store: every use case joins it.
     Joined(&'s dyn Store),
+    /// The same, of one that is undone in the end, with what notes what is touched.
+    Rehearsing(&'s dyn Store, &'s Rehearsal),
 }
 
 impl<'s> Deref for StoreHandle<'s> {
@@ -24,7 +27,7 @@ impl<'s> Deref for StoreHandle<'s> {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Own(store) => &**store,
-            Self::Joined(store) => *store,
+            Self::Joined(store) | Self::Rehearsing(store, _) => *store,
         }
     }
 }
@@ -40,6 +43,7 @@ impl fmt::Debug for StoreHandle<'_> {
         f.write_str(match self {
             Self::Own(_) => "Own",
             Self::Joined(_) => "Joined",
+            Self::Rehearsing(..) => "Rehearsing",
         })
     }
 }
@@ -51,9 +55,23 @@ impl Services<'_> {
         work(&Services { store: StoreHandle::Joined(&store), ..self.clone() })
     }
 
+    /// [`joined`](Self::joined), in a transaction that is undone in the end.
+    pub(crate) fn rehearsing<T>(&self, tx: &mut dyn Tx, rehearsal: &Rehearsal, work: impl FnOnce(&Services<'_>) -> T) -> T {
+        let store = OpenTransaction(Mutex::new(tx));
+        work(&Services { store: StoreHandle::Rehearsing(&store, rehearsal), ..self.clone() })
+    }
+
     /// Whether use cases run in one open transaction.
     pub(crate) const fn are_joined(&self) -> bool {
-        matches!(self.store, StoreHandle::Joined(_))
+        matches!(self.store, StoreHandle::Joined(_) | StoreHandle::Rehearsing(..))
+    }
+
+    /// What notes what is touched, where that is only rehearsed.
+    pub(crate) const fn rehearsal(&self) -> Option<&Rehearsal> {
+        match self.store {
+            StoreHandle::Rehearsing(_, rehearsal) => Some(rehearsal),
+            StoreHandle::Own(_) | StoreHandle::Joined(_) => None,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ use_cases! {
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetCharge, ListCharges, Search, ListAuditEntries,
+        GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
         ListRefusedUsage;
 }
 

@@ -30,6 +30,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { "Contract " (at.at("contract_number").text()) " " (state(at.at("state"))) }
+        (actions(at, &reference))
         (facts(&[
             ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_ref").text())),
             ("Last day", day(at.at("effective_end_date"))),
@@ -48,6 +49,24 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         }))
         @for product in at.at("products").items() {
             (section(&format!("Agreed: {}", product.at("product_pricing_ref").text()), &agreed(product)))
+        }
+    }
+}
+
+/// What can be done with it in its state; each page shows what it would do first.
+fn actions(at: At<'_>, reference: &str) -> Markup {
+    let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
+    let doing = |what: &str| href(&["do", what, reference]);
+    let goes_on = !is_in(&["CANCELLING", "CANCELLED"]);
+    html! {
+        div.actions {
+            @if goes_on {
+                a.button href=(href(&["edit", "contracts", reference])) { "Edit" }
+                a.button href=(doing("quantity")) { "Agree on a quantity" }
+            }
+            a.button href=(doing("charge")) { "Charge or credit" }
+            @if is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume" } }
+            @if goes_on { a.button.grave href=(doing("cancel")) { "Cancel" } }
         }
     }
 }

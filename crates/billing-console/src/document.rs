@@ -14,8 +14,6 @@ pub struct DocumentAnswers {
     pub document: Value,
     /// The payments recorded on it.
     pub payments: Value,
-    /// What a repeated form is known by.
-    pub form_key: String,
 }
 
 /// The body of a document's page.
@@ -24,7 +22,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        (actions(at, &answers.form_key))
+        (actions(at))
         div.sheet {
             (head(at))
             (lines(at))
@@ -84,7 +82,7 @@ fn party(role: &str, part: &str, party: At<'_>, field: &str) -> Markup {
     }
 }
 
-fn lines(at: At<'_>) -> Markup {
+pub(crate) fn lines(at: At<'_>) -> Markup {
     let currency = at.at("currency").text();
     html! {
         @for product in at.at("products").items() {
@@ -162,7 +160,7 @@ fn sum_row(name: &str, amount: At<'_>, currency: &str) -> Markup {
     html! { tr { th colspan="4" scope="row" { (name) } td.amount { (money(amount, currency)) } } }
 }
 
-fn totals(at: At<'_>) -> Markup {
+pub(crate) fn totals(at: At<'_>) -> Markup {
     let currency = at.at("currency").text();
     let label = at.at("tax_label");
     let tax_name = if label.is_there() { label.text() } else { "Tax".to_owned() };
@@ -224,7 +222,7 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
                         td.amount { (money(payment.at("amount"), &currency)) }
                         td {
                             @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
-                            @else { (undo(at, payment)) }
+                            @else { a href=(doing("reverse", payment.at("payment_ref"))) { "Reverse" } }
                         }
                     } } }
                 } }
@@ -239,6 +237,7 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
                             "of " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
                         } @else { "of a payment" }
                         " to " (link(Some(href(&["documents", &one.at("to_document_ref").text()])), &one.at("to_document_number").text()))
+                        " · " a href=(doing("unapply", one.at("application_ref"))) { "Take back" }
                     }
                 } }
             }))
@@ -246,49 +245,34 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
     }
 }
 
-fn undo(document: At<'_>, payment: At<'_>) -> Markup {
-    let action = href(&["documents", &document.at("document_ref").text(), "reverse-payment"]);
-    html! {
-        form method="post" action=(action) {
-            input type="hidden" name="payment_ref" value=(payment.at("payment_ref").text());
-            button.plain { "Reverse" }
-        }
-    }
+/// The page of something that is done with a document, a payment or an application.
+fn doing(what: &str, reference: At<'_>) -> String {
+    href(&["do", what, &reference.text()])
 }
 
-/// What can be done with it in its state; each says what will happen.
-fn actions(at: At<'_>, form_key: &str) -> Markup {
-    let document_ref = at.at("document_ref").text();
-    let (number, currency) = (title(at), at.at("currency").text());
-    let action = |name: &str| href(&["documents", &document_ref, name]);
-    let is_draft = at.at("state").is("DRAFT");
-    let is_issued = ["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"].iter().any(|state| at.at("state").is(state));
+/// What can be done with it in its state; each page shows what it would do first.
+fn actions(at: At<'_>) -> Markup {
+    let reference = at.at("document_ref");
+    let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
+    let is_draft = is_in(&["DRAFT"]);
+    let is_issued = is_in(&["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"]);
+    let (is_owed, is_left) = (is_issued && at.at("amount_due").is_amount(), is_issued && at.at("unapplied_amount").is_amount());
+    let all = [
+        (is_draft, "issue", "Issue now"),
+        (is_owed, "pay", "Record a payment"),
+        (is_left, "apply", "Apply"),
+        (is_left, "refund", "Refund"),
+        (is_owed || is_in(&["UNCOLLECTIBLE"]), "write-off", "Write off"),
+        (is_issued, "void", "Void"),
+    ];
     html! {
-        div.actions {
-            @if is_draft && !document_ref.is_empty() {
-                details { summary { "Issue now" } p {
-                    (number) " becomes final over " (money(at.at("total"), &currency))
-                    ". What is reported for it later is billed by a debit or a credit."
-                } form method="post" action=(action("issue")) { button { "Issue" } } }
+        @if reference.is_there() { div.actions {
+            @for (_, what, name) in all.iter().filter(|(may, ..)| *may) {
+                a.button.plain[*what == "write-off"].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
-            @if is_issued && at.at("amount_due").is_amount() {
-                details { summary { "Record a payment" } form.stack method="post" action=(action("payment")) {
-                    label { "Amount, " (currency) input name="amount" inputmode="decimal" required value=(at.at("amount_due").text()); }
-                    label { "Paid on" input type="date" name="paid_date"; }
-                    label { "Reference" input name="reference" maxlength="255"; }
-                    input type="hidden" name="form_key" value=(form_key);
-                    button { "Record" }
-                } }
-            }
-            @if (is_draft || is_issued) && !document_ref.is_empty() {
-                details { summary { "Void" } p {
-                    (number) " counts no more, and what it billed is billed again by another document where that is still agreed. "
-                    "It can't be undone."
-                } form method="post" action=(action("void")) { button.grave { "Void" } } }
-            }
-            @if !document_ref.is_empty() { a href=(format!("/api/documents/{}/pdf", encoded(&document_ref))) { "PDF" } }
-            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&document_ref))) { "Usage as CSV" } }
-        }
+            a href=(format!("/api/documents/{}/pdf", encoded(&reference.text()))) { "PDF" }
+            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&reference.text()))) { "Usage as CSV" } }
+        } }
     }
 }
 
@@ -299,7 +283,7 @@ mod tests {
     use super::*;
 
     fn shown(document: Value) -> String {
-        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned() }).into_string()
+        super::document(&DocumentAnswers { document, payments: json!([]) }).into_string()
     }
 
     #[test]
@@ -318,14 +302,14 @@ mod tests {
     #[test]
     fn what_can_be_done_depends_on_the_state() {
         for (state, due, expected) in [
-            ("DRAFT", json!(5), ["issue", "void"].as_slice()),
-            ("ISSUED", json!(5), &["payment", "void"]),
+            ("DRAFT", json!(5), ["issue"].as_slice()),
+            ("ISSUED", json!(5), &["pay", "void", "write-off"]),
             ("PAID", json!(0), &["void"]),
             ("VOID", json!(null), &[]),
         ] {
             let page = shown(json!({"document_ref": "d", "kind": "INVOICE", "state": state, "amount_due": due}));
-            for action in ["issue", "payment", "void"] {
-                let is_there = page.contains(&format!("/console/documents/d/{action}\""));
+            for action in ["issue", "pay", "void", "write-off"] {
+                let is_there = page.contains(&format!("/console/do/{action}/d\""));
                 assert_eq!(is_there, expected.contains(&action), "{state}: {action}");
             }
         }

@@ -14,6 +14,11 @@ pub fn event(event: &Value, history: &Value) -> Markup {
     html! {
         h1 { "Usage event" }
         @if at.is_there() {
+            @let reference = at.at("event_ref").text();
+            div.actions {
+                a.button href=(href(&["edit", "events", &reference])) { "Edit" }
+                a.button.grave href=(href(&["do", "delete-event", &reference])) { "Delete" }
+            }
             (facts(&[
                 ("Time", instant(at.at("timestamp"))),
                 ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_name").text())),

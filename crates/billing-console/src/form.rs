@@ -1,36 +1,77 @@
-//! Forms: the fields of something to make or edit, each with what is wrong with it beside it.
+//! Forms: the fields of something to make, change or do, each with what is wrong with it beside it; lists in them grow and shrink
+//! by buttons.
 
 use maud::{Markup, html};
 
 use crate::input::{Input, InputKind};
 use crate::parts::words;
 
+/// The field of a form by whose buttons its lists grow and shrink.
+pub const RESIZE: &str = "resize";
+
 /// A form of the console.
 #[derive(Clone, Debug)]
 pub struct Form {
     /// What it does.
     pub title: String,
+    /// What will happen, where that isn't plain.
+    pub tells: &'static str,
     /// Where it is sent to.
     pub action: String,
     /// What its button says.
     pub button: &'static str,
     /// What a repeat is known by.
     pub key: String,
-    /// Its fields, those of a part of the thing together.
-    pub groups: Vec<Group>,
+    /// What it asks for.
+    pub items: Vec<Item>,
+    /// What may be said in fields of a name, with what each is called.
+    pub suggestions: Vec<Suggestions>,
     /// What is wrong with none of its fields.
     pub others: Vec<String>,
+}
+
+/// What may be said in fields of a name.
+#[derive(Clone, Debug)]
+pub struct Suggestions {
+    /// The last part of the fields' names.
+    pub field: &'static str,
+    /// What may be said, with what it is called.
+    pub choices: Vec<(String, String)>,
+}
+
+/// A part of what a form asks for.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A field.
+    Field(Field),
+    /// Fields of a part of the thing.
+    Group(Group),
+    /// Parts that are alike, of which there are any number.
+    List(List),
 }
 
 /// Fields of a part of a thing.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The part; empty of the thing itself.
+    /// The part, below what it is in and a slash.
     pub name: String,
     /// What it means.
     pub meaning: String,
-    /// Its fields.
-    pub fields: Vec<Field>,
+    /// What it asks for.
+    pub items: Vec<Item>,
+    /// Of an element of a list that is there: its place there.
+    pub was: Option<String>,
+}
+
+/// Parts that are alike.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Their name, below what they are in and a slash.
+    pub name: String,
+    /// What they mean.
+    pub meaning: String,
+    /// Each of them.
+    pub elements: Vec<Group>,
 }
 
 /// A field of a form.
@@ -50,24 +91,53 @@ pub struct Field {
     pub wrong: Vec<String>,
 }
 
+impl Item {
+    /// Whether something is said in it.
+    fn is_said(&self) -> bool {
+        match self {
+            Self::Field(field) => !field.value.is_empty(),
+            Self::Group(group) => group.items.iter().any(Self::is_said),
+            Self::List(list) => !list.elements.is_empty(),
+        }
+    }
+
+    fn is_wrong(&self) -> bool {
+        match self {
+            Self::Field(field) => !field.wrong.is_empty(),
+            Self::Group(group) => group.items.iter().any(Self::is_wrong),
+            Self::List(list) => list.elements.iter().flat_map(|element| &element.items).any(Self::is_wrong),
+        }
+    }
+
+    /// Whether it can be passed over: nothing has to be said there, and nothing is.
+    fn is_quiet(&self) -> bool {
+        let is_required = matches!(self, Self::Field(field) if field.required);
+        !is_required && !self.is_said() && !self.is_wrong()
+    }
+}
+
+/// The name of the field that says at which place an element was.
+pub fn was(element: &str) -> String {
+    format!("{element}/@was")
+}
+
 /// The body of a page with a form.
 pub fn form(form: &Form) -> Markup {
-    let is_refused = !form.others.is_empty() || form.groups.iter().any(is_wrong);
+    let is_refused = !form.others.is_empty() || form.items.iter().any(Item::is_wrong);
     html! {
         h1 { (form.title) }
+        @if !form.tells.is_empty() { p { (form.tells) } }
         @if is_refused { p.notice.refused role="alert" {
             "Nothing was stored."
             @for other in &form.others { " " (other) }
         } }
         form.stack.wide method="post" action=(form.action) {
-            @for group in &form.groups {
-                @if group.name.is_empty() {
-                    div.fields { @for field in &group.fields { (shown(field)) } }
-                } @else {
-                    details open[is_wrong(group) || group.fields.iter().any(|field| !field.value.is_empty())] {
-                        summary { (words(&group.name)) }
-                        fieldset.fields { legend { (group.meaning) } @for field in &group.fields { (shown(field)) } }
-                    }
+            // What Enter does: the first button of a form.
+            button.first aria-hidden="true" tabindex="-1" { (form.button) }
+            (items(form, &form.items))
+            @for suggested in &form.suggestions {
+                datalist id=(list_of(suggested.field)) {
+                    @for (value, name) in &suggested.choices { option value=(value) { (name) } }
                 }
             }
             input type="hidden" name="form_key" value=(form.key);
@@ -76,14 +146,86 @@ pub fn form(form: &Form) -> Markup {
     }
 }
 
-fn is_wrong(group: &Group) -> bool {
-    group.fields.iter().any(|field| !field.wrong.is_empty())
+/// What is asked for: what has to be said or is said first, the rest a click away where it is much.
+fn items(form: &Form, all: &[Item]) -> Markup {
+    let fields = || all.iter().filter(|item| matches!(item, Item::Field(_)));
+    let folds = fields().filter(|field| field.is_quiet()).count() > 5 && fields().any(|field| !field.is_quiet());
+    let shown_at_once = |item: &&Item| !folds || !item.is_quiet();
+    html! {
+        div.fields { @for item in fields().filter(shown_at_once) { (shown(form, item)) } }
+        @if folds {
+            details.more { summary { "More" }
+                div.fields { @for item in fields().filter(|item| item.is_quiet()) { (shown(form, item)) } }
+            }
+        }
+        @for item in all.iter().filter(|item| !matches!(item, Item::Field(_))) { (shown(form, item)) }
+    }
 }
 
-fn shown(field: &Field) -> Markup {
+fn shown(form: &Form, item: &Item) -> Markup {
+    match item {
+        Item::Field(field) => input(form, field),
+        Item::Group(group) => html! {
+            details open[!item.is_quiet() || group.items.iter().any(|item| matches!(item, Item::Field(field) if field.required))] {
+                summary { (words(own(&group.name))) }
+                fieldset { legend { (group.meaning) } (items(form, &group.items)) }
+            }
+        },
+        Item::List(list) => several(form, list),
+    }
+}
+
+fn several(form: &Form, list: &List) -> Markup {
+    let name = one_of(own(&list.name));
+    let next = format!("{}/{}", list.name, list.elements.len());
+    let to = |place: &str| format!("{}#part-{place}", form.action);
+    html! {
+        fieldset.several {
+            legend { strong { (words(own(&list.name))) } " " (list.meaning) }
+            @for (place, element) in list.elements.iter().enumerate() {
+                fieldset.element id=(format!("part-{}", element.name)) {
+                    legend { (words(&name)) " " (place + 1) }
+                    @if let Some(place) = &element.was { input type="hidden" name=(was(&element.name)) value=(place); }
+                    // It is there, whatever is said in it.
+                    input type="hidden" name=(format!("{}/", element.name)) value="";
+                    (items(form, &element.items))
+                    button.plain name=(RESIZE) value=(format!("-{}", element.name)) formnovalidate
+                        formaction=(to(&list.name)) { "Remove " (name.replace('_', " ")) " " (place + 1) }
+                }
+            }
+            div id=(format!("part-{}", list.name)) {
+                button.plain name=(RESIZE) value=(format!("+{}", list.name)) formnovalidate formaction=(to(&next)) {
+                    "Add " (name.replace('_', " "))
+                }
+            }
+        }
+    }
+}
+
+/// The last part of a name.
+fn own(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// What one of several is called.
+fn one_of(name: &str) -> String {
+    match name.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => name.strip_suffix('s').unwrap_or(name).to_owned(),
+    }
+}
+
+/// The identifier of what may be said in fields of a name.
+fn list_of(field: &str) -> String {
+    format!("list-{field}")
+}
+
+fn input(form: &Form, field: &Field) -> Markup {
     let Field { name, meaning, kind, required, value, wrong } = field;
-    let own = name.rsplit('/').next().unwrap_or(name);
+    let own = own(name);
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));
+    let suggested = form.suggestions.iter().find(|suggested| suggested.field == own);
+    let list = suggested.map(|suggested| list_of(suggested.field));
     let input = Input {
         name,
         kind,
@@ -93,6 +235,7 @@ fn shown(field: &Field) -> Markup {
         required: *required,
         id: Some(&id),
         told_by: Some(&told),
+        list: list.as_deref(),
         is_wrong: !wrong.is_empty(),
     };
     html! {
@@ -109,28 +252,87 @@ fn shown(field: &Field) -> Markup {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_wrong_stands_beside_its_field_and_what_was_said_stays() {
-        let field = Field {
-            name: "billing_address/country_code".to_owned(),
-            meaning: "Country.".to_owned(),
+    fn field(name: &str, value: &str, wrong: &[&str]) -> Field {
+        Field {
+            name: name.to_owned(),
+            meaning: "What it means.".to_owned(),
             kind: InputKind::Text,
             required: false,
-            value: "\"><script>".to_owned(),
-            wrong: vec!["must be two letters".to_owned()],
-        };
-        let group = Group { name: "billing_address".to_owned(), meaning: "Postal address.".to_owned(), fields: vec![field] };
-        let shown = form(&Form {
+            value: value.to_owned(),
+            wrong: wrong.iter().map(|reason| (*reason).to_owned()).collect(),
+        }
+    }
+
+    fn shown(items: Vec<Item>) -> String {
+        form(&Form {
             title: "Edit".to_owned(),
+            tells: "",
             action: "/console/edit/customers/acme".to_owned(),
             button: "Save",
             key: "k".to_owned(),
-            groups: vec![group],
+            items,
+            suggestions: vec![Suggestions { field: "entity_ref", choices: vec![("e1".to_owned(), "<b>One".to_owned())] }],
             others: Vec::new(),
         })
-        .into_string();
+        .into_string()
+    }
+
+    #[test]
+    fn what_is_wrong_stands_beside_its_field_and_what_was_said_stays() {
+        let field = field("billing_address/country_code", "\"><script>", &["must be two letters"]);
+        let group = Group {
+            name: "billing_address".to_owned(),
+            meaning: "Postal address.".to_owned(),
+            items: vec![Item::Field(field)],
+            was: None,
+        };
+        let shown = shown(vec![Item::Group(group)]);
         assert!(shown.contains("must be two letters") && shown.contains("<details open>"), "{shown}");
         assert!(shown.contains("value=\"&quot;&gt;&lt;script&gt;\"") && !shown.contains("<script>"), "{shown}");
         assert!(shown.contains("Nothing was stored."), "{shown}");
+    }
+
+    #[test]
+    fn lists_have_a_button_for_one_more_and_one_to_take_each_away() {
+        let element = |place: usize| Group {
+            name: format!("products/{place}"),
+            meaning: String::new(),
+            items: vec![Item::Field(field(&format!("products/{place}/entity_ref"), "e1", &[]))],
+            was: (place == 0).then(|| "0".to_owned()),
+        };
+        let list =
+            List { name: "products".to_owned(), meaning: "What is sold.".to_owned(), elements: vec![element(0), element(1)] };
+        let shown = shown(vec![Item::List(list)]);
+        for part in [
+            "value=\"+products\"",
+            "value=\"-products/1\"",
+            "name=\"products/0/@was\" value=\"0\"",
+            "Add product",
+            "Remove product 2",
+            "list=\"list-entity_ref\"",
+            "&lt;b&gt;One",
+            "#part-products/2",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert!(!shown.contains("products/1/@was"), "{shown}");
+    }
+
+    #[test]
+    fn what_may_be_passed_over_is_a_click_away_where_it_is_much() {
+        let mut many: Vec<Item> = (0..8).map(|place| Item::Field(field(&format!("f{place}"), "", &[]))).collect();
+        assert!(!shown(many.clone()).contains("<details class=\"more\">"));
+        many.push(Item::Field(field("said", "x", &[])));
+        let page = shown(many);
+        let (first, folded) = page.split_once("<details class=\"more\">").expect("a fold");
+        assert!(first.contains("name=\"said\"") && folded.contains("name=\"f0\""), "{page}");
+    }
+
+    #[test]
+    fn one_of_several_has_a_name() {
+        for (several, one) in [("products", "product"), ("quantities", "quantity"), ("line_items", "line_item"), ("data", "data")]
+        {
+            assert_eq!(one_of(several), one);
+        }
     }
 }

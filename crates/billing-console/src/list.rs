@@ -157,8 +157,18 @@ fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool) -> Markup
 
 fn field(filter: &Filter) -> Markup {
     let Filter { name, meaning, kind, value } = filter;
-    let input =
-        Input { name, kind, value, nothing: "any", max_length: 255, required: false, id: None, told_by: None, is_wrong: false };
+    let input = Input {
+        name,
+        kind,
+        value,
+        nothing: "any",
+        max_length: 255,
+        required: false,
+        id: None,
+        told_by: None,
+        list: None,
+        is_wrong: false,
+    };
     html! { label title=(meaning) { (words(name)) (input.markup()) } }
 }
 

@@ -56,8 +56,8 @@ pub const CONTRACTS: Listing = Listing {
         column("Purchase order", "po_number", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
-    empty: "There are no contracts yet: they are made over the interface, by POST /api/contracts/.",
-    is_made_here: false,
+    empty: "There are no contracts yet.",
+    is_made_here: true,
 };
 
 /// Documents.
@@ -173,7 +173,7 @@ pub const PRICINGS: Listing = Listing {
         column("Minimum fee", "minimum_fee", Shown::Money("currency")),
     ],
     empty: "There are no pricings yet: they are made by POST /api/pricings/.",
-    is_made_here: false,
+    is_made_here: true,
 };
 
 /// Usage products.

@@ -17,10 +17,13 @@ pub struct GeneratedKey {
 }
 
 /// The body of a page with all fields of an answer.
-pub fn thing(title: &str, answer: &Value, edit: Option<&str>) -> Markup {
+pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&str>) -> Markup {
     html! {
         h1 { (title) }
-        @if let Some(edit) = edit { p { a.button href=(edit) { "Edit" } } }
+        @if edit.is_some() || delete.is_some() { div.actions {
+            @if let Some(edit) = edit { a.button href=(edit) { "Edit" } }
+            @if let Some(delete) = delete { a.button.grave href=(delete) { "Delete" } }
+        } }
         (fields(At(answer)))
     }
 }

@@ -39,9 +39,16 @@ pub(crate) struct Caller {
     pub(crate) principal: Principal,
     pub(crate) use_case: UseCase,
     pub(crate) key: Option<RequestKey>,
+    /// Whether nothing is to be stored: what a change would do to documents is answered.
+    pub(crate) rehearses: bool,
 }
 
 impl Caller {
+    /// The same caller, who only wants to see what a change would do to documents.
+    pub(crate) fn rehearsing(self) -> Self {
+        Self { key: None, rehearses: true, ..self }
+    }
+
     /// Whether the request has an Idempotency-Key.
     pub(crate) const fn is_keyed(&self) -> bool {
         self.key.is_some()
@@ -67,7 +74,7 @@ impl Caller {
         self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let Self { state, principal, use_case: _, key: _ } = self;
+        let Self { state, principal, .. } = self;
         blocking(&state, move |services| work(services, &principal)).await
     }
 }
@@ -83,6 +90,7 @@ impl FromRequest for Caller {
             principal: principal.clone(),
             use_case: *use_case,
             key: extensions.get().cloned(),
+            rehearses: false,
         });
         // Only for operations that need a credential; with the table right it is always there.
         ready(caller.ok_or_else(Problem::internal))

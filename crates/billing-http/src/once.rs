@@ -7,6 +7,7 @@ use actix_web::http::header::HeaderName;
 use billing_application::Services;
 use billing_application::error::UseCaseResult;
 use billing_application::idempotency::{KeyedRequest, TWIN_WAIT, carry_out};
+use billing_application::rehearsal::rehearse;
 use billing_application::usage::{EventView, TakenUsage};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{KeptAnswer, Reply};
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::caller::{Caller, blocking};
+use crate::dto::effects::EffectsJson;
 use crate::dto::wire::written;
 use crate::kept::{self, Success};
 use crate::problem::Problem;
@@ -28,6 +30,7 @@ pub(crate) struct Once {
     pub(crate) state: HttpState,
     pub(crate) principal: Principal,
     pub(crate) keyed: Option<KeyedRequest>,
+    pub(crate) rehearses: bool,
 }
 
 /// What carries a request out. In a box: else each operation has futures of its own, which a compiler works on for long.
@@ -36,9 +39,14 @@ type Replying = Box<dyn FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>)
 impl Caller {
     /// A request that changes something, and what it says: the same under the same key is carried out once.
     pub(crate) fn once(self, body: Option<&Value>) -> Once {
-        let Self { state, principal, use_case, key } = self;
+        let Self { state, principal, use_case, key, rehearses } = self;
         let keyed = key.map(|key| KeyedRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
-        Once { state, principal, keyed }
+        Once { state, principal, keyed, rehearses }
+    }
+
+    /// Answers what a use case would do to documents, and stores nothing.
+    pub(crate) async fn rehearse(self, work: Rehearsed) -> Result<HttpResponse, Problem> {
+        rehearsed(self.state, self.principal, work).await
     }
 }
 
@@ -58,6 +66,10 @@ impl Once {
         T: 'static,
         J: for<'t> From<&'t T> + Serialize + 'static,
     {
+        if self.rehearses {
+            let work = move |services: &Services<'_>, principal: &Principal| work(services, principal).map(drop);
+            return rehearsed(self.state, self.principal, Box::new(work)).await;
+        }
         self.carried_out(move |services, principal, request| {
             let work = |services: &Services<'_>, principal: &Principal, (): &()| work(services, principal);
             let render = |done: T| Ok(Success::json(written(&J::from(&done))).kept());
@@ -75,7 +87,7 @@ impl Once {
     }
 
     async fn replied(self, work: Replying) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, mut keyed } = self;
+        let Self { state, principal, mut keyed, rehearses: _ } = self;
         let began = Instant::now();
         let turn = match &keyed {
             Some(keyed) => Some(state.twins().turn(principal.organization(), &keyed.key, TWIN_WAIT).await?),
@@ -92,6 +104,14 @@ impl Once {
         let Reply { answer, is_repeat } = carried_out.await?;
         kept::respond(answer, is_repeat.then_some(REPLAYED))
     }
+}
+
+/// What is rehearsed. In a box, likewise.
+pub(crate) type Rehearsed = Box<dyn FnMut(&Services<'_>, &Principal) -> UseCaseResult<()> + Send>;
+
+async fn rehearsed(state: HttpState, principal: Principal, mut work: Rehearsed) -> Result<HttpResponse, Problem> {
+    let effects = blocking(&state, move |services| rehearse(services, &principal, &mut |services| work(services, &principal)));
+    kept::respond(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
 }
 
 /// The answer to an event that was taken, now or before.

@@ -16,6 +16,7 @@ use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::dto::documents::DocumentJson;
+use crate::dto::effects::{DryRunBody, EffectsJson};
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
@@ -45,7 +46,8 @@ use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    audit, auth, batches, billing, catalog, charges, contracts, documents, imports, money, reports, search, service, usage,
+    audit, auth, batches, billing, by_path, catalog, charges, contracts, documents, imports, money, reports, search, service,
+    usage,
 };
 
 macro_rules! answered {
@@ -554,6 +556,15 @@ operations! {
     }
 
     service {
+        /// Answers what a request would do to documents, and carries nothing out.
+        ///
+        /// Any request that makes or changes contracts, documents, payments, charges or usage events, or changes customers or entities; it is
+        /// refused here as it would be there, with pointers into its own body. The billing run and imports have dry runs of their own.
+        POST "/api/dry_run" Permission(RunDry) => by_path::dry_run,
+            takes DryRunBody,
+            answers EffectsJson: "The documents concerned, as they would be and as they are",
+            refuses no_dry_run;
+
         /// Finds whatever has a text as number, reference, key, purchase order number or name.
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,

@@ -106,7 +106,7 @@ type Told<T> = UseCaseResult<Carried<T>>;
 impl Reporting {
     /// Somebody whose credential was checked.
     pub(crate) fn of(caller: Caller, facts: Facts) -> Self {
-        let Caller { state, principal, use_case, key } = caller;
+        let Caller { state, principal, use_case, key, rehearses: _ } = caller;
         Self { state, who: Who::Known(principal), use_case, facts, key }
     }
 
@@ -288,7 +288,7 @@ impl Once {
         (events, bytes): (usize, usize),
         work: impl Fn(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<idempotency::Reply> + Send + Sync + 'static,
     ) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, keyed } = self;
+        let Self { state, principal, keyed, .. } = self;
         let keyed = keyed.map(|keyed| KeyedRequest { wait: Duration::ZERO, ..keyed });
         let twins = match &keyed {
             Some(keyed) => Some(Twins::wait(&state, principal.organization(), &keyed.key).await?),

@@ -5,7 +5,7 @@ use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, CustomerFilter, transact};
+use billing_domain::ports::{Access, CustomerFilter, DocumentFilter, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
 
 use super::{check_entity, inserted, only, updated};
@@ -57,6 +57,10 @@ pub fn edit_customer(
         changes.apply(&mut made.profile);
         made.profile.check()?;
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
+        if let Some(rehearsal) = services.rehearsal() {
+            let filter = DocumentFilter { customer_id: Some(present.id), ..DocumentFilter::default() };
+            rehearsal.look_at_drafts(tx, organization, &filter, services.now())?;
+        }
         updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
         let change = Change::From(Audited::Customer(&present), Audited::Customer(&made));
         note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;

@@ -5,7 +5,7 @@ use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
 use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::violation::Violations;
 
@@ -94,6 +94,10 @@ pub fn edit_entity(
         tx.hold_entity(organization, &present)?;
         if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
             return Err(present.numbers_given().into());
+        }
+        if let Some(rehearsal) = services.rehearsal() {
+            let filter = DocumentFilter { entity_ref: Some(reference.clone()), ..DocumentFilter::default() };
+            rehearsal.look_at_drafts(tx, organization, &filter, services.now())?;
         }
         let made = Entity { profile: wanted.profile, ..present.clone() };
         updated(Thing::Entity, tx.update_entity(organization, &made)?)?;

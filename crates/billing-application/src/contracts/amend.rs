@@ -1,18 +1,15 @@
 //! Editing, cancelling and resuming a contract: what follows for documents is decided by the book (billing rules 7).
 
-use std::collections::BTreeMap;
-
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
-use billing_domain::document::{BookDocument, DocumentHead, DraftContent, Standing};
+use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::terms::{self, Backdated};
-use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::patch::Patch;
-use billing_domain::ports::{Access, StoreError, Tx, transact};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
 use billing_domain::violation::Violations;
 
 use super::create::{catalog_of, named_by};
@@ -20,8 +17,8 @@ use super::{ContractView, view};
 use crate::accounts::Deciding;
 use crate::audit::{Audited, Change, Doer, note};
 use crate::books::{self, supplies};
-use crate::documents::{DocumentView, show_refs};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::rehearsal::{Effects, rehearse};
 use crate::{Services, UseCase, allow};
 
 /// How an amendment is meant.
@@ -40,19 +37,6 @@ pub enum Amended {
     Done(Box<ContractView>),
     /// It would do this.
     DryRun(Effects),
-}
-
-/// What an amendment does to documents.
-#[derive(Clone, Debug, Default)]
-pub struct Effects {
-    /// Drafts that are opened and stay open.
-    pub opened: Vec<DocumentView>,
-    /// Documents that are issued.
-    pub issued: Vec<DocumentView>,
-    /// Drafts that were there and say something else.
-    pub recomputed: Vec<DocumentView>,
-    /// Drafts that are put out of force.
-    pub voided: Vec<DocumentView>,
 }
 
 /// Edits a contract. `customer_ref` may be given, but not changed.
@@ -157,19 +141,7 @@ pub fn resume_contract(
 
 type Decide<'a> = &'a dyn Fn(&mut dyn Tx, &mut ContractBook, Backdated, Timestamp) -> UseCaseResult<()>;
 
-/// Why the transaction of an amendment isn't committed.
-enum Stop {
-    DryRun(Effects),
-    Failed(UseCaseError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// Holds a contract, decides, and writes what was decided, or shows it.
+/// Holds a contract, decides, and writes what was decided, or shows what that would do.
 fn amend(
     services: &Services,
     principal: &Principal,
@@ -179,70 +151,27 @@ fn amend(
     decide: Decide<'_>,
 ) -> UseCaseResult<Amended> {
     let now = services.now();
-    let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
     let organization = allow(principal, use_case)?;
-    let work = |tx: &mut dyn Tx| -> UseCaseResult<(ContractView, Option<Effects>)> {
+    // What is rehearsed as a whole isn't rehearsed again.
+    if options.dry_run && services.rehearsal().is_none() {
+        let options = AmendmentOptions { dry_run: false, ..options };
+        let mut amend =
+            |services: &Services<'_>| amend(services, principal, (use_case, action), contract_ref, options, decide).map(drop);
+        return rehearse(services, principal, &mut amend).map(Amended::DryRun);
+    }
+    let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
+    let amended = transact(&*services.store, Access::Write, |tx| {
         let book = books::held_by_ref(tx, organization, contract_ref, now)?;
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
         books::recount_all(tx, organization, &mut book)?;
-        let before = if options.dry_run { drafts(&book)? } else { Drafts::new() };
         let present = view((*book.contract).clone(), &book.entities, now)?;
         decide(tx, &mut book, backdated, now)?;
-        let deciding = Deciding::of(services, principal, now);
-        let entries = books::write(tx, deciding, &mut book)?;
-        let effects = if options.dry_run { Some(effects(tx, organization, &book, (&before, &entries), now)?) } else { None };
+        books::write(tx, Deciding::of(services, principal, now), &mut book)?;
         let amended = view((*book.contract).clone(), &book.entities, now)?;
         let change = Change::From(Audited::Contract(&present), Audited::Contract(&amended));
         note(tx, services, Doer::of(principal), action, change)?;
-        Ok((amended, effects))
-    };
-    let outcome = transact(&*services.store, Access::Write, |tx| match work(tx) {
-        Ok((_, Some(effects))) => Err(Stop::DryRun(effects)),
-        Ok((view, None)) => Ok(view),
-        Err(error) => Err(Stop::Failed(error)),
+        Ok::<_, UseCaseError>(amended)
     });
-    match outcome {
-        Ok(view) => Ok(Amended::Done(Box::new(view))),
-        Err(Stop::DryRun(effects)) => Ok(Amended::DryRun(effects)),
-        Err(Stop::Failed(error)) => Err(error),
-    }
-}
-
-/// Drafts, with all that they say.
-type Drafts = BTreeMap<DocumentRef, (DocumentHead, DraftContent)>;
-
-fn drafts(book: &ContractBook) -> UseCaseResult<Drafts> {
-    let open = book.documents().filter(|document| document.standing == Standing::Draft);
-    let said = |document: &BookDocument| {
-        let document_ref = document.head.document_ref;
-        Ok((document_ref, (document.head.clone(), book.draft_content(document_ref)?)))
-    };
-    open.map(said).collect()
-}
-
-/// The documents that entries touch, by what they do to them; `before` are the drafts that were there.
-fn effects(
-    tx: &mut dyn Tx,
-    organization: billing_domain::refs::OrganizationId,
-    book: &ContractBook,
-    (before, entries): (&Drafts, &[Entry]),
-    now: Timestamp,
-) -> UseCaseResult<Effects> {
-    let (mut opened, mut issued, mut voided): (Vec<DocumentRef>, Vec<DocumentRef>, Vec<DocumentRef>) = Default::default();
-    for entry in entries {
-        match entry {
-            Entry::Opened { head, .. } => opened.push(head.document_ref),
-            Entry::Issued { document_ref, .. } => issued.push(*document_ref),
-            Entry::Discarded { document_ref, .. } | Entry::Voided { document_ref, .. } => voided.push(*document_ref),
-            _ => {}
-        }
-    }
-    opened.retain(|document_ref| !issued.contains(document_ref) && !voided.contains(document_ref));
-    let says_something_else = |(document_ref, says): (DocumentRef, _)| {
-        before.get(&document_ref).is_some_and(|said| *said != says).then_some(document_ref)
-    };
-    let recomputed: Vec<DocumentRef> = drafts(book)?.into_iter().filter_map(says_something_else).collect();
-    let mut show = |refs: Vec<DocumentRef>| show_refs(tx, organization, book, &refs, now);
-    Ok(Effects { opened: show(opened)?, issued: show(issued)?, recomputed: show(recomputed)?, voided: show(voided)? })
+    amended.map(|view| Amended::Done(Box::new(view)))
 }

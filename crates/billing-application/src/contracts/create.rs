@@ -82,6 +82,9 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
             _ => None,
         });
         tx.insert_contract(organization, &book.contract, due)?;
+        if let Some(rehearsal) = services.rehearsal() {
+            rehearsal.agree(book.contract.key(organization));
+        }
         let made = view((*book.contract).clone(), &book.entities, now)?;
         note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Contract(&made)))?;
         Ok(made)

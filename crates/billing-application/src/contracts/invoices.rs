@@ -6,8 +6,8 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, Purpose};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
-use billing_domain::ports::{Access, transact};
-use billing_domain::refs::{ContractRef, DocumentRef};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentRef};
 use billing_domain::refusal::Refusal;
 
 use crate::books;
@@ -34,6 +34,16 @@ pub fn current_invoices(
 /// [`UseCaseError::Unknown`].
 pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
     invoices(services, principal, contract_ref, view::next, Children::LeftOut)
+}
+
+/// What a contract bills in its current and its next period and isn't opened yet.
+pub(crate) fn planned_invoices(tx: &mut dyn Tx, contract: ContractKey, now: Timestamp) -> UseCaseResult<Vec<DocumentView>> {
+    let organization = contract.organization;
+    let book = books::empty(tx, contract, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+    let book = books::whole(tx, organization, book, now)?;
+    let shown = view::current(&book, now)?.into_iter().chain(view::next(&book, now)?);
+    let planned = shown.filter(|shown| !shown.is_opened).collect();
+    show_all(tx, organization, &book, &Relatives::default(), planned, now)
 }
 
 /// Whether the documents of events due upon usage are listed beside their invoice.

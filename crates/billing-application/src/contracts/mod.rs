@@ -4,8 +4,9 @@ mod amend;
 mod create;
 mod invoices;
 
-pub use amend::{Amended, AmendmentOptions, Effects, cancel_contract, change_quantity, edit_contract, resume_contract};
+pub use amend::{Amended, AmendmentOptions, cancel_contract, change_quantity, edit_contract, resume_contract};
 pub use create::{ContractRequest, create_contract};
+pub(crate) use invoices::planned_invoices;
 pub use invoices::{current_invoices, next_invoices};
 
 use billing_domain::access::Principal;

@@ -16,7 +16,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 
-use super::{DocumentView, Relatives, book_of, show_document, unissued_content};
+use super::{DocumentView, unissued_content, view_all};
 use crate::books::{corrupt, distinct};
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::UseCaseResult;
@@ -120,14 +120,7 @@ pub fn list_documents(
         let has_more = documents.len() > size;
         documents.truncate(size);
         let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
-        let relatives = Relatives::read(tx, organization, &documents)?;
-        let mut books = Vec::new();
-        let mut items = Vec::with_capacity(documents.len());
-        for document in documents {
-            let book = book_of(tx, organization, &mut books, &document, now)?;
-            items.push(show_document(book, &relatives, document, now)?);
-        }
-        Ok(DocumentList { items, next, sums })
+        Ok(DocumentList { items: view_all(tx, organization, documents, now)?, next, sums })
     })
 }
 

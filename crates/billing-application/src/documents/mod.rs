@@ -91,6 +91,17 @@ impl DocumentView {
         missing(&self.parties, self.paper.as_deref(), &self.content)
     }
 
+    /// Whether it says what another says of the same document: as a paper, and of what is owed.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        let said = |view: &Self| {
+            let Self { state, period, net_terms, ref payment, ref parties, ref content, .. } = *view;
+            let paper = (view.po_number.clone(), view.note.clone(), view.paper.clone());
+            let owed = (view.settlement, view.owed, view.write_offs.clone());
+            ((state, period, net_terms), (payment.clone(), parties.clone(), content.clone()), paper, owed)
+        };
+        said(self) == said(other)
+    }
+
     /// The shape of what is frozen of it, or will be.
     pub fn format(&self) -> u8 {
         if self.paper.is_some() { 2 } else { 1 }
@@ -184,6 +195,22 @@ fn document_view(
     let mut books = Vec::new();
     let book = book_of(tx, organization, &mut books, &document, now)?;
     show_document(book, &relatives, document, now)
+}
+
+/// Documents as they are shown, in their order.
+pub(crate) fn view_all(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    documents: Vec<Document>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<DocumentView>> {
+    let relatives = Relatives::read(tx, organization, &documents)?;
+    let (mut books, mut views) = (Vec::new(), Vec::with_capacity(documents.len()));
+    for document in documents {
+        let book = book_of(tx, organization, &mut books, &document, now)?;
+        views.push(show_document(book, &relatives, document, now)?);
+    }
+    Ok(views)
 }
 
 /// The book of a document's contract, read once for all of a contract's documents. What is frozen needs the contract and

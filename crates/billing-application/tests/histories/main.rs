@@ -32,6 +32,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use billing_application::Services;
 use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
@@ -41,10 +42,11 @@ use billing_application::contracts::{
     AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
 use billing_application::documents::{
-    PaymentQuery, SourceRef, apply, issue_document, list_payments, record_payment, refund, reverse_payment, unapply,
-    void_document, write_off,
+    DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
+    refund, reverse_payment, unapply, void_document, write_off,
 };
 use billing_application::error::UseCaseResult;
+use billing_application::rehearsal::{Effects, rehearse};
 use billing_application::usage::{
     EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
 };
@@ -55,8 +57,9 @@ use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{Document, Settlement, Standing};
+use billing_domain::document::{Document, DocumentState, Settlement, Standing};
 use billing_domain::ledger::BookRows;
+use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter};
@@ -78,6 +81,53 @@ struct UseCases {
     payments: Vec<PaymentRef>,
     /// Set when the history goes where the use cases don't: usage from the future.
     is_over: bool,
+    /// How many deeds were asked for.
+    asked: u32,
+}
+
+/// What is told of a document, by its number.
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    state: DocumentState,
+    total: Money,
+    due: Option<Money>,
+    settlement: Settlement,
+    lines: Vec<String>,
+}
+
+impl Told {
+    fn of(view: &DocumentView) -> (String, Self) {
+        let number = view.opened.as_ref().expect("an opened document").number.to_string();
+        let lines = view.content.products.iter().map(|product| format!("{product:?}")).collect();
+        let told =
+            Self { state: view.state, total: view.content.total, due: view.owed.amount_due, settlement: view.settlement, lines };
+        (number, told)
+    }
+}
+
+/// Whether documents became what a rehearsal said, and nothing else changed.
+fn check_rehearsal(
+    rehearsed: &UseCaseResult<Effects>,
+    done: bool,
+    before: &BTreeMap<String, Told>,
+    after: &BTreeMap<String, Told>,
+) -> Checked {
+    same("whether it is refused", &rehearsed.is_ok(), &done)?;
+    let Ok(effects) = rehearsed else { return Ok(()) };
+    let Effects { opened, issued, recomputed, voided, settled, before: were, planned: _ } = effects;
+    let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, Told> { views.map(Told::of).collect() };
+    let changed = told(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
+    let really = after.iter().filter(|(number, told)| before.get(*number) != Some(told));
+    // What nobody saw is left out.
+    let really = really.filter(|(number, told)| before.contains_key(*number) || told.state != DocumentState::Void);
+    let really: BTreeMap<String, Told> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
+    // A paper may say something else where its amounts are the same.
+    let same_amounts = |number: &String, told: &Told| before.get(number) == Some(told);
+    let changed: BTreeMap<String, Told> = changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
+    same("the documents concerned", &changed, &really)?;
+    let were = told(&mut were.iter());
+    let is_so = were.iter().all(|(number, told)| before.get(number) == Some(told));
+    if is_so { Ok(()) } else { Err(format!("what was before: {were:#?} is shown, {before:#?} was stored")) }
 }
 
 /// What is compared of a document, whose reference is its place among those that were opened.
@@ -99,7 +149,14 @@ fn same<T: PartialEq + Debug>(what: &str, decided: &T, stored: &T) -> Checked {
 
 impl UseCases {
     fn new() -> Self {
-        Self { bench: Bench::at(plans::START), contract: None, events: Vec::new(), payments: Vec::new(), is_over: false }
+        Self {
+            bench: Bench::at(plans::START),
+            contract: None,
+            events: Vec::new(),
+            payments: Vec::new(),
+            is_over: false,
+            asked: 0,
+        }
     }
 
     fn contract(&self) -> ContractRef {
@@ -131,9 +188,61 @@ impl UseCases {
         self.documents()[place].head.document_ref
     }
 
-    /// Does as asked.
-    fn ask(&mut self, deed: &Deed, world: &World) -> UseCaseResult<()> {
+    /// Does as asked. Every third time it is rehearsed before: what that says is what is done.
+    fn ask(&mut self, deed: &Deed, world: &World) -> Result<UseCaseResult<()>, String> {
+        self.asked += 1;
+        let rehearsed = if self.asked.is_multiple_of(3) { self.rehearse(deed, world)? } else { None };
+        let before = rehearsed.as_ref().map(|_| self.views());
+        let done = self.carry_out(&self.bench.services, deed, world);
+        if let (Some(rehearsed), Some(before)) = (rehearsed, before) {
+            let after = if done.is_ok() { self.views() } else { before.clone() };
+            check_rehearsal(&rehearsed, done.is_ok(), &before, &after).map_err(|why| format!("{deed:?}: {why}"))?;
+        }
+        Ok(done.and_then(|made| self.take_up(made)))
+    }
+
+    /// What a deed would do, where that can be asked; nothing is stored by asking.
+    fn rehearse(&self, deed: &Deed, world: &World) -> Result<Option<UseCaseResult<Effects>>, String> {
+        if matches!(deed, Deed::Pricing(_) | Deed::Run) {
+            return Ok(None);
+        }
+        let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
+        let before = stored();
+        let mut carry_out = |services: &Services<'_>| self.carry_out(services, deed, world).map(drop);
+        let effects = rehearse(&self.bench.services, &self.bench.principal, &mut carry_out);
+        same("what is stored, after a rehearsal", &before, &stored())?;
+        Ok(Some(effects))
+    }
+
+    /// What all documents say, by their numbers.
+    fn views(&self) -> BTreeMap<String, Told> {
+        let mut all = BTreeMap::new();
+        let mut page = PageRequest::LARGEST;
+        loop {
+            let query = DocumentQuery::default();
+            let listed = list_documents(&self.bench.services, &self.bench.principal, &query, page.into()).expect("documents");
+            let is_last = listed.items.len() < usize::try_from(page.size()).expect("a size");
+            all.extend(listed.items.iter().map(Told::of));
+            if is_last {
+                return all;
+            }
+            page = page.next();
+        }
+    }
+
+    /// Notes what was made.
+    fn take_up(&mut self, made: Option<EventRef>) -> UseCaseResult<()> {
+        self.events.extend(made);
         let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
+        let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
+        self.payments.extend(new);
+        Ok(())
+    }
+
+    /// Carries a deed out, and answers the event that it made.
+    fn carry_out(&self, services: &Services<'_>, deed: &Deed, world: &World) -> UseCaseResult<Option<EventRef>> {
+        let principal = &self.bench.principal;
         let options = AmendmentOptions { dry_run: false, allow_backdated: true };
         let catalog = || convert::catalog(&world.model.catalog);
         match deed {
@@ -168,8 +277,7 @@ impl UseCases {
                     sent: None,
                 };
                 let taken = record_event(services, principal, event, &NO_ANSWER);
-                let taken = taken.map(|taken| taken.now().expect("no repeat").event.event_ref);
-                taken.map(|event_ref| self.events.push(event_ref))
+                return taken.map(|taken| Some(taken.now().expect("no repeat").event.event_ref));
             }
             Deed::Update { event, at, quantity } => {
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
@@ -184,10 +292,11 @@ impl UseCases {
             Deed::DeleteCharge(charge_ref) => delete_charge(services, principal, charge_ref),
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
-            Deed::Money(deed) => self.move_money(deed),
+            Deed::Money(deed) => self.move_money(services, deed),
             Deed::Run => run_billing(services, principal, BillingRun::whole(false))
                 .map(|report| assert!(report.failed.is_empty(), "{report:?}")),
         }
+        .map(|()| None)
     }
 
     fn source(&self, source: SourceDeed) -> SourceRef {
@@ -209,8 +318,8 @@ impl UseCases {
         all.into_iter().map(|application| application.application_ref).collect()
     }
 
-    fn move_money(&mut self, deed: &MoneyDeed) -> UseCaseResult<()> {
-        let (services, principal) = (&self.bench.services, &self.bench.principal);
+    fn move_money(&self, services: &Services<'_>, deed: &MoneyDeed) -> UseCaseResult<()> {
+        let principal = &self.bench.principal;
         let done = match deed {
             MoneyDeed::Pay { place, facts, takes_more } => {
                 record_payment(services, principal, self.document(*place), facts, *takes_more)
@@ -223,11 +332,7 @@ impl UseCases {
             MoneyDeed::Unapply(index) => unapply(services, principal, self.applications()[*index]),
             MoneyDeed::WriteOff { place, undo } => write_off(services, principal, self.document(*place), None, *undo),
         };
-        done.map(drop)?;
-        let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
-        let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
-        self.payments.extend(new);
-        Ok(())
+        done.map(drop)
     }
 
     /// How many entries the audit log has, and what a deed may leave as it is.
@@ -408,7 +513,7 @@ impl Follower for UseCases {
         }
         self.bench.clock.set(world.now);
         let before = self.changing(&deed);
-        match (self.ask(&deed, world), taken) {
+        match (self.ask(&deed, world)?, taken) {
             (Ok(()), true) | (Err(_), false) => {}
             (Ok(()), false) => return Err(format!("the ledger refused {deed:?}")),
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),

@@ -8,17 +8,16 @@ use serde_json::{Map, Value};
 
 use super::answers::written;
 use super::reply::{html, to};
-use super::said::{Said, field, key};
+use super::said::{Said, field};
 use super::visitor::{Visitor, service};
-use crate::body::{Body, OptionalBody};
+use crate::body::OptionalBody;
 use crate::problem::Problem;
-use crate::routes::{auth, documents, money};
+use crate::routes::auth;
 
 /// The page that a form stands on, which tells what refuses it; none of what is no form.
 pub(super) fn page_of<'p, 'a>(place: &'p [&'a str]) -> Option<&'p [&'a str]> {
     match place {
         ["keys"] | ["keys", "delete"] => Some(&place[..1]),
-        ["documents", _, _] => Some(&place[..2]),
         _ => None,
     }
 }
@@ -31,7 +30,6 @@ pub(super) async fn carry_out(visitor: &Visitor, place: &[&str], said: &Said) ->
     match place {
         ["keys"] => make_key(visitor, said).await,
         ["keys", "delete"] => delete_key(visitor, said).await,
-        ["documents", reference, action] => on_document(visitor, reference, action, said).await,
         _ => Err(Problem::unknown_route()),
     }
 }
@@ -50,26 +48,6 @@ async fn delete_key(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Prob
     let reference = field(said, "api_key_ref").unwrap_or_default().to_owned();
     auth::delete_key(visitor.caller(UseCase::DeleteKey), Path::from(reference)).await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
-}
-
-async fn on_document(visitor: &Visitor, reference: &str, action: &str, said: &Said) -> Result<HttpResponse, Problem> {
-    let path = || Path::from(reference.to_owned());
-    match action {
-        "issue" => documents::issue_document(visitor.caller(UseCase::IssueDocument), path()).await?,
-        "void" => documents::void_document(visitor.caller(UseCase::VoidDocument), path()).await?,
-        "payment" => {
-            let body = body(said, &["amount", "paid_date", "reference"]);
-            // A form that is sent twice records one payment.
-            let key = key(said, &format!("/api/documents/payments/{reference}"));
-            money::record_payment(visitor.keyed(UseCase::RecordPayment, key), path(), Body(body)).await?
-        }
-        "reverse-payment" => {
-            let payment = Path::from(field(said, "payment_ref").unwrap_or_default().to_owned());
-            money::reverse_payment(visitor.caller(UseCase::ReversePayment), payment, OptionalBody(None)).await?
-        }
-        _ => return Err(Problem::unknown_route()),
-    };
-    Ok(to(&format!("{}?done={action}", href(&["documents", reference]))))
 }
 
 /// The fields of a form as a body.

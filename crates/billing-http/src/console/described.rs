@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use billing_console::{Field, Filter, Group, InputKind};
+use billing_console::{Filter, InputKind};
 use billing_report::NumbersAs;
 use serde_json::Value;
 
@@ -18,7 +18,28 @@ struct Described {
     /// Of lists, by their paths.
     filters: HashMap<String, Vec<Filter>>,
     /// Of bodies, by their paths.
-    groups: HashMap<String, Vec<Group>>,
+    shapes: HashMap<String, Vec<Shape>>,
+}
+
+/// A part of what a body says.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) name: String,
+    pub(super) meaning: String,
+    /// Whether it must be said where what it is a part of is.
+    pub(super) required: bool,
+    pub(super) says: Says,
+}
+
+/// What is said there.
+#[derive(Clone, Debug)]
+pub(super) enum Says {
+    /// One thing; a number of things where it may be.
+    One { kind: InputKind, is_whole: bool },
+    /// Parts of its own.
+    Parts(Vec<Shape>),
+    /// Any number of things that have these parts.
+    Several(Vec<Shape>),
 }
 
 static DESCRIBED: LazyLock<Described> = LazyLock::new(|| {
@@ -27,7 +48,7 @@ static DESCRIBED: LazyLock<Described> = LazyLock::new(|| {
     let paths = || document["paths"].as_object().into_iter().flatten();
     Described {
         filters: paths().map(|(path, item)| (path.clone(), reader.filters(&item["get"]))).collect(),
-        groups: paths().map(|(path, item)| (path.clone(), reader.groups(&item["post"]))).collect(),
+        shapes: paths().map(|(path, item)| (path.clone(), reader.shapes_of_body(&item["post"]))).collect(),
     }
 });
 
@@ -38,11 +59,9 @@ pub(super) fn filters(path: &str, said: &Said) -> Vec<Filter> {
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
-/// The fields of the body there, without one that doesn't change; what is a list isn't among them.
-pub(super) fn groups(path: &str, kept: Option<&str>) -> Vec<Group> {
-    let mut groups = DESCRIBED.groups.get(path).cloned().unwrap_or_default();
-    groups.iter_mut().for_each(|group| group.fields.retain(|field| kept != Some(field.name.as_str())));
-    groups
+/// What the body there says.
+pub(super) fn shapes(path: &str) -> &'static [Shape] {
+    DESCRIBED.shapes.get(path).map_or(&[], Vec::as_slice)
 }
 
 /// Reads the document.
@@ -64,36 +83,67 @@ impl<'d> Reader<'d> {
         of_query.filter_map(filter).collect()
     }
 
-    fn groups(self, operation: &'d Value) -> Vec<Group> {
-        let schema = self.resolved(&operation["requestBody"]["content"]["application/json"]["schema"]);
-        let mut own = Group { name: String::new(), meaning: String::new(), fields: Vec::new() };
-        let mut parts = Vec::new();
-        for (name, said) in properties(schema) {
-            let meaning = said["description"].as_str().unwrap_or_default();
-            let value = self.not_null(said);
-            if value["properties"].is_object() {
-                // What a part must have it must have where it is there.
-                let of_part =
-                    |(own, said)| Some(Field { required: false, ..self.field(value, &format!("{name}/{own}"), own, said)? });
-                let fields = properties(value).filter_map(of_part);
-                parts.push(Group { name: name.to_owned(), meaning: meaning.to_owned(), fields: fields.collect() });
-            } else {
-                own.fields.extend(self.field(schema, name, name, said));
+    fn shapes_of_body(self, operation: &'d Value) -> Vec<Shape> {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        self.shapes(&[self.not_null(schema)])
+    }
+
+    /// What any of several schemas says; more than one are told apart by words.
+    fn shapes(self, schemas: &[&'d Value]) -> Vec<Shape> {
+        let mut shapes: Vec<Shape> = Vec::new();
+        for (name, said) in schemas.iter().flat_map(|schema| properties(schema)) {
+            let has_it = |schema: &&&Value| schema["properties"][name].is_object();
+            let must = |schema: &Value| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+            let Some(shape) = self.shape(name, said, schemas.iter().all(|schema| must(schema))) else { continue };
+            match shapes.iter_mut().find(|known| known.name == name) {
+                // Another word that tells them apart.
+                Some(Shape { says: Says::One { kind: InputKind::Choice(words), .. }, .. }) => {
+                    if let Says::One { kind: InputKind::Choice(more), .. } = shape.says {
+                        words.extend(more.into_iter().filter(|word| !words.contains(word)).collect::<Vec<_>>());
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let having: Vec<&str> = schemas.iter().filter(has_it).filter_map(|schema| self.told_by(schema)).collect();
+                    let is_of_some = having.len() < schemas.len() && !having.is_empty();
+                    let of_some = if is_of_some { format!(" For {}.", having.join(", ")) } else { String::new() };
+                    shapes.push(Shape { meaning: format!("{}{of_some}", shape.meaning), ..shape });
+                }
             }
         }
         // What must be said comes first, then the name.
-        own.fields.sort_by_key(|field| (!field.required, field.name != "name"));
-        std::iter::once(own).chain(parts).collect()
+        shapes.sort_by_key(|shape| (!shape.required, shape.name != "name"));
+        shapes
     }
 
-    fn field(self, schema: &Value, name: &str, own: &str, said: &'d Value) -> Option<Field> {
+    /// The word that tells one of several schemas.
+    fn told_by(self, schema: &'d Value) -> Option<&'d str> {
+        properties(schema).find_map(|(_, said)| match self.resolved(said)["enum"].as_array()?.as_slice() {
+            [Value::String(word)] => Some(word.as_str()),
+            _ => None,
+        })
+    }
+
+    /// `None` of what no form has: lists of texts, and what isn't known beforehand.
+    fn shape(self, name: &str, said: &'d Value, required: bool) -> Option<Shape> {
         let value = self.not_null(said);
-        if is(value, "array") || is(value, "object") {
-            return None;
-        }
-        let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|name| name == own));
         let meaning = said["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
-        Some(Field { name: name.to_owned(), meaning, kind: kind(value), required, value: String::new(), wrong: Vec::new() })
+        let variants: Vec<&Value> =
+            value["oneOf"].as_array().into_iter().flatten().map(|variant| self.resolved(variant)).collect();
+        let says = if is(value, "array") {
+            let element = self.not_null(&value["items"]);
+            Says::Several(Some(self.shapes(&[element])).filter(|shapes| !shapes.is_empty())?)
+        } else if value["properties"].is_object() {
+            Says::Parts(self.shapes(&[value]))
+        } else if !variants.is_empty() && variants.iter().all(|variant| variant["properties"].is_object()) {
+            Says::Parts(self.shapes(&variants))
+        } else if is(value, "object") {
+            return None;
+        } else {
+            let is_whole = is(value, "integer") || variants.iter().any(|variant| is(variant, "integer"));
+            Says::One { kind: kind(value), is_whole }
+        };
+        Some(Shape { name: name.to_owned(), meaning, required, says })
     }
 
     /// What a value is where it is there.

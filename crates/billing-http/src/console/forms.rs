@@ -1,262 +1,435 @@
-//! Forms that make and edit things: their fields are those of the bodies that the OpenAPI document describes.
+//! Forms that make, change and do things: what they ask for is what the OpenAPI document says of the operation's body, and what would
+//! change documents is shown before it is done.
 
 use actix_web::http::StatusCode;
-use actix_web::web::Path;
 use actix_web::{HttpResponse, ResponseError as _};
 use billing_application::UseCase;
-use billing_console::{Field, Form, Group, InputKind, href};
-use billing_domain::idempotency::RequestKey;
-use serde_json::{Map, Value};
+use billing_console::{AGAIN, At, CONFIRMED, Form, Listing, Preview, RESIZE, Suggestions, href};
+use serde_json::Value;
 
 use super::answers::written;
-use super::described::groups;
-use super::said::{Said, field as field_of, key};
+use super::described::{Says, Shape, shapes};
+use super::filled::{self, Source};
+use super::pages;
+use super::reply::{html, to, told};
+use super::said::{Said, field, key};
 use super::things;
 use super::visitor::Visitor;
-use crate::body::Body;
 use crate::problem::Problem;
-use crate::routes::catalog;
+use crate::routes::by_path::{carry_out, is_rehearsed};
 
-/// Something that forms make and edit.
-struct Made {
-    part: &'static str,
-    one: &'static str,
-    makes: &'static str,
-    edits: &'static str,
-    reference: &'static str,
+/// How many things are suggested for a reference.
+const SUGGESTED: &str = "200";
+
+/// A form of the console.
+struct Deed {
+    /// Its place: `new` or `edit` a part, or `do` something.
+    place: [&'static str; 2],
+    /// The operation's path.
+    path: &'static str,
+    title: &'static str,
+    tells: &'static str,
+    button: &'static str,
+    /// What is said when it is done.
+    done: &'static str,
+    /// What is there already and is changed, or what it is done with: a part of the console.
+    of: Option<&'static str>,
+    /// Fields that aren't asked for: those of the reference, and what forms have no use for.
+    kept: &'static [&'static str],
+    /// The field of the body that takes the reference.
+    puts: Option<&'static str>,
+    /// A field of the body that begins with what another field of the thing says.
+    begins: Option<(&'static str, &'static str)>,
+    /// Where it leads: a part of the console, and the field of the answer with the reference there; its list without one.
+    leads: (&'static str, &'static str),
 }
 
-const MADE: &[Made] = &[
-    Made {
-        part: "customers",
-        one: "customer",
-        makes: "/api/customers/",
-        edits: "/api/customers/edit/{customer_ref}",
-        reference: "customer_ref",
+impl Deed {
+    const fn new(place: [&'static str; 2], path: &'static str, title: &'static str) -> Self {
+        Self {
+            place,
+            path,
+            title,
+            tells: "",
+            button: "Make",
+            done: "It was made.",
+            of: None,
+            kept: &[],
+            puts: None,
+            begins: None,
+            leads: (place[1], ""),
+        }
+    }
+
+    const fn edit(part: &'static str, path: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
+        let leads = (part, reference[0]);
+        let edited = Self {
+            of: Some(part),
+            kept: reference,
+            leads,
+            button: "Save",
+            done: "It was changed.",
+            ..Self::new(["edit", part], path, title)
+        };
+        edited
+    }
+
+    const fn act(id: &'static str, part: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self { of: Some(part), button, done: "It was done.", ..Self::new(["do", id], path, title) }
+    }
+
+    const fn leading(self, part: &'static str, reference: &'static str) -> Self {
+        Self { leads: (part, reference), ..self }
+    }
+
+    const fn telling(self, tells: &'static str) -> Self {
+        Self { tells, ..self }
+    }
+}
+
+const TO_DOCUMENT: (&str, &str) = ("documents", "document_ref");
+
+/// Every form.
+const DEEDS: &[Deed] = &[
+    Deed::new(["new", "customers"], "/api/customers/", "New customer").leading("customers", "customer_ref"),
+    Deed::edit("customers", "/api/customers/edit/{customer_ref}", "Edit customer", &["customer_ref"]),
+    Deed::new(["new", "usage-products"], "/api/usage/products/", "New usage product")
+        .leading("usage-products", "usage_product_ref"),
+    Deed::edit("usage-products", "/api/usage/products/edit/{usage_product_ref}", "Edit usage product", &["usage_product_ref"]),
+    Deed::new(["new", "entities"], "/api/entities/", "New entity").leading("entities", "entity_ref"),
+    Deed::edit("entities", "/api/entities/edit/{entity_ref}", "Edit entity", &["entity_ref"]),
+    Deed::new(["new", "bank-accounts"], "/api/bank_accounts/", "New bank account").leading("bank-accounts", "billing_account_id"),
+    Deed::edit("bank-accounts", "/api/bank_accounts/edit/{billing_account_id}", "Edit bank account", &["billing_account_id"]),
+    Deed::new(["new", "pricings"], "/api/pricings/", "New pricing").leading("pricings", "product_pricing_ref"),
+    Deed::edit("pricings", "/api/pricings/edit/{product_pricing_ref}", "Edit pricing", &["product_pricing_ref"])
+        .telling("Contracts keep what they agreed on: an edit of a contract takes up the new prices."),
+    Deed::new(["new", "contracts"], "/api/contracts/", "New contract").leading("contracts", "contract_ref"),
+    Deed {
+        kept: &["dry_run", "customer_ref"],
+        ..Deed::edit("contracts", "/api/contracts/edit/{contract_ref}", "Edit contract", &["contract_ref"])
+    }
+    .telling("All products that it is to have are listed; what is said of each holds from the day that is named."),
+    Deed {
+        kept: &["dry_run"],
+        ..Deed::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel the contract", "Cancel it")
+    }
+    .leading("contracts", "contract_ref"),
+    Deed {
+        kept: &["dry_run"],
+        ..Deed::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Take the cancel back", "Resume")
+    }
+    .leading("contracts", "contract_ref"),
+    Deed {
+        kept: &["dry_run"],
+        ..Deed::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Agree on another quantity", "Agree")
+    }
+    .leading("contracts", "contract_ref"),
+    Deed {
+        kept: &["contract_ref", "charge_ref"],
+        puts: Some("contract_ref"),
+        ..Deed::act("charge", "contracts", "/api/charges/", "Charge or credit an amount", "Record")
+    }
+    .leading("charges", "charge_ref")
+    .telling("A unit price below zero makes a credit note."),
+    Deed::edit("charges", "/api/charges/edit/{charge_ref}", "Edit charge", &["charge_ref"]),
+    Deed::act("delete-charge", "charges", "/api/charges/{charge_ref}", "Delete the charge", "Delete").leading("charges", ""),
+    Deed { leads: TO_DOCUMENT, ..Deed::act("issue", "documents", "/api/documents/issue/{document_ref}", "Issue now", "Issue") }
+        .telling("It becomes final. What is reported for it later is billed by a debit or a credit."),
+    Deed { leads: TO_DOCUMENT, ..Deed::act("void", "documents", "/api/documents/void/{document_ref}", "Void", "Void") }
+        .telling("It counts no more, and what it billed is billed again where that is still agreed. It can't be undone."),
+    Deed {
+        leads: TO_DOCUMENT,
+        begins: Some(("amount", "amount_due")),
+        ..Deed::act("pay", "documents", "/api/documents/payments/{document_ref}", "Record a payment", "Record")
     },
-    Made {
-        part: "usage-products",
-        one: "usage product",
-        makes: "/api/usage/products/",
-        edits: "/api/usage/products/edit/{usage_product_ref}",
-        reference: "usage_product_ref",
+    Deed {
+        leads: TO_DOCUMENT,
+        ..Deed::act(
+            "write-off",
+            "documents",
+            "/api/documents/write-off/{document_ref}",
+            "Give up on what is left to pay",
+            "Write off",
+        )
+    }
+    .telling("With `undo` what was given up on is owed again."),
+    Deed {
+        leads: TO_DOCUMENT,
+        begins: Some(("amount", "unapplied_amount")),
+        ..Deed::act("refund", "documents", "/api/documents/refund/{source_ref}", "Pay out what isn't applied", "Refund")
     },
-    Made {
-        part: "entities",
-        one: "entity",
-        makes: "/api/entities/",
-        edits: "/api/entities/edit/{entity_ref}",
-        reference: "entity_ref",
+    Deed {
+        leads: TO_DOCUMENT,
+        begins: Some(("amount", "unapplied_amount")),
+        ..Deed::act("apply", "documents", "/api/documents/apply/{source_ref}", "Apply it to a document", "Apply")
     },
-    Made {
-        part: "bank-accounts",
-        one: "bank account",
-        makes: "/api/bank_accounts/",
-        edits: "/api/bank_accounts/edit/{billing_account_id}",
-        reference: "billing_account_id",
+    Deed {
+        of: None,
+        leads: TO_DOCUMENT,
+        ..Deed::act(
+            "unapply",
+            "documents",
+            "/api/documents/unapply/{application_ref}",
+            "Take an application back",
+            "Take it back",
+        )
     },
+    Deed {
+        of: None,
+        leads: TO_DOCUMENT,
+        ..Deed::act("reverse", "documents", "/api/documents/payments/reverse/{payment_ref}", "Take a payment back", "Reverse")
+    },
+    Deed {
+        kept: &["event_ref", "customer_ref", "usage_product_ref"],
+        puts: Some("event_ref"),
+        ..Deed::edit("events", "/api/usage/event/update", "Edit usage event", &["event_ref"])
+    },
+    Deed::act("delete-event", "events", "/api/usage/event/{event_ref}", "Delete the usage event", "Delete").leading("events", ""),
 ];
 
-/// Whether a part of the console has forms.
-pub(super) fn has(part: &str) -> bool {
-    made(part).is_ok()
+/// Whether there is a form at a place.
+pub(super) fn has(kind: &str, what: &str) -> bool {
+    deed(kind, what).is_ok()
 }
 
-fn made(part: &str) -> Result<&'static Made, Problem> {
-    MADE.iter().find(|made| made.part == part).ok_or_else(Problem::unknown_route)
+fn deed(kind: &str, what: &str) -> Result<&'static Deed, Problem> {
+    DEEDS.iter().find(|deed| deed.place == [kind, what]).ok_or_else(Problem::unknown_route)
 }
 
-/// What a form says, and what was wrong with that.
-#[derive(Default)]
-pub(super) struct Tried<'t> {
-    said: Option<&'t Said>,
-    problem: Option<&'t Problem>,
+/// What is said after something was done.
+pub(super) fn done(place: &str) -> Option<&'static str> {
+    let (kind, what) = place.split_once('.')?;
+    deed(kind, what).ok().map(|deed| deed.done)
 }
 
-/// A form's page: what it is called, and its body.
-///
-/// # Errors
-/// Where there is no such form, or nothing that it edits.
-pub(super) async fn page(
-    visitor: &Visitor,
-    part: &str,
-    edited: Option<&str>,
-    tried: Tried<'_>,
-) -> Result<(String, Form), Problem> {
-    let made = made(part)?;
-    let present = match edited {
-        Some(reference) => things::read(visitor, part, reference).await?,
-        None => Value::Null,
-    };
-    let (title, path, action, button) = match edited {
-        Some(reference) => (format!("Edit {reference}"), made.edits, href(&["edit", part, reference]), "Save"),
-        None => (format!("New {}", made.one), made.makes, href(&["new", part]), "Make"),
-    };
-    let mut groups = groups(path, edited.map(|_| made.reference));
-    for field in groups.iter_mut().flat_map(|group| &mut group.fields) {
-        let pointer = format!("/{}", field.name);
-        field.value = match tried.said {
-            Some(said) => field_of(said, &field.name).unwrap_or_default().to_owned(),
-            None => present.pointer(&pointer).map(text).unwrap_or_default(),
+/// A form, and what it is about.
+pub(super) struct Asked<'a> {
+    visitor: &'a Visitor,
+    deed: &'static Deed,
+    reference: Option<&'a str>,
+    /// What is there already.
+    present: Value,
+}
+
+impl<'a> Asked<'a> {
+    /// The form at a place.
+    ///
+    /// # Errors
+    /// Where there is no such form, or nothing that it is about.
+    pub(super) async fn at(visitor: &'a Visitor, kind: &str, what: &str, reference: Option<&'a str>) -> Result<Self, Problem> {
+        let deed = deed(kind, what)?;
+        // What is made has no reference yet, and anything else has one.
+        if reference.is_none() != (kind == "new") {
+            return Err(Problem::unknown_route());
+        }
+        let present = match (deed.of, reference) {
+            (Some(part), Some(reference)) => things::read(visitor, part, reference).await?,
+            _ => Value::Null,
         };
-        let errors = tried.problem.map_or(&[][..], Problem::errors);
-        field.wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
+        Ok(Self { visitor, deed, reference, present })
     }
-    let others = tried.problem.map(|problem| others(problem, &groups)).unwrap_or_default();
-    Ok((title.clone(), Form { title, action, button, key: visitor.unique(), groups, others }))
-}
 
-/// What is wrong and stands beside no field.
-fn others(problem: &Problem, groups: &[Group]) -> Vec<String> {
-    if problem.errors().is_empty() {
-        return vec![problem.detail().to_owned()];
+    fn place(&self) -> Vec<&'a str> {
+        self.deed.place.into_iter().chain(self.reference).collect()
     }
-    let has_field =
-        |pointer: &str| groups.iter().flat_map(|group| &group.fields).any(|field| pointer == format!("/{}", field.name));
-    let beside_none = problem.errors().iter().filter(|error| !has_field(&error.pointer));
-    beside_none.map(|error| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail)).collect()
-}
 
-/// Makes or edits a thing as a form says, and answers its page's address.
-///
-/// # Errors
-/// What refuses it.
-pub(super) async fn carry_out(visitor: &Visitor, part: &str, edited: Option<&str>, said: &Said) -> Result<String, Problem> {
-    let made = made(part)?;
-    let (path, present) = match edited {
-        Some(reference) => (made.edits, things::read(visitor, part, reference).await?),
-        None => (made.makes, Value::Null),
-    };
-    let body = Body(body(&groups(path, edited.map(|_| made.reference)), said, &present));
-    let asked_at = match edited {
-        None => made.makes.trim_end_matches('/').to_owned(),
-        Some(reference) => made.edits.replace(&format!("{{{}}}", made.reference), reference),
-    };
-    let key = key(said, &asked_at);
-    let answer = match edited {
-        None => make(visitor, made, key, body).await,
-        Some(reference) => edit(visitor, made, reference, key, body).await,
-    };
-    let answer = written(answer?).await?;
-    Ok(href(&[part, answer[made.reference].as_str().unwrap_or_default()]))
-}
-
-async fn make(visitor: &Visitor, made: &Made, key: Option<RequestKey>, body: Body) -> Result<HttpResponse, Problem> {
-    match made.part {
-        "customers" => catalog::create_customer(visitor.keyed(UseCase::CreateCustomer, key), body).await,
-        "usage-products" => catalog::create_usage_product(visitor.keyed(UseCase::CreateUsageProduct, key), body).await,
-        "entities" => catalog::create_entity(visitor.keyed(UseCase::CreateEntity, key), body).await,
-        "bank-accounts" => catalog::create_bank_account(visitor.keyed(UseCase::CreateBankAccount, key), body).await,
-        _ => Err(Problem::unknown_route()),
-    }
-}
-
-async fn edit(
-    visitor: &Visitor,
-    made: &Made,
-    reference: &str,
-    key: Option<RequestKey>,
-    body: Body,
-) -> Result<HttpResponse, Problem> {
-    let path = Path::from(reference.to_owned());
-    match made.part {
-        "customers" => catalog::edit_customer(visitor.keyed(UseCase::EditCustomer, key), path, body).await,
-        "usage-products" => catalog::edit_usage_product(visitor.keyed(UseCase::EditUsageProduct, key), path, body).await,
-        "entities" => catalog::edit_entity(visitor.keyed(UseCase::EditEntity, key), path, body).await,
-        "bank-accounts" => catalog::edit_bank_account(visitor.keyed(UseCase::EditBankAccount, key), path, body).await,
-        _ => Err(Problem::unknown_route()),
-    }
-}
-
-/// What is asked for: of something new what is said, of something there what is said otherwise; a part of it as a whole.
-fn body(groups: &[Group], said: &Said, present: &Value) -> Value {
-    let mut body = Map::new();
-    for Group { name, fields, .. } in groups {
-        if name.is_empty() {
-            for field in fields {
-                let (now, before) = (value(field, said), present.get(&field.name));
-                if now.as_ref().map(text).unwrap_or_default() != before.map(text).unwrap_or_default() {
-                    body.insert(field.name.clone(), now.unwrap_or(Value::Null));
-                }
-            }
-            continue;
+    fn path(&self) -> String {
+        match (self.deed.path.split_once('{'), self.reference) {
+            (Some((below, _)), Some(reference)) => format!("{below}{reference}"),
+            _ => self.deed.path.to_owned(),
         }
-        let own = |field: &Field| field.name.rsplit('/').next().unwrap_or_default().to_owned();
-        let now: Map<String, Value> = fields.iter().filter_map(|field| Some((own(field), value(field, said)?))).collect();
-        let is_as_before = fields.iter().all(|field| {
-            let before = present.pointer(&format!("/{}", field.name)).map(text).unwrap_or_default();
-            now.get(&own(field)).map(text).unwrap_or_default() == before
+    }
+
+    fn title(&self) -> String {
+        match (self.deed.place[0], self.reference) {
+            ("edit", Some(reference)) => format!("{} {reference}", self.deed.title),
+            _ => self.deed.title.to_owned(),
+        }
+    }
+
+    /// What it asks for.
+    fn shapes(&self) -> Vec<Shape> {
+        let kept = |shape: &&Shape| !self.deed.kept.contains(&shape.name.as_str()) && shape.name != "dry_run";
+        shapes(self.deed.path).iter().filter(kept).cloned().collect()
+    }
+
+    /// Whether it changes what is there: then what isn't said otherwise stays.
+    fn edits(&self) -> bool {
+        self.deed.place[0] == "edit"
+    }
+
+    /// Where one was before.
+    fn back(&self) -> String {
+        match (self.deed.of, self.reference) {
+            (Some(part), Some(reference)) => href(&[part, reference]),
+            _ => href(&[self.deed.leads.0]),
+        }
+    }
+
+    /// The page of the form, or of what is done where nothing has to be said.
+    ///
+    /// # Errors
+    /// What keeps it from being shown.
+    pub(super) async fn show(&self) -> Result<String, Problem> {
+        if self.shapes().is_empty() {
+            let effects = self.rehearsed(&Said::new()).await?;
+            return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.visitor.unique())]));
+        }
+        let begins = self.deed.begins.map(|(field, from)| {
+            let mut said = serde_json::Map::new();
+            said.insert(field.to_owned(), self.present.get(from).cloned().unwrap_or_default());
+            Value::Object(said)
         });
-        if !is_as_before {
-            body.insert(name.clone(), if now.is_empty() { Value::Null } else { Value::Object(now) });
+        let source = match &begins {
+            Some(begins) => Source::Present(begins),
+            None if self.edits() => Source::Present(&self.present),
+            None => Source::Nothing,
+        };
+        self.form(source, None).await
+    }
+
+    /// What becomes of what the form says.
+    ///
+    /// # Errors
+    /// What has no place beside the form.
+    pub(super) async fn take(&self, said: &Said) -> Result<HttpResponse, Problem> {
+        if let Some(wanted) = field(said, RESIZE) {
+            return self.form(Source::Said(&filled::resized(said, wanted)), None).await.map(html);
         }
+        if field(said, AGAIN).is_some() {
+            return self.form(Source::Said(said), None).await.map(html);
+        }
+        let refused = match self.carry_out(said).await {
+            Ok(answer) => return Ok(answer),
+            Err(problem) => problem,
+        };
+        let belongs_beside = matches!(refused.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT);
+        if !belongs_beside || self.shapes().is_empty() {
+            return Err(refused);
+        }
+        let page = self.form(Source::Said(said), Some(&refused)).await?;
+        Ok(told(refused, page))
     }
-    Value::Object(body)
+
+    async fn carry_out(&self, said: &Said) -> Result<HttpResponse, Problem> {
+        let path = self.path();
+        if is_rehearsed(&path) && field(said, CONFIRMED).is_none() {
+            let effects = self.rehearsed(said).await?;
+            if billing_console::is_seen(&effects) || self.shapes().is_empty() {
+                let page = self.preview(effects, said);
+                return Ok(html(page));
+            }
+        }
+        // A form that is sent twice does it once.
+        let caller = self.visitor.keyed(UseCase::GetDocument, key(said, path.trim_end_matches('/')));
+        let answer = carry_out(caller, self.visitor.facts(), &path, self.body(said)).await?;
+        let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer).await? };
+        let (part, field) = self.deed.leads;
+        let reference = At(&answer).at(field).text();
+        let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
+        Ok(to(&format!("{page}?done={}.{}", self.deed.place[0], self.deed.place[1])))
+    }
+
+    async fn rehearsed(&self, said: &Said) -> Result<Value, Problem> {
+        let caller = self.visitor.caller(UseCase::RunDry).rehearsing();
+        written(carry_out(caller, self.visitor.facts(), &self.path(), self.body(said)).await?).await
+    }
+
+    fn body(&self, said: &Said) -> Option<Value> {
+        let shapes = self.shapes();
+        let present = if self.edits() { Some(&self.present) } else { None };
+        let mut body = filled::body(&shapes, "", said, present);
+        if let (Some(field), Some(reference)) = (self.deed.puts, self.reference) {
+            body.insert(field.to_owned(), reference.into());
+        }
+        // What is edited is what was seen.
+        if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
+            body.insert("version".to_owned(), filled::whole_number(version));
+        }
+        let takes_one = !shapes.is_empty() || self.deed.puts.is_some();
+        takes_one.then_some(Value::Object(body))
+    }
+
+    async fn form(&self, source: Source<'_>, problem: Option<&Problem>) -> Result<String, Problem> {
+        let shapes = self.shapes();
+        let items = filled::items(&shapes, "", source, problem.map_or(&[][..], Problem::errors));
+        let others = problem.map(|problem| filled::others(problem, &items)).unwrap_or_default();
+        let form = Form {
+            title: self.title(),
+            tells: self.deed.tells,
+            action: href(&self.place()),
+            button: if is_rehearsed(&self.path()) { "Go on" } else { self.deed.button },
+            key: source.said("form_key").unwrap_or_else(|| self.visitor.unique()),
+            suggestions: self.suggestions(&shapes).await?,
+            items,
+            others,
+        };
+        Ok(self.page(&billing_console::form(&form)))
+    }
+
+    fn preview(&self, effects: Value, said: &Said) -> String {
+        let said = said.iter().filter(|(name, _)| ![CONFIRMED, AGAIN, RESIZE].contains(&name.as_str())).cloned().collect();
+        let preview = Preview {
+            title: self.title(),
+            tells: self.deed.tells,
+            effects,
+            action: href(&self.place()),
+            button: self.deed.button,
+            said,
+            has_form: !self.shapes().is_empty(),
+            back: self.back(),
+        };
+        self.page(&billing_console::preview(&preview))
+    }
+
+    fn page(&self, body: &maud::Markup) -> String {
+        let part = self.deed.of.unwrap_or(self.deed.leads.0);
+        pages::around(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
+    }
+
+    /// What there is of what its fields name.
+    async fn suggestions(&self, shapes: &[Shape]) -> Result<Vec<Suggestions>, Problem> {
+        const NAMED: &[(&str, &str)] = &[
+            ("customer_ref", "customers"),
+            ("product_pricing_ref", "pricings"),
+            ("usage_product_ref", "usage-products"),
+            ("entity_ref", "entities"),
+            ("billing_account_id", "bank-accounts"),
+        ];
+        let mut suggestions = Vec::new();
+        for (field, part) in NAMED {
+            let is_new = self.deed.place == ["new", part];
+            let Some(listing) = Listing::of(part).filter(|_| !is_new && names(shapes, field)) else { continue };
+            let elements = pages::some_of(self.visitor, listing, SUGGESTED).await?;
+            let choices = At(&elements).items().map(|one| (one.at(field).text(), listing.name_of(one))).collect();
+            suggestions.push(Suggestions { field, choices });
+        }
+        Ok(suggestions)
+    }
 }
 
-/// What is said of a field, as the interface takes it.
-fn value(field: &Field, said: &Said) -> Option<Value> {
-    let text = field_of(said, &field.name)?;
-    Some(match (&field.kind, text) {
-        (InputKind::Flag, "true") => Value::Bool(true),
-        (InputKind::Flag, "false") => Value::Bool(false),
-        _ => Value::from(text),
+/// Whether a field of a name is asked for anywhere.
+fn names(shapes: &[Shape], field: &str) -> bool {
+    shapes.iter().any(|shape| match &shape.says {
+        Says::One { .. } => shape.name == field,
+        Says::Parts(parts) | Says::Several(parts) => names(parts, field),
     })
-}
-
-fn text(value: &Value) -> String {
-    billing_console::At(value).text()
-}
-
-impl<'t> Tried<'t> {
-    /// What a form said that was refused.
-    pub(super) const fn refused(said: &'t Said, problem: &'t Problem) -> Self {
-        Self { said: Some(said), problem: Some(problem) }
-    }
-}
-
-/// Whether what refuses a form belongs beside it; anything else has a page of its own.
-pub(super) fn belongs_beside(problem: &Problem) -> bool {
-    matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> Said {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
     #[test]
-    fn every_form_has_fields_of_its_operation() {
-        for made in MADE {
-            for (path, kept) in [(made.makes, None), (made.edits, Some(made.reference))] {
-                let groups = groups(path, kept);
-                assert!(groups[0].fields.len() > 2, "{path}: {groups:?}");
-                assert_eq!(groups[0].fields.iter().any(|field| field.name == made.reference), kept.is_none(), "{path}");
+    fn every_form_is_of_an_operation_and_leads_to_a_part() {
+        for deed in DEEDS {
+            let is_there = crate::operations::OPERATIONS.iter().any(|operation| operation.path == deed.path);
+            assert!(is_there, "{}", deed.path);
+            assert!(Listing::of(deed.leads.0).is_some(), "{}", deed.leads.0);
+            let all: Vec<&str> = shapes(deed.path).iter().map(|shape| shape.name.as_str()).collect();
+            for named in deed.kept.iter().chain(&deed.puts).filter(|named| **named != deed.leads.1) {
+                assert!(all.contains(named), "{}: {named} in {all:?}", deed.path);
             }
         }
-        let customer = groups("/api/customers/", None);
-        assert_eq!((customer[0].fields[0].name.as_str(), customer[0].fields[0].required), ("name", true));
-        let address = customer.iter().find(|group| group.name == "billing_address").expect("an address");
-        assert!(address.fields.iter().any(|field| field.name == "billing_address/city"));
-    }
-
-    #[test]
-    fn an_edit_sends_what_is_said_otherwise_and_clears_what_is_empty() {
-        let groups = groups("/api/customers/edit/{customer_ref}", Some("customer_ref"));
-        let present = json!({"name": "Acme", "email": "a@acme.example", "tax": 19, "apply_balance": true,
-            "billing_address": {"city": "Dublin", "line1": "1 Main Street"}});
-        let same = [("name", "Acme"), ("email", "a@acme.example"), ("tax", "19"), ("apply_balance", "true")];
-        let address = [("billing_address/city", "Dublin"), ("billing_address/line1", "1 Main Street")];
-        assert_eq!(body(&groups, &said(&[same.as_slice(), &address].concat()), &present), json!({}));
-        let other =
-            [("name", "Acme Ltd"), ("email", ""), ("tax", "7"), ("apply_balance", "false"), ("billing_address/city", "Cork")];
-        let expected =
-            json!({"name": "Acme Ltd", "email": null, "tax": "7", "apply_balance": false, "billing_address": {"city": "Cork"}});
-        assert_eq!(body(&groups, &said(&other), &present), expected);
     }
 }

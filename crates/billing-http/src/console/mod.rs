@@ -4,6 +4,7 @@
 mod actions;
 mod answers;
 mod described;
+mod filled;
 mod forms;
 mod pages;
 mod reply;
@@ -14,15 +15,19 @@ mod visitor;
 use actix_session::SessionExt as _;
 use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{self, Form};
+use actix_web::web::{self, Form, FormConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
 
+use self::forms::Asked;
 use self::reply::{html, reasons, to, told};
 use self::said::{Said, field, query};
 use self::visitor::Visitor;
 use crate::auth::credentials::is_foreign;
 use crate::problem::Problem;
+
+/// The most bytes of a form: one of a contract with all that can be agreed on has many fields.
+const MAX_FORM_BYTES: usize = 1024 * 1024;
 
 /// Below the root.
 const LOG_IN: &str = "log-in";
@@ -33,7 +38,8 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
     let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
     for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
         let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
-        config.service(resource.default_service(web::to(wrong_method)));
+        let limits = FormConfig::default().limit(MAX_FORM_BYTES);
+        config.service(resource.app_data(limits).default_service(web::to(wrong_method)));
     }
 }
 
@@ -77,13 +83,10 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
-    let form = match place.as_slice() {
-        ["new", part] => Some((*part, None)),
-        ["edit", part, reference] => Some((*part, Some(*reference))),
-        _ => None,
-    };
-    if let Some((part, edited)) = form {
-        return by_form(&visitor, part, edited, &said).await;
+    if let [kind, what, reference @ ..] = place.as_slice()
+        && forms::has(kind, what)
+    {
+        return by_form(&visitor, (kind, what, reference), &said).await;
     }
     match (actions::carry_out(&visitor, &place, &said).await, actions::page_of(&place)) {
         (Ok(answered), _) => answered,
@@ -92,19 +95,18 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     }
 }
 
-/// Makes or edits a thing; what is wrong with what was said stands beside it.
-async fn by_form(visitor: &Visitor, part: &str, edited: Option<&str>, said: &Said) -> HttpResponse {
-    let problem = match forms::carry_out(visitor, part, edited, said).await {
-        Ok(address) => return to(&format!("{address}?done={}", if edited.is_some() { "edit" } else { "make" })),
-        Err(problem) => problem,
+/// What becomes of what a form says.
+async fn by_form(visitor: &Visitor, (kind, what, reference): (&str, &str, &[&str]), said: &Said) -> HttpResponse {
+    let asked = match reference {
+        [] => Asked::at(visitor, kind, what, None).await,
+        [reference] => Asked::at(visitor, kind, what, Some(reference)).await,
+        _ => Err(Problem::unknown_route()),
     };
-    if !forms::belongs_beside(&problem) {
-        return refused(&visitor.request, problem);
-    }
-    match pages::form_page(visitor, part, edited, forms::Tried::refused(said, &problem)).await {
-        Ok(page) => told(problem, page),
-        Err(problem) => refused(&visitor.request, problem),
-    }
+    let answered = match asked {
+        Ok(asked) => asked.take(said).await,
+        Err(problem) => Err(problem),
+    };
+    answered.unwrap_or_else(|problem| refused(&visitor.request, problem))
 }
 
 /// A page, or why it can't be shown.

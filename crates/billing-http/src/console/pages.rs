@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
-use super::forms::{self, Tried};
+use super::forms::{self, Asked};
 use super::said::{Said, field, query};
 use super::things;
 use super::visitor::{Visitor, service};
@@ -43,8 +43,10 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
-        ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
-        ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
+        [kind, what] if forms::has(kind, what) => return Asked::at(visitor, kind, what, None).await?.show().await,
+        [kind, what, reference] if forms::has(kind, what) => {
+            return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
+        }
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
         ["customers", reference] => customer(visitor, reference).await?,
         ["contracts", reference] => contract(visitor, reference).await?,
@@ -65,30 +67,25 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
     Ok(billing_console::page(&frame, &made.body))
 }
 
-/// The page of a form.
-///
-/// # Errors
-/// What keeps it from being shown.
-pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str>, tried: Tried<'_>) -> Result<String, Problem> {
-    let (title, form) = forms::page(visitor, part, edited, tried).await?;
-    let listing = listing_of(part)?;
-    let mut crumbs = crumbs(listing);
-    crumbs.extend(edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-    let frame = Frame { part: listing.part, crumbs, ..Frame::bare(title, service(&visitor.request)) };
-    Ok(billing_console::page(&frame, &billing_console::form(&form)))
+/// A page in a part of the console, perhaps about one of its things.
+pub(super) fn around(visitor: &Visitor, title: String, part: &str, about: Option<&str>, body: &Markup) -> String {
+    let bare = Frame::bare(title, service(&visitor.request));
+    let frame = match Listing::of(part) {
+        None => bare,
+        Some(listing) => {
+            let mut crumbs = crumbs(listing);
+            crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+            Frame { part: listing.part, crumbs, ..bare }
+        }
+    };
+    billing_console::page(&frame, body)
 }
 
 /// What was done before this page was asked for.
 fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
-        "issue" => "It was issued.",
-        "void" => "It was put out of force.",
-        "payment" => "The payment was recorded.",
-        "reverse-payment" => "The payment was reversed.",
         "delete-key" => "The key was deleted.",
-        "make" => "It was made.",
-        "edit" => "It was changed.",
-        _ => return None,
+        place => forms::done(place)?,
     };
     Some(Notice::Done(what.to_owned()))
 }
@@ -166,6 +163,14 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
 async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
     let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
+}
+
+/// The first elements of a list, so many.
+///
+/// # Errors
+/// What keeps them from being read.
+pub(super) async fn some_of(visitor: &Visitor, listing: &Listing, size: &str) -> Result<Value, Problem> {
+    Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }
 
 /// How many elements a list has, and what they amount to that is left to pay.
@@ -253,7 +258,7 @@ async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
     let title = At(&document).at("document_number").text();
-    let body = billing_console::document(&DocumentAnswers { document, payments, form_key: visitor.unique() });
+    let body = billing_console::document(&DocumentAnswers { document, payments });
     Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
 
@@ -272,8 +277,9 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let edit = forms::has(part).then(|| href(&["edit", part, reference]));
-    let body = billing_console::thing(&title, &answer, edit.as_deref());
+    let edit = forms::has("edit", part).then(|| href(&["edit", part, reference]));
+    let delete = (part == "charges").then(|| href(&["do", "delete-charge", reference]));
+    let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }

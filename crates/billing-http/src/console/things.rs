@@ -8,7 +8,7 @@ use super::answers::one;
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{catalog, charges};
+use crate::routes::{catalog, charges, contracts, documents, usage};
 
 /// What the interface says of a thing in a part of the console.
 ///
@@ -22,6 +22,9 @@ pub(super) async fn read(visitor: &Visitor, part: &str, reference: &str) -> Resu
         "usage-products" => one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path)).await,
         "entities" => one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path)).await,
         "bank-accounts" => one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path)).await,
+        "contracts" => one(contracts::get_contract(visitor.caller(UseCase::GetContract), path)).await,
+        "documents" => one(documents::get_document(visitor.caller(UseCase::GetDocument), path)).await,
+        "events" => one(usage::get_event(visitor.caller(UseCase::GetEvent), path)).await,
         "charges" => one(charges::get_charge(visitor.caller(UseCase::GetCharge), path)).await,
         "formats" => {
             let newest = Query::of("/api/usage/formats/", "")?;

@@ -41,12 +41,17 @@ impl Visitor {
 
     /// The same under a key, by which a repeat is known.
     pub(super) fn keyed(&self, use_case: UseCase, key: Option<RequestKey>) -> Caller {
-        Caller { state: self.state.clone(), principal: self.principal.clone(), use_case, key }
+        Caller { state: self.state.clone(), principal: self.principal.clone(), use_case, key, rehearses: false }
     }
 
     /// A text that no other request has.
     pub(super) fn unique(&self) -> String {
-        Facts::of(&self.request).request_id
+        self.facts().request_id
+    }
+
+    /// What is known of the request.
+    pub(super) fn facts(&self) -> Facts {
+        Facts::of(&self.request)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is done to a contract beside an edit: cancel, resume, agree on quantities; and what a dry run of any of them answers.
 
-use billing_application::contracts::{Amended, AmendmentOptions, Effects};
+use billing_application::contracts::{Amended, AmendmentOptions};
 use billing_domain::calendar::Date;
 use billing_domain::contract::amendment::{LastDay, QuantityChange};
 use billing_domain::quantity::Quantity;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::contract_view::ContractJson;
-use super::declare::{answer, body, fields};
-use super::documents::DocumentJson;
+use super::declare::{body, fields};
+use super::effects::EffectsJson;
 use super::input::Fields;
 
 /// The field by which a change reaches into the current period.
@@ -99,30 +99,14 @@ pub(crate) enum AmendedContractJson {
     /// The contract's newest version.
     Done(Box<ContractJson>),
     /// With `dry_run`: the documents concerned. Nothing is stored.
-    DryRun(AmendmentEffectsJson),
-}
-
-answer! {
-    /// What a change of a contract would do to documents.
-    AmendmentEffectsJson of effects: Effects {
-        /// Drafts that it would open.
-        opened: Vec<DocumentJson> = &effects.opened,
-        /// Documents that it would issue.
-        issued: Vec<DocumentJson> = &effects.issued,
-        /// Drafts that would say something else.
-        recomputed: Vec<DocumentJson> = &effects.recomputed,
-        /// Documents that it would put out of force.
-        voided: Vec<DocumentJson> = &effects.voided,
-        /// Always true.
-        dry_run: bool = true,
-    }
+    DryRun(EffectsJson),
 }
 
 impl From<&Amended> for AmendedContractJson {
     fn from(amended: &Amended) -> Self {
         match amended {
             Amended::Done(view) => Self::Done(Box::new(ContractJson::from(&**view))),
-            Amended::DryRun(effects) => Self::DryRun(AmendmentEffectsJson::from(effects)),
+            Amended::DryRun(effects) => Self::DryRun(EffectsJson::from(effects)),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod document_table;
 pub(crate) mod documents;
+pub(crate) mod effects;
 pub(crate) mod entities;
 pub(crate) mod events;
 pub(crate) mod exchange_rates;

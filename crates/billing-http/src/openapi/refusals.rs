@@ -5,7 +5,8 @@ use billing_domain::access::Need;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::operation::{Needs, Operation};
+use crate::operation::{Needs, Operation, REHEARSED};
+use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
 
 /// The refusals of one status.
@@ -58,6 +59,9 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let once = operation.is_carried_out_once();
     let logs_in = operation.id == "log_in";
     let takes_a_file = operation.id == "import_usage";
+    // A dry run is refused as what it answers for.
+    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && REHEARSED.contains(&other.id));
+    let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {
         if !codes.is_empty() {
@@ -85,10 +89,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         ),
     ]);
     add("403", "The credential is of the wrong kind, lacks the scope, or comes from a foreign page", forbidden);
-    add("404", "What the request is about isn't there", not_found(operation));
+    let unknown = answered_for.iter().flat_map(|operation| not_found(operation));
+    add("404", "What the request is about isn't there", unknown.collect());
     add("408", "The body did not arrive in time", chosen(&[(has_body, &["request_timeout"])]));
     let mut conflicts = chosen(&[(once, &["request_in_progress"])]);
-    conflicts.extend(expanded(operation.conflicts));
+    conflicts.extend(answered_for.iter().flat_map(|operation| expanded(operation.conflicts)));
     add("409", "The request is in conflict with what there is, or one under the same key is still being carried out", conflicts);
     add("413", "The body is too large", chosen(&[(has_body, &["body_too_large"])]));
     add("415", "The body is not plain JSON", chosen(&[(has_body, &["unsupported_media_type"])]));
@@ -98,7 +103,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (has_body, &["unknown_field"]),
         (once, &["idempotency_key_reuse"]),
     ]);
-    refused.extend(expanded(operation.refuses));
+    refused.extend(answered_for.iter().flat_map(|operation| expanded(operation.refuses)));
     let means =
         "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another";
     add("422", means, refused);

@@ -51,6 +51,11 @@ pub(crate) async fn get_charge(caller: Caller, path: Path<String>) -> Answer<Cha
 
 pub(crate) async fn delete_charge(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
     let reference = in_path(ChargeRef::parse, &path, Thing::Charge)?;
+    if caller.rehearses {
+        return caller
+            .rehearse(Box::new(move |services, principal| charges::delete_charge(services, principal, &reference)))
+            .await;
+    }
     caller.run(move |services, principal| charges::delete_charge(services, principal, &reference)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batches;
 pub(crate) mod billing;
+pub(crate) mod by_path;
 pub(crate) mod catalog;
 pub(crate) mod charges;
 pub(crate) mod contracts;

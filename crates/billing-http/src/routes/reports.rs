@@ -94,7 +94,7 @@ impl Caller {
         name: &str,
         made: impl FnOnce(&Services<'_>, &Principal, &mut PipeWriter) -> Result<(), ReportError> + Send + 'static,
     ) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, use_case: _, key: _ } = self;
+        let Self { state, principal, .. } = self;
         let permit = state.permit_report()?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();

@@ -1,0 +1,262 @@
+//! Dry runs: a use case is carried out in a transaction that is undone, and the documents that it touches are shown as they were
+//! and as they would be. What is shown and what is done are the same code.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use billing_domain::access::Principal;
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::DocumentState;
+use billing_domain::ledger::receive::{Account, AccountEntry};
+use billing_domain::ledger::{ContractBook, Entry};
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
+use billing_domain::refs::{ContractKey, CustomerId, DocumentRef, OrganizationId};
+
+use crate::Services;
+use crate::contracts::planned_invoices;
+use crate::documents::{DocumentView, view_all};
+use crate::error::{UseCaseError, UseCaseResult};
+
+/// What a change would do to documents, by creation.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Drafts that are opened and stay open.
+    pub opened: Vec<DocumentView>,
+    /// Documents that are issued.
+    pub issued: Vec<DocumentView>,
+    /// Drafts that were there and say something else.
+    pub recomputed: Vec<DocumentView>,
+    /// Documents that are put out of force.
+    pub voided: Vec<DocumentView>,
+    /// Issued documents of which something else is paid, credited or given up on.
+    pub settled: Vec<DocumentView>,
+    /// All but the first of these, as they are.
+    pub before: Vec<DocumentView>,
+    /// Of a contract that is made or changed: what it bills in its current and its next period and isn't opened yet.
+    pub planned: Vec<DocumentView>,
+}
+
+/// Carries a use case out, shows what it does to documents, and undoes it.
+///
+/// # Errors
+/// What refuses it.
+pub fn rehearse(
+    services: &Services<'_>,
+    principal: &Principal,
+    work: &mut dyn FnMut(&Services<'_>) -> UseCaseResult<()>,
+) -> UseCaseResult<Effects> {
+    let (organization, now) = (principal.organization(), services.now());
+    let outcome = transact(&*services.store, Access::Write, |tx| {
+        let rehearsal = Rehearsal::default();
+        services.rehearsing(tx, &rehearsal, |services| work(services))?;
+        Err::<Infallible, _>(Stop::Rehearsed(rehearsal.effects(tx, organization, now)?))
+    });
+    match outcome {
+        Ok(never) => match never {},
+        Err(Stop::Rehearsed(effects)) => Ok(effects),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// Why the transaction of a rehearsal isn't committed.
+enum Stop {
+    Rehearsed(Effects),
+    Failed(UseCaseError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<UseCaseError> for Stop {
+    fn from(error: UseCaseError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What a use case that is rehearsed touches.
+#[derive(Debug, Default)]
+pub struct Rehearsal(Mutex<Touched>);
+
+#[derive(Debug, Default)]
+struct Touched {
+    /// Contracts whose drafts may say something else.
+    contracts: BTreeSet<ContractKey>,
+    /// Contracts that are made or changed.
+    agreed: BTreeSet<ContractKey>,
+    /// Documents with whose they are, as they were; `None` of those that weren't there.
+    before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
+}
+
+impl Rehearsal {
+    fn touched(&self) -> MutexGuard<'_, Touched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at what entries of contracts are about, before any of them is written.
+    pub(crate) fn look_at_books<'b>(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        decided: impl IntoIterator<Item = (&'b ContractBook, &'b [Entry])>,
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        for (book, entries) in decided {
+            let contract = book.contract.key(organization);
+            let named = entries.iter().filter_map(|entry| match entry {
+                Entry::Opened { head, .. } | Entry::Redrawn(head) => Some(head.document_ref),
+                Entry::Issued { document_ref, .. }
+                | Entry::Discarded { document_ref, .. }
+                | Entry::Voided { document_ref, .. }
+                | Entry::Lines { document_ref, .. } => Some(*document_ref),
+                Entry::Amended(_)
+                | Entry::EventsMoved { .. }
+                | Entry::Charged { .. }
+                | Entry::DefaultTaxKept { .. }
+                | Entry::UsageMoved { .. }
+                | Entry::Due(_) => None,
+            });
+            let named: Vec<DocumentRef> = named.collect();
+            self.look_at_drafts(tx, organization, &drafts_of(contract), now)?;
+            self.look_at(tx, organization, contract.customer, &named, now)?;
+            let mut touched = self.touched();
+            touched.contracts.insert(contract);
+            if entries.iter().any(|entry| matches!(entry, Entry::Amended(_))) {
+                touched.agreed.insert(contract);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what entries of an account are about, before any of them is written.
+    pub(crate) fn look_at_account(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        account: &Account,
+        entries: &[AccountEntry],
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        let named = entries.iter().filter_map(|entry| match entry {
+            AccountEntry::Settled { document_ref, .. } => Some(*document_ref),
+            AccountEntry::WrittenOff(write_off) => Some(write_off.document_ref),
+            AccountEntry::Recorded(payment) => Some(payment.document_ref),
+            AccountEntry::Applied(application) => Some(application.to),
+            AccountEntry::Reversed { .. } | AccountEntry::Used { .. } | AccountEntry::Unapplied { .. } => None,
+        });
+        self.look_at(tx, organization, account.key().customer_id, &named.collect::<Vec<_>>(), now)
+    }
+
+    /// Looks at the first drafts that pass a filter, of which something that they say may change.
+    pub(crate) fn look_at_drafts(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        filter: &DocumentFilter,
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        let filter = DocumentFilter { state: Some(DocumentState::Draft), ..filter.clone() };
+        let drafts = tx.documents(organization, &filter, PageRequest::LARGEST)?.items;
+        let customers: Vec<CustomerId> = drafts.iter().map(|document| document.head.customer_id).collect();
+        let views = view_all(tx, organization, drafts, now)?;
+        let mut touched = self.touched();
+        for (customer, view) in customers.into_iter().zip(views) {
+            if let Some(opened) = &view.opened {
+                touched.before.entry(opened.document_ref).or_insert((customer, Some(view)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a contract that is made.
+    pub(crate) fn agree(&self, contract: ContractKey) {
+        self.touched().agreed.insert(contract);
+    }
+
+    fn look_at(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        customer: CustomerId,
+        named: &[DocumentRef],
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        let mut unknown = named.to_vec();
+        unknown.retain(|document_ref| !self.touched().before.contains_key(document_ref));
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let there = tx.documents_by_refs(organization, &[customer], &unknown)?;
+        let views = view_all(tx, organization, there, now)?;
+        let mut touched = self.touched();
+        let there = views.into_iter().filter_map(|view| Some((view.opened.as_ref()?.document_ref, view)));
+        touched.before.extend(there.map(|(document_ref, view)| (document_ref, (customer, Some(view)))));
+        for document_ref in unknown {
+            touched.before.entry(document_ref).or_insert((customer, None));
+        }
+        Ok(())
+    }
+
+    /// What became of all that was touched.
+    fn effects(self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Effects> {
+        let Touched { contracts, agreed, before } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut effects = Effects::default();
+        let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
+            before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
+        for contract in contracts {
+            let drafts = tx.documents(organization, &drafts_of(contract), PageRequest::LARGEST)?.items;
+            refs.extend(drafts.iter().map(|document| document.head.document_ref));
+            customers.insert(contract.customer);
+        }
+        let mut after = if refs.is_empty() {
+            Vec::new()
+        } else {
+            tx.documents_by_refs(organization, &Vec::from_iter(customers), &Vec::from_iter(refs))?
+        };
+        after.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+        let refs: Vec<DocumentRef> = after.iter().map(|document| document.head.document_ref).collect();
+        for (document_ref, view) in refs.into_iter().zip(view_all(tx, organization, after, now)?) {
+            let was = before.get(&document_ref).and_then(|(_, was)| was.clone());
+            effects.add(was, view);
+        }
+        for contract in agreed {
+            effects.planned.extend(planned_invoices(tx, contract, now)?);
+        }
+        Ok(effects)
+    }
+}
+
+impl Effects {
+    /// Adds what became of a document.
+    fn add(&mut self, before: Option<DocumentView>, after: DocumentView) {
+        let was = before.as_ref().map(|before| before.state);
+        let is_open = after.state == DocumentState::Draft;
+        let is_void = after.state == DocumentState::Void;
+        let to = match was {
+            // Opened and put out of force at once: nobody saw it.
+            None if is_void => return,
+            None if is_open => &mut self.opened,
+            None | Some(DocumentState::Draft) if !is_open && !is_void => &mut self.issued,
+            Some(was) if is_void && was != DocumentState::Void => &mut self.voided,
+            Some(_) if before.as_ref().is_some_and(|before| before.says_the_same(&after)) => return,
+            Some(DocumentState::Draft) => &mut self.recomputed,
+            _ => &mut self.settled,
+        };
+        to.push(after);
+        self.before.extend(before);
+    }
+}
+
+/// The drafts of a contract.
+fn drafts_of(contract: ContractKey) -> DocumentFilter {
+    DocumentFilter {
+        customer_id: Some(contract.customer),
+        contract_ref: Some(contract.contract),
+        state: Some(DocumentState::Draft),
+        ..DocumentFilter::default()
+    }
+}

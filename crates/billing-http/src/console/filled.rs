@@ -1,0 +1,350 @@
+//! What a form asks for, filled in; and what is asked of the interface by it.
+
+use billing_console::{Field, Group, InputKind, Item, List, was};
+use serde_json::{Map, Value};
+
+use super::described::{Says, Shape};
+use super::said::{Said, field};
+use crate::problem::{FieldProblem, Problem};
+
+/// How many elements a list of a form may have.
+const MAX_ELEMENTS: usize = 200;
+
+/// What fields say at first.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'s> {
+    /// Nothing.
+    Nothing,
+    /// What a form said.
+    Said(&'s Said),
+    /// What is there.
+    Present(&'s Value),
+}
+
+impl Source<'_> {
+    /// What a form said in a field.
+    pub(super) fn said(self, name: &str) -> Option<String> {
+        match self {
+            Self::Said(said) => field(said, name).map(str::to_owned),
+            Self::Nothing | Self::Present(_) => None,
+        }
+    }
+
+    fn value(self, name: &str) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Said(said) => field(said, name).unwrap_or_default().to_owned(),
+            Self::Present(present) => present.pointer(&format!("/{name}")).map(text).unwrap_or_default(),
+        }
+    }
+
+    /// How many elements a list has. A new form's own lists have one: something is wanted of them.
+    fn length(self, name: &str) -> usize {
+        match self {
+            Self::Nothing => usize::from(!name.contains('/')),
+            Self::Said(said) => {
+                said.iter().filter_map(|(said, _)| place_in(name, said)).map(|place| place + 1).max().unwrap_or(0)
+            }
+            Self::Present(present) => present.pointer(&format!("/{name}")).and_then(Value::as_array).map_or(0, Vec::len),
+        }
+    }
+
+    /// Where an element of a list that is there stood.
+    fn was(self, element: &str, place: usize) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Said(said) => field(said, &was(element)).map(str::to_owned),
+            Self::Present(_) => Some(place.to_string()),
+        }
+    }
+}
+
+/// The place of the element of a list that a field belongs to.
+fn place_in(list: &str, name: &str) -> Option<usize> {
+    let (place, _) = name.strip_prefix(list)?.strip_prefix('/')?.split_once('/')?;
+    place.parse().ok().filter(|place| *place < MAX_ELEMENTS)
+}
+
+/// The name of a part of something.
+fn below(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
+}
+
+/// What is asked for, with what it says and what is wrong with it.
+pub(super) fn items(shapes: &[Shape], prefix: &str, source: Source<'_>, errors: &[FieldProblem]) -> Vec<Item> {
+    let item = |shape: &Shape| {
+        let (name, meaning) = (below(prefix, &shape.name), shape.meaning.clone());
+        match &shape.says {
+            Says::One { kind, .. } => {
+                let pointer = format!("/{name}");
+                let wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
+                let value = source.value(&name);
+                Item::Field(Field { name, meaning, kind: kind.clone(), required: shape.required, value, wrong })
+            }
+            Says::Parts(parts) => {
+                let mut items = items(parts, &name, source, errors);
+                if !shape.required {
+                    // What a part must have it must have where it is there.
+                    items.iter_mut().for_each(not_required);
+                }
+                Item::Group(Group { name, meaning, items, was: None })
+            }
+            Says::Several(parts) => {
+                let element = |place: usize| {
+                    let name = format!("{name}/{place}");
+                    let items = items(parts, &name, source, errors);
+                    Group { was: source.was(&name, place), name, meaning: String::new(), items }
+                };
+                let elements = (0..source.length(&name)).map(element).collect();
+                Item::List(List { name, meaning, elements })
+            }
+        }
+    };
+    shapes.iter().map(item).collect()
+}
+
+fn not_required(item: &mut Item) {
+    match item {
+        Item::Field(field) => field.required = false,
+        Item::Group(group) => group.items.iter_mut().for_each(not_required),
+        Item::List(_) => {}
+    }
+}
+
+/// What is wrong and stands beside no field.
+pub(super) fn others(problem: &Problem, items: &[Item]) -> Vec<String> {
+    if problem.errors().is_empty() {
+        return vec![problem.detail().to_owned()];
+    }
+    let beside_none = problem.errors().iter().filter(|error| !has(items, error.pointer.trim_start_matches('/')));
+    beside_none.map(|error| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail)).collect()
+}
+
+fn has(items: &[Item], name: &str) -> bool {
+    items.iter().any(|item| match item {
+        Item::Field(field) => field.name == name,
+        Item::Group(group) => has(&group.items, name),
+        Item::List(list) => list.elements.iter().any(|element| has(&element.items, name)),
+    })
+}
+
+/// What a form says once one of its lists grew (`+list`) or an element of it was taken away (`-list/place`).
+pub(super) fn resized(said: &Said, wanted: &str) -> Said {
+    if let Some(list) = wanted.strip_prefix('+') {
+        let place = Source::Said(said).length(list);
+        let grown = (place < MAX_ELEMENTS).then(|| (format!("{list}/{place}/"), String::new()));
+        return said.iter().cloned().chain(grown).collect();
+    }
+    let taken = wanted.strip_prefix('-').and_then(|element| element.rsplit_once('/'));
+    let Some((list, gone)) = taken.and_then(|(list, place)| Some((list, place.parse::<usize>().ok()?))) else {
+        return said.clone();
+    };
+    let moved = |(name, value): &(String, String)| match place_in(list, name) {
+        Some(place) if place == gone => None,
+        Some(place) if place > gone => {
+            let rest = &name[list.len() + 1 + place.to_string().len()..];
+            Some((format!("{list}/{}{rest}", place - 1), value.clone()))
+        }
+        _ => Some((name.clone(), value.clone())),
+    };
+    said.iter().filter_map(moved).collect()
+}
+
+/// What is asked for: of something new what is said; of something there what is said otherwise, a part of it as a whole, and where
+/// anything of a list is otherwise each of its elements, with what tells which it is and what is said otherwise.
+pub(super) fn body(shapes: &[Shape], prefix: &str, said: &Said, present: Option<&Value>) -> Map<String, Value> {
+    let mut body = Map::new();
+    let Some(present) = present else { return whole(shapes, prefix, Source::Said(said)) };
+    for shape in shapes {
+        let (name, before) = (below(prefix, &shape.name), Source::Present(present));
+        let one = std::slice::from_ref(shape);
+        // Both as they would be said.
+        let now = whole(one, prefix, Source::Said(said));
+        let was = whole(one, "", before);
+        let tells = !prefix.is_empty() && (shape.required || shape.name == "billing_start_date");
+        if now == was && !tells {
+            continue;
+        }
+        let value = match &shape.says {
+            Says::Several(parts) => elements(parts, &name, said, present.get(&shape.name)),
+            Says::One { .. } | Says::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
+        };
+        body.insert(shape.name.clone(), value);
+    }
+    body
+}
+
+fn elements(parts: &[Shape], list: &str, said: &Said, present: Option<&Value>) -> Value {
+    let element = |place: usize| {
+        let name = format!("{list}/{place}");
+        let was = field(said, &was(&name)).and_then(|place| place.parse::<usize>().ok());
+        let was = was.and_then(|place| present?.get(place));
+        Value::Object(body(parts, &name, said, was))
+    };
+    (0..Source::Said(said).length(list)).map(element).collect()
+}
+
+/// All that is said, and nothing of what isn't.
+fn whole(shapes: &[Shape], prefix: &str, source: Source<'_>) -> Map<String, Value> {
+    let say = |shape: &Shape| {
+        let name = below(prefix, &shape.name);
+        let value = match &shape.says {
+            Says::One { kind, is_whole } => value(kind, *is_whole, &source.value(&name))?,
+            Says::Parts(parts) => Value::Object(Some(whole(parts, &name, source)).filter(|parts| !parts.is_empty())?),
+            Says::Several(parts) => {
+                let length = Some(source.length(&name)).filter(|length| *length > 0)?;
+                (0..length).map(|place| Value::Object(whole(parts, &format!("{name}/{place}"), source))).collect()
+            }
+        };
+        Some((shape.name.clone(), value))
+    };
+    shapes.iter().filter_map(say).collect()
+}
+
+/// What is said of a field, as the interface takes it.
+fn value(kind: &InputKind, is_whole: bool, text: &str) -> Option<Value> {
+    match (kind, text) {
+        (_, "") => None,
+        (InputKind::Flag, "true") => Some(Value::Bool(true)),
+        (InputKind::Flag, "false") => Some(Value::Bool(false)),
+        _ if is_whole => Some(whole_number(text)),
+        _ => Some(Value::from(text)),
+    }
+}
+
+/// A whole number as such; what is none as it is.
+pub(super) fn whole_number(text: &str) -> Value {
+    text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from)
+}
+
+fn text(value: &Value) -> String {
+    billing_console::At(value).text()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::described::shapes;
+    use super::*;
+
+    fn said(pairs: &[(&str, &str)]) -> Said {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn edited(path: &str, pairs: &[(&str, &str)], present: &Value) -> Value {
+        Value::Object(body(shapes(path), "", &said(pairs), Some(present)))
+    }
+
+    #[test]
+    fn an_edit_sends_what_is_said_otherwise_and_clears_what_is_empty() {
+        let path = "/api/customers/edit/{customer_ref}";
+        let present = json!({"name": "Acme", "email": "a@acme.example", "tax": 19, "apply_balance": true,
+            "billing_address": {"city": "Dublin", "line1": "1 Main Street"}});
+        let same = [("name", "Acme"), ("email", "a@acme.example"), ("tax", "19"), ("apply_balance", "true")];
+        let address = [("billing_address/city", "Dublin"), ("billing_address/line1", "1 Main Street")];
+        assert_eq!(edited(path, &[same.as_slice(), &address].concat(), &present), json!({}));
+        let other =
+            [("name", "Acme Ltd"), ("email", ""), ("tax", "7"), ("apply_balance", "false"), ("billing_address/city", "Cork")];
+        let expected =
+            json!({"name": "Acme Ltd", "email": null, "tax": "7", "apply_balance": false, "billing_address": {"city": "Cork"}});
+        assert_eq!(edited(path, &other, &present), expected);
+    }
+
+    #[test]
+    fn a_new_pricing_says_its_line_items_with_their_prices_and_tiers() {
+        let path = "/api/pricings/";
+        let pairs = [
+            ("name", "API"),
+            ("currency", "EUR"),
+            ("line_items/0/line_item_id", "calls"),
+            ("line_items/0/kind", "USAGE"),
+            ("line_items/0/price/model", "GRADUATED"),
+            ("line_items/0/price/tiers/0/up_to", "1000"),
+            ("line_items/0/price/tiers/0/unit_price", "0.05"),
+            ("line_items/0/price/tiers/1/unit_price", "0.04"),
+            ("line_items/1/", ""),
+        ];
+        let made = Value::Object(body(shapes(path), "", &said(&pairs), None));
+        let tiers = json!([{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]);
+        let calls = json!({"line_item_id": "calls", "kind": "USAGE", "price": {"model": "GRADUATED", "tiers": tiers}});
+        assert_eq!(made, json!({"name": "API", "currency": "EUR", "line_items": [calls, {}]}));
+    }
+
+    #[test]
+    fn a_price_offers_every_model_and_says_which_field_is_for_which() {
+        let all = items(shapes("/api/pricings/"), "", Source::Nothing, &[]);
+        let Some(Item::List(lines)) = all.iter().find(|item| matches!(item, Item::List(list) if list.name == "line_items"))
+        else {
+            panic!("no line items: {all:?}");
+        };
+        let Some(Item::Group(price)) = lines.elements[0].items.iter().find(|item| matches!(item, Item::Group(_))) else {
+            panic!("no price: {lines:?}");
+        };
+        let field = |name: &str| {
+            let found = price.items.iter().find_map(|item| match item {
+                Item::Field(field) if field.name.ends_with(name) => Some(field),
+                _ => None,
+            });
+            found.unwrap_or_else(|| panic!("no {name}: {price:?}"))
+        };
+        let InputKind::Choice(models) = &field("/model").kind else { panic!("{price:?}") };
+        assert!(models.len() > 4 && field("/model").required, "{models:?}");
+        assert!(field("/package_size").meaning.contains("For PACKAGE."), "{:?}", field("/package_size"));
+    }
+
+    #[test]
+    fn an_edit_of_a_contract_lists_its_products_and_says_what_is_otherwise() {
+        let path = "/api/contracts/edit/{contract_ref}";
+        let product = |no: &str| {
+            json!({"product_pricing_ref": no, "billing_start_date": "2026-01-01", "discount": 5, "contract_product": 1,
+                "line_items": [{"line_item_id": "fee", "kind": "FIXED", "name": "Fee"}]})
+        };
+        let present = json!({"version": 3, "products": [product("a"), product("b")]});
+        let mut pairs = vec![("version", "3"), ("effective_from", "2026-03-01")];
+        let fields = |place: &'static [&'static str; 4], product: &'static str, discount: &'static str| {
+            vec![(place[0], product), (place[1], "2026-01-01"), (place[2], discount), (place[3], "fee")]
+        };
+        const FIRST: [&str; 4] = [
+            "products/0/product_pricing_ref",
+            "products/0/billing_start_date",
+            "products/0/discount",
+            "products/0/line_items/0/line_item_id",
+        ];
+        const SECOND: [&str; 4] = [
+            "products/1/product_pricing_ref",
+            "products/1/billing_start_date",
+            "products/1/discount",
+            "products/1/line_items/0/line_item_id",
+        ];
+        pairs.extend(fields(&FIRST, "a", "7"));
+        pairs.extend(fields(&SECOND, "b", ""));
+        pairs.extend([("products/0/@was", "0"), ("products/1/@was", "1")]);
+        pairs.extend([("products/0/line_items/0/@was", "0"), ("products/0/line_items/0/name", "Fee")]);
+        pairs.extend([("products/1/line_items/0/@was", "0"), ("products/1/line_items/0/name", "Basic fee")]);
+        let first = json!({"product_pricing_ref": "a", "billing_start_date": "2026-01-01", "discount": "7"});
+        let second = json!({"product_pricing_ref": "b", "billing_start_date": "2026-01-01", "discount": null,
+            "line_items": [{"line_item_id": "fee", "name": "Basic fee"}]});
+        assert_eq!(edited(path, &pairs, &present), json!({"effective_from": "2026-03-01", "products": [first, second]}));
+    }
+
+    #[test]
+    fn an_element_that_is_taken_away_lets_the_others_move_up() {
+        let before = said(&[("a/0/x", "0"), ("a/1/x", "1"), ("a/2/x", "2"), ("a/2/b/1/y", "3"), ("aa/1/x", "4")]);
+        let after = said(&[("a/0/x", "0"), ("a/1/x", "2"), ("a/1/b/1/y", "3"), ("aa/1/x", "4")]);
+        assert_eq!(resized(&before, "-a/1"), after);
+        assert_eq!(resized(&after, "+a").last(), Some(&("a/2/".to_owned(), String::new())));
+        assert_eq!(resized(&after, "-a/many"), after);
+        assert_eq!(Source::Said(&said(&[("a/999999999/x", "1")])).length("a"), 0);
+    }
+
+    #[test]
+    fn what_is_wrong_in_an_element_stands_beside_its_field() {
+        let errors = [FieldProblem { pointer: "/products/0/discount".to_owned(), code: "x", detail: "too much".to_owned() }];
+        let pairs = said(&[("products/0/discount", "101")]);
+        let all = items(shapes("/api/contracts/"), "", Source::Said(&pairs), &errors);
+        assert!(has(&all, "products/0/discount"));
+        let wrong = format!("{all:?}");
+        assert!(wrong.contains("too much"), "{wrong}");
+    }
+}
