@@ -100,20 +100,31 @@ const journeys = {
         const document = await sell(`pays-${of.length}`, 'Pays Ltd');
         const page = await loggedIn(context);
         await page.goto(`${service}/console/documents/${document}`);
-        await page.click('summary:text("Issue now")');
+        await page.click('main >> text=Issue now');
+        await page.waitForSelector('h2:text("Would be issued")');
+        assert.equal(await stateOf(document), 'DRAFT');
         await page.click('button:text("Issue")');
-        await page.waitForSelector('[role=status]:text("It was issued.")');
+        await page.waitForSelector('[role=status]:text("It was done.")');
         assert.equal(await stateOf(document), 'ISSUED');
-        await page.click('summary:text("Record a payment")');
+        await page.click('main >> text=Record a payment');
+        const due = await page.inputValue('[name=amount]');
         await page.fill('[name=amount]', 'ten');
+        await page.click('button:text("Go on"):visible >> nth=-1');
+        await page.waitForSelector('.field:has([name=amount]) .wrong');
+        await page.fill('[name=amount]', due);
+        await page.click('button:text("Go on"):visible >> nth=-1');
+        await page.click('button:text("Change what was said")');
+        assert.equal(await page.inputValue('[name=amount]'), due);
+        await page.click('button:text("Go on"):visible >> nth=-1');
+        assert.equal(await stateOf(document), 'ISSUED');
         await page.click('button:text("Record")');
-        assert.match(await page.innerText('[role=alert]'), /amount/);
-        await page.click('summary:text("Record a payment")');
-        await page.click('button:text("Record")');
-        await page.waitForSelector('[role=status]:text("The payment was recorded.")');
+        await page.waitForSelector('[role=status]:text("It was done.")');
         assert.equal(await stateOf(document), 'PAID');
+        await page.click('text=Reverse');
+        await page.fill('[name=reason]', 'bounced');
+        await page.click('button:text("Go on"):visible >> nth=-1');
         await page.click('button:text("Reverse")');
-        await page.waitForSelector('[role=status]:text("The payment was reversed.")');
+        await page.waitForSelector('[role=status]:text("It was done.")');
         assert.equal(await stateOf(document), 'ISSUED');
     },
 
@@ -170,7 +181,7 @@ const journeys = {
 // What another's page can't do.
 async function foreignPages(browser) {
     const document = await sell('foreign', 'Foreign Ltd');
-    const html = `<form id="f" method="post" action="${service}/console/documents/${document}/void"></form>
+    const html = `<form id="f" method="post" action="${service}/console/do/void/${document}?confirmed=yes"></form>
         <iframe src="${service}/console"></iframe><script>document.getElementById('f').submit()</script>`;
     const evil = createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end(html));
     await new Promise((listening) => evil.listen(0, '127.0.0.1', listening));

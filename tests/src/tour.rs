@@ -253,6 +253,8 @@ impl Tour {
     fn bill(&mut self, contract_ref: &str) {
         self.get("current_invoices", &format!("/api/contracts/invoices/current/{contract_ref}"));
         self.get("next_invoices", &format!("/api/contracts/invoices/next/{contract_ref}"));
+        let edit = json!({"path": "/api/customers/edit/acme", "body": {"tax": 7}});
+        self.post("dry_run", "/api/dry_run", edit);
         self.post("run_billing", "/api/billing/run", json!({"dry_run": false}));
     }
 

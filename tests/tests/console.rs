@@ -140,25 +140,41 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
         let (_server, admin, software) = scene(&database, "Acme Ltd");
         let document_ref = document_ref(&software);
         let place = format!("/console/documents/{document_ref}");
+        let doing = |what: &str| format!("/console/do/{what}/{document_ref}");
         let state = || software.get(&format!("/api/documents/{document_ref}")).ok();
-        let issued = submit(&admin, &format!("{place}/issue"), "");
-        assert_eq!((issued.status, issued.header("Location")), (303, format!("{place}?done=issue").as_str()));
-        assert!(page(&admin, &format!("{place}?done=issue")).contains("It was issued."));
+        let shown = page(&admin, &doing("issue"));
+        assert!(shown.contains("Would be issued") && shown.contains("UB-INV-1"), "{shown}");
+        assert_eq!(state()["state"], "DRAFT", "it is only shown");
+        let issued = submit(&admin, &doing("issue"), "confirmed=yes");
+        let done = format!("{place}?done=do.issue");
+        assert_eq!((issued.status, issued.header("Location")), (303, done.as_str()), "{}", issued.text);
+        assert!(page(&admin, &done).contains("It was done."));
         assert_eq!(state()["state"], "ISSUED");
-        let again = submit(&admin, &format!("{place}/issue"), "");
-        assert!(again.status == 409 && is_page(&again) && again.text.contains("role=\"alert\""), "{}", again.text);
-        let wrong = submit(&admin, &format!("{place}/payment"), "amount=ten&form_key=k0");
-        assert!(wrong.status == 422 && wrong.text.contains("amount"), "{}", wrong.text);
+        let again = submit(&admin, &doing("issue"), "confirmed=yes");
+        assert!(again.status == 409 && is_page(&again), "{}", again.text);
+        let wrong = submit(&admin, &doing("pay"), "amount=ten&form_key=k0");
+        assert!(
+            wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"ten\""),
+            "{}",
+            wrong.text
+        );
+        let seen = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank");
+        assert!(seen.status == 200 && seen.text.contains("value=\"bank\"") && seen.text.contains("Leave it"), "{}", seen.text);
         assert_eq!(state()["paid_amount"].to_string(), "0.00");
+        let back = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank&again=yes");
+        assert!(
+            back.status == 200 && back.text.contains("aria-describedby") && back.text.contains("value=\"10\""),
+            "{}",
+            back.text
+        );
         for _ in 0..2 {
-            let paid = submit(&admin, &format!("{place}/payment"), "amount=10&form_key=k1&reference=bank");
+            let paid = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank&confirmed=yes");
             assert_eq!(paid.status, 303, "{}", paid.text);
         }
         assert_eq!(state()["paid_amount"].to_string(), "10.00", "a form that is sent twice records one payment");
         let shown = page(&admin, &place);
-        let payment =
-            shown.split("name=\"payment_ref\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a payment");
-        let reversed = submit(&admin, &format!("{place}/reverse-payment"), &format!("payment_ref={payment}"));
+        let reverse = links(&shown).into_iter().find(|link| link.starts_with("/console/do/reverse/")).expect("a payment");
+        let reversed = submit(&admin, &reverse, "confirmed=yes");
         assert_eq!(reversed.status, 303, "{}", reversed.text);
         assert_eq!(state()["paid_amount"].to_string(), "0.00");
     }
@@ -196,7 +212,7 @@ fn a_customer_is_made_and_edited_by_forms_which_keep_what_was_said() {
     assert_eq!(software.get("/api/customers/acme").status, 404, "nothing is stored");
     for _ in 0..2 {
         let made = submit(&admin, "/console/new/customers", &said.replace("nineteen", "19"));
-        assert_eq!((made.status, made.header("Location")), (303, "/console/customers/acme?done=make"), "{}", made.text);
+        assert_eq!((made.status, made.header("Location")), (303, "/console/customers/acme?done=new.customers"), "{}", made.text);
     }
     let again = submit(&admin, "/console/new/customers", "customer_ref=acme&name=Another&form_key=k2");
     assert!(again.status == 409 && again.text.contains("value=\"Another\""), "{}", again.text);
@@ -209,9 +225,12 @@ fn a_customer_is_made_and_edited_by_forms_which_keep_what_was_said() {
         (&customer["name"], &customer["tax"], &customer["billing_address"]["city"]),
         (&json!("Acme Ltd"), &json!(null), &json!("Cork"))
     );
-    for (path, status) in
-        [("/console/new/contracts", 404), ("/console/edit/customers/nobody", 404), ("/console/new/nothing", 404)]
-    {
+    for (path, status) in [
+        ("/console/new/audit", 404),
+        ("/console/edit/customers/nobody", 404),
+        ("/console/do/nothing/x", 404),
+        ("/console/do/void", 404),
+    ] {
         let answer = admin.get(path);
         assert!(answer.status == status && is_page(&answer), "{path}: {}", answer.text);
         assert_eq!(submit(&admin, path, "name=x").status, status, "{path}");
@@ -230,7 +249,7 @@ fn each_form_of_the_catalog_makes_what_it_says() {
     ] {
         let made = submit(&admin, &format!("/console/new/{part}"), form);
         let place = format!("/console/{part}/{reference}");
-        assert_eq!((made.status, made.header("Location")), (303, format!("{place}?done=make").as_str()), "{}", made.text);
+        assert_eq!((made.status, made.header("Location")), (303, format!("{place}?done=new.{part}").as_str()), "{}", made.text);
         assert!(page(&admin, &place).contains(&format!("/console/edit/{part}/{reference}")));
         // What stands in the form is what is there: sent as it is it changes nothing.
         let form = page(&admin, &format!("/console/edit/{part}/{reference}"));
@@ -251,7 +270,7 @@ fn a_foreign_page_can_do_nothing_and_names_are_text() {
         for (path, form) in requests {
             assert_eq!(submit(&foreign, path, form).status, 403, "{header}: {value}: {path}");
         }
-        assert_eq!(submit(&foreign, &format!("/console/documents/{document_ref}/void"), "").status, 403);
+        assert_eq!(submit(&foreign, &format!("/console/do/void/{document_ref}"), "confirmed=yes").status, 403);
     }
     assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing happened");
     for path in ["/console", "/console/customers", "/console/customers/acme", "/console/documents", "/console/events"] {
@@ -275,7 +294,7 @@ fn another_organizations_things_are_not_there() {
     for path in [format!("/console/documents/{document_ref}"), "/console/customers/acme".to_owned()] {
         assert_eq!(other.get(&path).status, 404, "{path}");
     }
-    assert_eq!(submit(&other, &format!("/console/documents/{document_ref}/void"), "").status, 404);
+    assert_eq!(submit(&other, &format!("/console/do/void/{document_ref}"), "confirmed=yes").status, 404);
     assert!(!page(&other, "/console/documents").contains("UB-INV-1"));
     assert!(page(&other, "/console").contains("From nothing to the first invoice"));
 }

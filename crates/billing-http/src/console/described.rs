@@ -118,10 +118,7 @@ impl<'d> Reader<'d> {
 
     /// The word that tells one of several schemas.
     fn told_by(self, schema: &'d Value) -> Option<&'d str> {
-        properties(schema).find_map(|(_, said)| match self.resolved(said)["enum"].as_array()?.as_slice() {
-            [Value::String(word)] => Some(word.as_str()),
-            _ => None,
-        })
+        properties(schema).find_map(|(_, said)| self.resolved(said)["const"].as_str())
     }
 
     /// `None` of what no form has: lists of texts, and what isn't known beforehand.
@@ -171,7 +168,8 @@ fn is(schema: &Value, kind: &str) -> bool {
 }
 
 fn kind(schema: &Value) -> InputKind {
-    let words = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    let words = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    let words = words.filter_map(Value::as_str).map(str::to_owned);
     let words: Vec<String> = words.collect();
     match (words.is_empty(), is(schema, "boolean"), schema["format"].as_str()) {
         (false, ..) => InputKind::Choice(words),

@@ -340,7 +340,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_in_an_element_stands_beside_its_field() {
-        let errors = [FieldProblem { pointer: "/products/0/discount".to_owned(), code: "x", detail: "too much".to_owned() }];
+        let errors = [FieldProblem {
+            pointer: "/products/0/discount".to_owned(),
+            code: "x",
+            detail: "too much".to_owned(),
+            expected: None,
+            actual: None,
+        }];
         let pairs = said(&[("products/0/discount", "101")]);
         let all = items(shapes("/api/contracts/"), "", Source::Said(&pairs), &errors);
         assert!(has(&all, "products/0/discount"));

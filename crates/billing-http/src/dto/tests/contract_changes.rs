@@ -1,6 +1,7 @@
 //! Cancel, resume, quantities, and dry runs.
 
-use billing_application::contracts::{Amended, AmendmentOptions, Effects};
+use billing_application::contracts::{Amended, AmendmentOptions};
+use billing_application::rehearsal::Effects;
 use billing_domain::contract::amendment::{LastDay, QuantityChange};
 use billing_testkit::fixtures;
 use serde_json::Value;
