@@ -61,7 +61,7 @@ fn what_is_shown_is_what_is_done(database: &Database) {
     let mut scene = Scene::begin(database, "2026-01-10");
     scene.pricing("p", &[catalog::fixed("fee", "49.00"), each("1.00")]);
     let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
-    scene.calls("2026-01-12", 10);
+    scene.calls("2026-01-09", 10);
     scene.run_on("2026-02-03");
     let at = |operation: &str, number: &str| format!("/api/documents/{operation}/{}", reference(&scene.client, number));
     let event = |at: &str, quantity: u32| json!({"timestamp": at, "customer_ref": catalog::ACME, "usage_product_ref": catalog::API_CALLS, "quantity": quantity});
@@ -79,11 +79,11 @@ fn what_is_shown_is_what_is_done(database: &Database) {
     change(&scene, "POST", "/api/charges/", &charge);
     change(&scene, "POST", "/api/charges/edit/c", &json!({"unit_price": "-25.00", "issue": true}));
     change(&scene, "POST", &format!("/api/documents/payments/reverse/{}", paid.as_str().expect("a reference")), &Value::Null);
+    change(&scene, "POST", &at("write-off", "UB-INV-1"), &json!({"reason": "gone"}));
+    change(&scene, "POST", &at("write-off", "UB-INV-1"), &json!({"undo": true}));
     change(&scene, "POST", "/api/customers/edit/acme", &json!({"tax": 19}));
     let edit = json!({"effective_from": "2026-01-01", "products": [{"product_pricing_ref": "p", "discount": 10}]});
     change(&scene, "POST", &format!("/api/contracts/edit/{contract}"), &edit);
-    change(&scene, "POST", &at("write-off", "UB-DBT-1"), &json!({"reason": "gone"}));
-    change(&scene, "POST", &at("write-off", "UB-DBT-1"), &json!({"undo": true}));
     change(&scene, "POST", &format!("/api/contracts/cancel/{contract}"), &json!({"include_current_invoice": true}));
     scene.run_on("2026-02-06");
     change(&scene, "DELETE", "/api/charges/c", &Value::Null);

@@ -8,6 +8,8 @@ use crate::parts::words;
 
 /// The field of a form by whose buttons its lists grow and shrink.
 pub const RESIZE: &str = "resize";
+/// How many fields of a part are shown, whatever they say.
+const AT_ONCE: usize = 6;
 
 /// A form of the console.
 #[derive(Clone, Debug)]
@@ -146,19 +148,20 @@ pub fn form(form: &Form) -> Markup {
     }
 }
 
-/// What is asked for: what has to be said or is said first, the rest a click away where it is much.
+/// What is asked for: the first fields and those in which something is or has to be said, the rest a click away where it is much.
 fn items(form: &Form, all: &[Item]) -> Markup {
-    let fields = || all.iter().filter(|item| matches!(item, Item::Field(_)));
-    let folds = fields().filter(|field| field.is_quiet()).count() > 5 && fields().any(|field| !field.is_quiet());
-    let shown_at_once = |item: &&Item| !folds || !item.is_quiet();
+    let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| matches!(item, Item::Field(_)));
+    let may_wait = |(place, field): &(usize, &Item)| *place >= AT_ONCE && field.is_quiet();
+    let (mut rest, mut first): (Vec<(usize, &Item)>, Vec<(usize, &Item)>) = fields.into_iter().enumerate().partition(may_wait);
+    if rest.len() <= AT_ONCE / 2 {
+        first.append(&mut rest);
+    }
     html! {
-        div.fields { @for item in fields().filter(shown_at_once) { (shown(form, item)) } }
-        @if folds {
-            details.more { summary { "More" }
-                div.fields { @for item in fields().filter(|item| item.is_quiet()) { (shown(form, item)) } }
-            }
+        div.fields { @for (_, item) in first { (shown(form, item)) } }
+        @if !rest.is_empty() {
+            details.more { summary { "More" } div.fields { @for (_, item) in rest { (shown(form, item)) } } }
         }
-        @for item in all.iter().filter(|item| !matches!(item, Item::Field(_))) { (shown(form, item)) }
+        @for item in others { (shown(form, item)) }
     }
 }
 
@@ -320,12 +323,12 @@ mod tests {
 
     #[test]
     fn what_may_be_passed_over_is_a_click_away_where_it_is_much() {
-        let mut many: Vec<Item> = (0..8).map(|place| Item::Field(field(&format!("f{place}"), "", &[]))).collect();
-        assert!(!shown(many.clone()).contains("<details class=\"more\">"));
-        many.push(Item::Field(field("said", "x", &[])));
-        let page = shown(many);
+        let many = |count: usize| (0..count).map(|place| Item::Field(field(&format!("f{place}"), "", &[])));
+        assert!(!shown(many(8).collect()).contains("<details class=\"more\">"));
+        let said = Item::Field(field("said", "x", &[]));
+        let page = shown(many(12).chain([said]).collect());
         let (first, folded) = page.split_once("<details class=\"more\">").expect("a fold");
-        assert!(first.contains("name=\"said\"") && folded.contains("name=\"f0\""), "{page}");
+        assert!(first.contains("name=\"said\"") && first.contains("name=\"f5\"") && folded.contains("name=\"f6\""), "{page}");
     }
 
     #[test]
