@@ -148,6 +148,84 @@ const journeys = {
         await page.waitForSelector('h1:text("Typed Limited")');
     },
 
+    async 'a pricing and a contract are made, edited and cancelled, and what is shown first is what comes'(context, of) {
+        const pricing = `typed-plan-${of.length}`;
+        const customer = `agrees-${of.length}`;
+        await api('POST', '/api/customers/', { customer_ref: customer, name: 'Agrees Ltd' });
+        const page = await loggedIn(context);
+        const press = (name) => page.click(`form.stack button:not(.first):text-is("${name}")`);
+        const say = (name, value) => page.fill(`[name="${name}"]`, value);
+        const choose = (name, value) => page.selectOption(`[name="${name}"]`, value);
+        const done = () => page.waitForSelector('[role=status]');
+        const shown = () => page.getAttribute('.change tr:has(th:text-is("Total")) td:last-child data', 'value');
+
+        await page.goto(`${service}/console/new/pricings`);
+        await say('name', 'Typed plan');
+        await say('currency', 'EUR');
+        await say('product_pricing_ref', pricing);
+        await say('line_items/0/line_item_id', 'fee');
+        await choose('line_items/0/kind', 'FIXED');
+        await choose('line_items/0/price/model', 'FLAT');
+        await say('line_items/0/price/amount', '49');
+        await press('Add line item');
+        assert.equal(await page.inputValue('[name="line_items/0/price/amount"]'), '49');
+        await say('line_items/1/line_item_id', 'calls');
+        await choose('line_items/1/kind', 'USAGE');
+        await say('line_items/1/usage_product_ref', 'api-calls');
+        await choose('line_items/1/price/model', 'GRADUATED');
+        const tier = '[value="+line_items/1/price/tiers"]';
+        await page.click(tier);
+        await say('line_items/1/price/tiers/0/up_to', '1000');
+        await say('line_items/1/price/tiers/0/unit_price', '0.05');
+        await page.click(tier);
+        await say('line_items/1/price/tiers/1/unit_price', 'cheap');
+        await press('Make');
+        await page.waitForSelector('.field:has([name="line_items/1/price/tiers/1/unit_price"]) .wrong');
+        await say('line_items/1/price/tiers/1/unit_price', '0.04');
+        await press('Make');
+        await done();
+
+        const today = new Date().toISOString().slice(0, 10);
+        await page.goto(`${service}/console/new/contracts`);
+        await say('customer_ref', customer);
+        await say('products/0/product_pricing_ref', pricing);
+        await say('products/0/billing_start_date', `${today.slice(0, 8)}01`);
+        await say('products/0/billing_end_date', '2099-12-31');
+        await press('Go on');
+        await page.waitForSelector('h2:text("Would be billed then")');
+        const planned = await shown();
+        assert.deepEqual(await api('GET', `/api/contracts/search?customer_ref=${customer}`), []);
+        await page.click('button:text-is("Make")');
+        await done();
+        const [{ contract_ref: contract }] = await api('GET', `/api/contracts/search?customer_ref=${customer}`);
+        const [current] = await api('GET', `/api/contracts/invoices/current/${contract}`);
+        assert.equal(Number(planned), current.total);
+
+        const event = { timestamp: new Date().toISOString(), customer_ref: customer, usage_product_ref: 'api-calls', quantity: 1500 };
+        const { related_document_ref: draft } = await api('POST', '/api/usage/event', event);
+        await page.goto(`${service}/console/edit/contracts/${contract}`);
+        await page.click('.element > details.more > summary');
+        await say('products/0/discount', '10');
+        await choose('include_current_invoice', 'true');
+        await press('Go on');
+        await page.waitForSelector('h2:text("Drafts that would say something else")');
+        const edited = await shown();
+        await page.click('button:text-is("Save")');
+        await done();
+        assert.equal((await api('GET', `/api/documents/${draft}`)).total, Number(edited));
+
+        await page.click('main a:text-is("Cancel")');
+        await choose('include_current_invoice', 'true');
+        await press('Go on');
+        await page.waitForSelector('h2:text("Would be issued")');
+        const last = await shown();
+        assert.equal(await stateOf(draft), 'DRAFT');
+        await page.click('button:text-is("Cancel it")');
+        await done();
+        const { state, total } = await api('GET', `/api/documents/${draft}`);
+        assert.deepEqual([state, total], ['ISSUED', Number(last)]);
+    },
+
     async 'a key is made, works, and works no more once it is deleted'(context, of) {
         const page = await loggedIn(context);
         await page.click('nav.parts >> text=API keys');
@@ -223,9 +301,11 @@ async function everyPage(browser) {
             pages.customer = await first(page, '/console/customers/');
             await page.goto(`${service}/console/events`);
             pages.event = await first(page, '/console/events/');
+            pages.editContract = pages.contract.replace('/console/', '/console/edit/');
+            pages.preview = pages.document.replace('/documents/', '/do/issue/');
             const parts = await page.$$eval('nav.parts a', (links) => links.map((link) => link.getAttribute('href')));
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
-            Object.assign(pages, { pricing: '/console/pricings/api-plan', search: '/console/search?q=api', form: '/console/new/customers', missing: '/console/nothing' });
+            Object.assign(pages, { pricing: '/console/pricings/api-plan', search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', missing: '/console/nothing' });
             for (const [name, path] of Object.entries(pages)) {
                 const answer = await page.goto(service + path);
                 const { length } = await answer.body();
