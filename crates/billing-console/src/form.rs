@@ -74,6 +74,8 @@ pub struct List {
     pub meaning: String,
     /// Each of them.
     pub elements: Vec<Group>,
+    /// Whether they are for something else than what was chosen.
+    pub waits: bool,
 }
 
 /// A field of a form.
@@ -91,6 +93,8 @@ pub struct Field {
     pub value: String,
     /// What is wrong with it.
     pub wrong: Vec<String>,
+    /// Whether it is for something else than what was chosen.
+    pub waits: bool,
 }
 
 impl Item {
@@ -101,6 +105,16 @@ impl Item {
             Self::Group(group) => group.items.iter().any(Self::is_said),
             Self::List(list) => !list.elements.is_empty(),
         }
+    }
+
+    /// Whether it is for something else than what was chosen, and nothing is said in it.
+    fn waits(&self) -> bool {
+        let waits = match self {
+            Self::Field(field) => field.waits,
+            Self::Group(_) => false,
+            Self::List(list) => list.waits,
+        };
+        waits && self.is_quiet()
     }
 
     fn is_wrong(&self) -> bool {
@@ -151,6 +165,8 @@ pub fn form(form: &Form) -> Markup {
 /// What is asked for: the first fields and those in which something is or has to be said, the rest a click away where it is much.
 fn items(form: &Form, all: &[Item]) -> Markup {
     let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| matches!(item, Item::Field(_)));
+    let (waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
+    let (lists_waiting, others): (Vec<&Item>, Vec<&Item>) = others.into_iter().partition(|list| list.waits());
     let may_wait = |(place, field): &(usize, &Item)| *place >= AT_ONCE && field.is_quiet();
     let (mut rest, mut first): (Vec<(usize, &Item)>, Vec<(usize, &Item)>) = fields.into_iter().enumerate().partition(may_wait);
     if rest.len() <= AT_ONCE / 2 {
@@ -162,6 +178,12 @@ fn items(form: &Form, all: &[Item]) -> Markup {
             details.more { summary { "More" } div.fields { @for (_, item) in rest { (shown(form, item)) } } }
         }
         @for item in others { (shown(form, item)) }
+        @if !waiting.is_empty() || !lists_waiting.is_empty() {
+            details { summary { "For another choice" }
+                div.fields { @for item in waiting { (shown(form, item)) } }
+                @for item in lists_waiting { (shown(form, item)) }
+            }
+        }
     }
 }
 
@@ -218,13 +240,25 @@ fn one_of(name: &str) -> String {
     }
 }
 
+/// A field's name as a person reads it.
+fn label(name: &str) -> String {
+    let mut label = words(name);
+    for (short, long) in [("Po ", "PO "), ("Vat ", "VAT "), ("Iban", "IBAN"), ("Bic", "BIC")] {
+        label = label.replace(short, long);
+    }
+    match label.strip_suffix(" ref") {
+        Some(thing) => format!("{thing} (reference)"),
+        None => label,
+    }
+}
+
 /// The identifier of what may be said in fields of a name.
 fn list_of(field: &str) -> String {
     format!("list-{field}")
 }
 
 fn input(form: &Form, field: &Field) -> Markup {
-    let Field { name, meaning, kind, required, value, wrong } = field;
+    let Field { name, meaning, kind, required, value, wrong, waits: _ } = field;
     let own = own(name);
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));
     let suggested = form.suggestions.iter().find(|suggested| suggested.field == own);
@@ -243,7 +277,7 @@ fn input(form: &Form, field: &Field) -> Markup {
     };
     html! {
         div.field {
-            label for=(id) { (words(own)) @if *required { span aria-hidden="true" { " *" } } }
+            label for=(id) { (label(own)) @if *required { span aria-hidden="true" { " *" } } }
             (input.markup())
             p.told id=(told) { (meaning) }
             @for reason in wrong { p.wrong { (reason) } }
@@ -263,6 +297,7 @@ mod tests {
             required: false,
             value: value.to_owned(),
             wrong: wrong.iter().map(|reason| (*reason).to_owned()).collect(),
+            waits: false,
         }
     }
 
@@ -303,8 +338,12 @@ mod tests {
             items: vec![Item::Field(field(&format!("products/{place}/entity_ref"), "e1", &[]))],
             was: (place == 0).then(|| "0".to_owned()),
         };
-        let list =
-            List { name: "products".to_owned(), meaning: "What is sold.".to_owned(), elements: vec![element(0), element(1)] };
+        let list = List {
+            name: "products".to_owned(),
+            meaning: "What is sold.".to_owned(),
+            elements: vec![element(0), element(1)],
+            waits: false,
+        };
         let shown = shown(vec![Item::List(list)]);
         for part in [
             "value=\"+products\"",

@@ -13,6 +13,30 @@ use crate::openapi;
 /// What says which part of a list is wanted, and how it is written: pages have links for that.
 const NOT_ASKED: &[&str] = &["pageSize", "pageNumber", "cursor", "totals", "format"];
 
+/// What people say first, in this order.
+const FIRST: &[&str] = &[
+    "name",
+    "line_item_id",
+    "customer_ref",
+    "product_pricing_ref",
+    "usage_product_ref",
+    "kind",
+    "model",
+    "effective_from",
+    "include_current_invoice",
+    "billing_start_date",
+    "billing_end_date",
+    "date",
+    "up_to",
+    "amount",
+    "quantity",
+    "unit_price",
+    "currency",
+    "discount",
+    "tax",
+    "payment_time",
+];
+
 /// What pages take of the document, which itself isn't kept.
 struct Described {
     /// Of lists, by their paths.
@@ -28,6 +52,8 @@ pub(super) struct Shape {
     pub(super) meaning: String,
     /// Whether it must be said where what it is a part of is.
     pub(super) required: bool,
+    /// The words that it is there for, where another part tells by a word which parts there are; none where it always is.
+    pub(super) of_words: Vec<String>,
     pub(super) says: Says,
 }
 
@@ -106,13 +132,14 @@ impl<'d> Reader<'d> {
                 None => {
                     let having: Vec<&str> = schemas.iter().filter(has_it).filter_map(|schema| self.told_by(schema)).collect();
                     let is_of_some = having.len() < schemas.len() && !having.is_empty();
-                    let of_some = if is_of_some { format!(" For {}.", having.join(", ")) } else { String::new() };
-                    shapes.push(Shape { meaning: format!("{}{of_some}", shape.meaning), ..shape });
+                    let of_words = if is_of_some { having.into_iter().map(str::to_owned).collect() } else { Vec::new() };
+                    shapes.push(Shape { of_words, ..shape });
                 }
             }
         }
-        // What must be said comes first, then the name.
-        shapes.sort_by_key(|shape| (!shape.required, shape.name != "name"));
+        // What must be said comes first.
+        let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+        shapes.sort_by_key(|shape| (!shape.required, rank(&shape.name)));
         shapes
     }
 
@@ -140,7 +167,7 @@ impl<'d> Reader<'d> {
             let is_whole = is(value, "integer") || variants.iter().any(|variant| is(variant, "integer"));
             Says::One { kind: kind(value), is_whole }
         };
-        Some(Shape { name: name.to_owned(), meaning, required, says })
+        Some(Shape { name: name.to_owned(), meaning, required, of_words: Vec::new(), says })
     }
 
     /// What a value is where it is there.

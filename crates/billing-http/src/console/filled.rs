@@ -72,14 +72,21 @@ fn below(prefix: &str, name: &str) -> String {
 
 /// What is asked for, with what it says and what is wrong with it.
 pub(super) fn items(shapes: &[Shape], prefix: &str, source: Source<'_>, errors: &[FieldProblem]) -> Vec<Item> {
+    // The word that tells which of the parts there are.
+    let word = shapes
+        .iter()
+        .map(|shape| source.value(&below(prefix, &shape.name)))
+        .find(|said| !said.is_empty() && shapes.iter().any(|shape| shape.of_words.contains(said)));
     let item = |shape: &Shape| {
-        let (name, meaning) = (below(prefix, &shape.name), shape.meaning.clone());
+        let waits = word.as_ref().is_some_and(|word| !shape.of_words.is_empty() && !shape.of_words.contains(word));
+        let of_words = if shape.of_words.is_empty() { String::new() } else { format!(" For {}.", shape.of_words.join(", ")) };
+        let (name, meaning) = (below(prefix, &shape.name), format!("{}{of_words}", shape.meaning));
         match &shape.says {
             Says::One { kind, .. } => {
                 let pointer = format!("/{name}");
                 let wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
                 let value = source.value(&name);
-                Item::Field(Field { name, meaning, kind: kind.clone(), required: shape.required, value, wrong })
+                Item::Field(Field { name, meaning, kind: kind.clone(), required: shape.required, value, wrong, waits })
             }
             Says::Parts(parts) => {
                 let mut items = items(parts, &name, source, errors);
@@ -96,7 +103,7 @@ pub(super) fn items(shapes: &[Shape], prefix: &str, source: Source<'_>, errors: 
                     Group { was: source.was(&name, place), name, meaning: String::new(), items }
                 };
                 let elements = (0..source.length(&name)).map(element).collect();
-                Item::List(List { name, meaning, elements })
+                Item::List(List { name, meaning, elements, waits })
             }
         }
     };
@@ -291,6 +298,17 @@ mod tests {
         let InputKind::Choice(models) = &field("/model").kind else { panic!("{price:?}") };
         assert!(models.len() > 4 && field("/model").required, "{models:?}");
         assert!(field("/package_size").meaning.contains("For PACKAGE."), "{:?}", field("/package_size"));
+    }
+
+    #[test]
+    fn what_is_for_another_model_than_the_chosen_one_waits() {
+        let said = said(&[("line_items/0/price/model", "FLAT")]);
+        let all = format!("{:?}", items(shapes("/api/pricings/"), "", Source::Said(&said), &[]));
+        let waits = |name: &str| {
+            let (_, rest) = all.split_once(&format!("name: \"line_items/0/price/{name}\"")).expect(name);
+            rest.split_once("waits: ").expect(name).1.starts_with("true")
+        };
+        assert_eq!(["amount", "model", "package_size", "tiers"].map(waits), [false, false, true, true], "{all}");
     }
 
     #[test]
