@@ -16,7 +16,9 @@ pub mod documents;
 pub mod error;
 pub mod formats;
 pub mod idempotency;
+pub mod keys;
 pub mod organizations;
+pub mod own_account;
 pub mod search;
 pub mod usage;
 pub mod verify;
@@ -26,11 +28,14 @@ mod basics;
 mod books;
 mod joined;
 mod permissions;
+mod second_factor;
 
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
+use billing_domain::ports::{
+    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner,
+};
 
 pub use joined::StoreHandle;
 pub use permissions::{UseCase, allow};
@@ -48,11 +53,13 @@ pub struct Services<'s> {
     pub passwords: Arc<dyn PasswordHasher>,
     /// Random keys.
     pub keys: Arc<dyn KeyMaker>,
+    /// People's second factors.
+    pub codes: Arc<dyn CodeChecker>,
     /// Bearer tokens.
     pub tokens: Arc<dyn TokenSigner>,
     /// Usage formats' expressions.
     pub mapper: Arc<dyn EventMapper>,
-    /// Answers with a secret in them.
+    /// What is kept though it is secret.
     pub sealer: Arc<dyn Sealer>,
     /// What the audit log tells of changes.
     pub teller: Arc<dyn audit::Teller>,

@@ -98,7 +98,7 @@ pub(crate) async fn principal_of_session(request: &HttpRequest) -> Result<Princi
 
 async fn live(request: &HttpRequest, id: String) -> Result<Principal, Problem> {
     let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
-    session.map(|session| Principal::of_session(&session)).ok_or_else(|| Problem::unauthenticated(true))
+    session.map(|live| Principal::of_administrator(&live.administrator)).ok_or_else(|| Problem::unauthenticated(true))
 }
 
 fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {

@@ -30,7 +30,7 @@ impl Visitor {
     /// Without a live session.
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let principal = principal_of_session(request).await?;
-        Facts::of(request).is_by(principal.actor());
+        Facts::of(request).is_by(&principal);
         Ok(Self { request: request.clone(), state: state_of(request), principal })
     }
 

@@ -14,7 +14,7 @@ mod parties;
 mod pricings;
 mod schemas;
 
-use billing_application::access::KeyRequest;
+use billing_application::keys::KeyRequest;
 use billing_application::catalog::WantedEntity;
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
