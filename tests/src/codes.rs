@@ -1,6 +1,8 @@
 //! Codes of a second factor, as a device makes them (RFC 6238). With a SHA-1 of its own, so that the service isn't tried with what it
 //! uses itself.
 
+use crate::when::Day;
+
 const BLOCK: usize = 64;
 
 /// The code of a secret in base32 for the 30 seconds of an instant, in seconds since 1970.
@@ -13,6 +15,16 @@ pub fn code(secret: &str, at_seconds: i64) -> String {
     let offset = usize::from(tag[19] & 0x0f);
     let number = u32::from_be_bytes([tag[offset], tag[offset + 1], tag[offset + 2], tag[offset + 3]]) & 0x7fff_ffff;
     format!("{:06}", number % 1_000_000)
+}
+
+/// The code of an instant: `2026-11-10T12:00:00Z`.
+///
+/// # Panics
+/// When it is no instant of UTC to the second.
+pub fn code_at(secret: &str, instant: &str) -> String {
+    let days = Day::new(1970, 1, 1).days_until(Day::parse(&instant[..10]));
+    let part = |range| instant.get(range).and_then(|part: &str| part.parse::<i64>().ok()).expect("an instant");
+    code(secret, days * 86_400 + part(11..13) * 3600 + part(14..16) * 60 + part(17..19))
 }
 
 fn from_base32(text: &str) -> Vec<u8> {

@@ -16,6 +16,8 @@ pub struct DocumentAnswers {
     pub payments: Value,
     /// What a repeated form is known by.
     pub form_key: String,
+    /// Whether who looks at it may do something with it.
+    pub may_change: bool,
 }
 
 /// The body of a document's page.
@@ -24,7 +26,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        (actions(at, &answers.form_key))
+        @if answers.may_change { (actions(at, &answers.form_key)) }
         div.sheet {
             (head(at))
             (lines(at))
@@ -33,7 +35,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
             @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
         }
         (family(at))
-        (settlement(at, At(&answers.payments)))
+        (settlement(at, At(&answers.payments), answers.may_change))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
             (section("What the law asks for and it doesn't say", &html! {
@@ -211,7 +213,7 @@ fn family(at: At<'_>) -> Markup {
     }
 }
 
-fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
+fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
     let currency = at.at("currency").text();
     html! {
         @if payments.items().next().is_some() {
@@ -224,7 +226,7 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
                         td.amount { (money(payment.at("amount"), &currency)) }
                         td {
                             @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
-                            @else { (undo(at, payment)) }
+                            @else if may_change { (undo(at, payment)) }
                         }
                     } } }
                 } }
@@ -299,7 +301,7 @@ mod tests {
     use super::*;
 
     fn shown(document: Value) -> String {
-        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned() }).into_string()
+        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned(), may_change: true }).into_string()
     }
 
     #[test]

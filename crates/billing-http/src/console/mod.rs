@@ -5,9 +5,11 @@ mod actions;
 mod answers;
 mod described;
 mod forms;
+mod log_in;
 mod pages;
 mod reply;
 mod said;
+mod team;
 mod things;
 mod visitor;
 
@@ -66,7 +68,7 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     let place = place(&request);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
     match place.as_slice() {
-        [LOG_IN] => return visitor::log_in(&request, &said).await,
+        [LOG_IN] => return log_in::log_in(&request, &said).await,
         [LOG_OUT] => {
             request.get_session().purge();
             return to(&format!("{ROOT}/{LOG_IN}"));
@@ -85,10 +87,13 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     if let Some((part, edited)) = form {
         return by_form(&visitor, part, edited, &said).await;
     }
+    if let Some(done) = team::act(&visitor, &place, &said).await {
+        return done.unwrap_or_else(|problem| refused_to(&visitor, problem));
+    }
     match (actions::carry_out(&visitor, &place, &said).await, actions::page_of(&place)) {
         (Ok(answered), _) => answered,
         (Err(problem), Some(page)) => shown(&visitor, page, Some(problem)).await,
-        (Err(problem), None) => refused(&request, problem),
+        (Err(problem), None) => refused_to(&visitor, problem),
     }
 }
 
@@ -99,11 +104,11 @@ async fn by_form(visitor: &Visitor, part: &str, edited: Option<&str>, said: &Sai
         Err(problem) => problem,
     };
     if !forms::belongs_beside(&problem) {
-        return refused(&visitor.request, problem);
+        return refused_to(visitor, problem);
     }
     match pages::form_page(visitor, part, edited, forms::Tried::refused(said, &problem)).await {
         Ok(page) => told(problem, page),
-        Err(problem) => refused(&visitor.request, problem),
+        Err(problem) => refused_to(visitor, problem),
     }
 }
 
@@ -115,7 +120,7 @@ async fn shown(visitor: &Visitor, place: &[&str], refusal: Option<Problem>) -> H
             None => html(page),
             Some(problem) => told(problem, page),
         },
-        Err(problem) => refused(&visitor.request, problem),
+        Err(problem) => refused_to(visitor, problem),
     }
 }
 
@@ -130,8 +135,17 @@ fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
 
 /// The page of something that can't be shown.
 fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
-    let frame = Frame::bare(problem.title(), visitor::service(request));
+    refused_in(&Frame::bare(problem.title(), visitor::service(request)), problem)
+}
+
+/// The same for somebody who is known.
+fn refused_to(visitor: &Visitor, problem: Problem) -> HttpResponse {
+    let bare = Frame::bare(problem.title(), visitor::service(&visitor.request));
+    refused_in(&Frame { who: Some(visitor.who()), ..bare }, problem)
+}
+
+fn refused_in(frame: &Frame, problem: Problem) -> HttpResponse {
     let status = problem.status_code().as_u16();
-    let page = billing_console::problem(&frame, status, problem.code(), &reasons(&problem));
+    let page = billing_console::problem(frame, status, problem.code(), &reasons(&problem));
     told(problem, page)
 }

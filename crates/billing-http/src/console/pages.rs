@@ -5,6 +5,7 @@ use billing_application::UseCase;
 use billing_console::{
     At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
 };
+use billing_domain::access::{Need, Scope};
 use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
@@ -13,11 +14,12 @@ use super::answers::{Listed, list, one, or_nothing};
 use super::described;
 use super::forms::{self, Tried};
 use super::said::{Said, field, query};
+use super::team;
 use super::things;
 use super::visitor::{Visitor, service};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{audit, auth, catalog, charges, contracts, documents, money, search, usage};
+use crate::routes::{audit, catalog, charges, contracts, documents, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
@@ -25,12 +27,19 @@ const PAGE_SIZE: &str = "50";
 const FEW: &str = "10";
 
 /// A page as it is made.
-struct Made {
+pub(super) struct Made {
     title: String,
     part: &'static str,
     crumbs: Vec<Crumb>,
     calls: Vec<String>,
     body: Markup,
+}
+
+impl Made {
+    /// A page that is the only one of its part, and whose calls take a session alone.
+    pub(super) fn of(title: &str, part: &'static str, body: Markup) -> Self {
+        Self { title: title.to_owned(), part, crumbs: Vec::new(), calls: Vec::new(), body }
+    }
 }
 
 /// A page.
@@ -42,7 +51,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
     let made = match place {
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
-        ["keys"] => keys(visitor).await?,
+        [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
         ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
@@ -53,16 +62,22 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
+    Ok(framed(visitor, made, notice.or_else(|| done(&asked))))
+}
+
+/// A page with what is around it.
+pub(super) fn framed(visitor: &Visitor, made: Made, notice: Option<Notice>) -> String {
     let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
     let frame = Frame {
         title: made.title,
         part: made.part,
         crumbs: made.crumbs,
+        who: Some(visitor.who()),
         service: service(&visitor.request),
         calls,
-        notice: notice.or_else(|| done(&asked)),
+        notice,
     };
-    Ok(billing_console::page(&frame, &made.body))
+    billing_console::page(&frame, &made.body)
 }
 
 /// The page of a form.
@@ -74,7 +89,8 @@ pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str
     let listing = listing_of(part)?;
     let mut crumbs = crumbs(listing);
     crumbs.extend(edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-    let frame = Frame { part: listing.part, crumbs, ..Frame::bare(title, service(&visitor.request)) };
+    let bare = Frame::bare(title, service(&visitor.request));
+    let frame = Frame { part: listing.part, crumbs, who: Some(visitor.who()), ..bare };
     Ok(billing_console::page(&frame, &billing_console::form(&form)))
 }
 
@@ -86,6 +102,11 @@ fn done(asked: &Said) -> Option<Notice> {
         "payment" => "The payment was recorded.",
         "reverse-payment" => "The payment was reversed.",
         "delete-key" => "The key was deleted.",
+        "password" => "Your password was changed, and your other sessions have ended.",
+        "remove" => "Your log-ins take a password alone.",
+        "end-session" => "It has ended.",
+        "disable" => "They can't log in any more.",
+        "enable" => "They can log in.",
         "make" => "It was made.",
         "edit" => "It was changed.",
         _ => return None,
@@ -157,6 +178,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
         _ => None,
     };
     let part = Part { elements, total, sums, neighbours, table };
+    let listing = &Listing { is_made_here: listing.is_made_here && visitor.may(Need::Scope(Scope::CatalogWrite)), ..*listing };
     let body = billing_console::list(listing, &part, &filters);
     let calls = vec![format!("{}?{raw}", listing.path)];
     Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
@@ -253,7 +275,8 @@ async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
     let title = At(&document).at("document_number").text();
-    let body = billing_console::document(&DocumentAnswers { document, payments, form_key: visitor.unique() });
+    let may_change = visitor.may(Need::Scope(Scope::DocumentsWrite));
+    let body = billing_console::document(&DocumentAnswers { document, payments, form_key: visitor.unique(), may_change });
     Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
 
@@ -272,17 +295,9 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let edit = forms::has(part).then(|| href(&["edit", part, reference]));
+    let may_edit = forms::has(part) && visitor.may(Need::Scope(Scope::CatalogWrite));
+    let edit = may_edit.then(|| href(&["edit", part, reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
-}
-
-async fn keys(visitor: &Visitor) -> Result<Made, Problem> {
-    let raw = "pageSize=1000&pageNumber=0";
-    let caller = visitor.caller(UseCase::ListKeys);
-    let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", raw)?)).await?.elements;
-    let body = billing_console::keys(&keys);
-    // An administrator's session is asked for, no token.
-    Ok(Made { title: "API keys".to_owned(), part: "keys", crumbs: Vec::new(), calls: Vec::new(), body })
 }
