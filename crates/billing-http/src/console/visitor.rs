@@ -2,7 +2,7 @@
 
 use actix_web::HttpRequest;
 use billing_application::UseCase;
-use billing_console::{ROOT, Who};
+use billing_console::Who;
 use billing_domain::access::{Administrator, Need, Principal};
 use billing_domain::idempotency::RequestKey;
 
