@@ -61,8 +61,7 @@ fn sha1(message: &[u8]) -> [u8; 20] {
     }
     padded.extend((message.len() as u64 * 8).to_be_bytes());
     for block in padded.chunks(BLOCK) {
-        let mut words: Vec<u32> =
-            block.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("four bytes"))).collect();
+        let mut words: Vec<u32> = block.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("four bytes"))).collect();
         for i in 16..80 {
             words.push((words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16]).rotate_left(1));
         }

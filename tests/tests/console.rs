@@ -170,7 +170,11 @@ fn a_key_is_made_shown_once_used_and_deleted() {
     let server = Server::start(&database);
     let admin = Client::admin(&server);
     let none = submit(&admin, "/console/keys", "name=Reporter");
-    assert!(none.status == 422 && none.text.contains("value=\"Reporter\"") && none.text.contains("class=\"wrong\""), "{}", none.text);
+    assert!(
+        none.status == 422 && none.text.contains("value=\"Reporter\"") && none.text.contains("class=\"wrong\""),
+        "{}",
+        none.text
+    );
     let made = submit(&admin, "/console/keys", "name=Reporter&scopes=usage%3Awrite&scopes=read&ends=2099-12-31");
     assert!(made.status == 200 && is_page(&made), "{}", made.text);
     let codes: Vec<&str> = made.text.split("<dd><code>").skip(1).filter_map(|rest| rest.split('<').next()).collect();

@@ -272,7 +272,9 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
         object.remove("request_id");
     }
     let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
-    shown.retain(|header| !header.starts_with("x-request-id") && !header.starts_with("date"));
+    // A connection is closed when the body of what is refused hasn't arrived by then.
+    let differs = ["x-request-id", "date", "connection"];
+    shown.retain(|header| !differs.iter().any(|name| header.starts_with(name)));
     shown.sort();
     let hide = |text: &str| text.replace(reference, "<reference>");
     // The length tells the length of the reference, which the asker knows.

@@ -46,9 +46,12 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
     owner.post("/api/usage/event", &catalog::event("acme", 1)).ok();
     let draft = catalog::documents(&owner)[0]["document_ref"].as_str().expect("a reference").to_owned();
     let document = format!("/console/documents/{draft}");
-    for (role, issues, edits, manages) in
-        [("read", false, false, false), ("finance", true, false, false), ("operator", true, true, false), ("owner", true, true, true)]
-    {
+    for (role, issues, edits, manages) in [
+        ("read", false, false, false),
+        ("finance", true, false, false),
+        ("operator", true, true, false),
+        ("owner", true, true, true),
+    ] {
         let person = member(&database, &server, role);
         assert_eq!(page(&person, &document).contains("Issue now"), issues, "{role}");
         assert_eq!(page(&person, "/console/customers").contains("/console/new/customers"), edits, "{role}");
@@ -86,9 +89,15 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
         submit(&nobody, "/console/log-in", &format!("email={email}&passed={passed}&next={next}&{rest}"))
     };
     let short = step(&email, &passed, "new_password=short");
-    assert!(short.status == 422 && short.text.contains("name=\"new_password\"") && short.text.contains("12 to 72"), "{}", short.text);
+    assert!(
+        short.status == 422 && short.text.contains("name=\"new_password\"") && short.text.contains("12 to 72"),
+        "{}",
+        short.text
+    );
     // What was sealed for one is nothing for another, nor is what was changed.
-    for (email, passed) in [(encoded(ADMIN_EMAIL), passed.clone()), (email.clone(), "00".repeat(60)), (email.clone(), "é".to_owned())] {
+    for (email, passed) in
+        [(encoded(ADMIN_EMAIL), passed.clone()), (email.clone(), "00".repeat(60)), (email.clone(), "é".to_owned())]
+    {
         let other = step(&email, &passed, &format!("new_password={PASSWORD}"));
         assert!(other.status == 401 && other.text.contains("name=\"password\""), "{}", other.text);
     }
@@ -101,7 +110,11 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     let secret = hidden(&enrolled.text, "secret");
     assert!(enrolled.text.contains("<svg"), "{}", enrolled.text);
     let wrong = submit(&person, "/console/account/second-factor/confirm", &format!("code=000000&secret={secret}&uri=otpauth"));
-    assert!(wrong.status == 422 && wrong.text.contains("class=\"wrong\"") && hidden(&wrong.text, "secret") == secret, "{}", wrong.text);
+    assert!(
+        wrong.status == 422 && wrong.text.contains("class=\"wrong\"") && hidden(&wrong.text, "secret") == secret,
+        "{}",
+        wrong.text
+    );
     let code = code_at(&secret, "2026-11-10T12:00:00Z");
     let confirmed = submit(&person, "/console/account/second-factor/confirm", &format!("code={code}"));
     assert!(confirmed.status == 200 && confirmed.text.matches("<li><code>").count() == 10, "{}", confirmed.text);
@@ -111,7 +124,11 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     assert!(first.text.contains("name=\"code\"") && !first.text.contains(PASSWORD), "{}", first.text);
     let passed = hidden(&first.text, "passed");
     let wrong = step(&email, &passed, "code=000000");
-    assert!(wrong.status == 401 && wrong.text.contains("name=\"code\"") && wrong.text.contains("role=\"alert\""), "{}", wrong.text);
+    assert!(
+        wrong.status == 401 && wrong.text.contains("name=\"code\"") && wrong.text.contains("role=\"alert\""),
+        "{}",
+        wrong.text
+    );
     let done = step(&email, &passed, &format!("code={}", code_at(&secret, "2026-11-10T12:05:00Z")));
     assert_eq!((done.status, done.header("Location")), (303, "/console/documents"), "{}", done.text);
     // Who waits too long begins again.
@@ -141,8 +158,17 @@ fn the_team_and_the_account_say_beside_each_field_what_is_wrong() {
     assert_eq!((changed.status, changed.header("Location")), (303, "/console/account?done=password"), "{}", changed.text);
 
     let reader = member(&database, &server, "read");
-    let reference = owner.get("/api/administrators/filter").ok().as_array().expect("a list").iter()
-        .find(|one| one["email"] == "read@example.com").expect("a row")["admin_ref"].as_str().expect("a reference").to_owned();
+    let reference = owner
+        .get("/api/administrators/filter")
+        .ok()
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|one| one["email"] == "read@example.com")
+        .expect("a row")["admin_ref"]
+        .as_str()
+        .expect("a reference")
+        .to_owned();
     let changed = submit(&owner, &format!("/console/team/role/{reference}"), "role=operator");
     assert_eq!(changed.header("Location"), "/console/team?done=edit", "{}", changed.text);
     assert_eq!(reader.get("/auth/session").ok()["role"], json!("operator"));

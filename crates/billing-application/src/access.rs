@@ -1,12 +1,11 @@
 //! Log-ins, sessions and bearer tokens.
 
 use billing_domain::access::{
-    AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, SecretPurpose, SigningSecret,
-    TokenClaims,
+    AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
 };
 use billing_domain::audit::{AuditAction, Author};
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Access, Insertion, KeyMaker, KeyUse, PasswordCheck, Store, Tx, transact};
+use billing_domain::ports::{Access, KeyUse, PasswordCheck, Tx, transact};
 use billing_domain::refs::SessionRef;
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
@@ -14,8 +13,8 @@ use billing_domain::violation::Violations;
 use crate::Services;
 use crate::audit::{Audited, Change, Doer, note, note_seldom, was_noted};
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::own_account::hash_new;
 use crate::second_factor::{CodeKind, take_code};
+use crate::secrets::hash_new;
 
 /// How often a session's last use is written down at most, in seconds: not once per request.
 const TOUCH_EVERY_SECONDS: i64 = 60;
@@ -299,36 +298,5 @@ pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| {
         tx.purge_revoked_tokens(now)?;
         Ok(tx.revoke_token(claims.token_id, claims.expires_at)?)
-    })
-}
-
-/// The secrets of a purpose that all replicas share, newest first; the first who asks makes one.
-///
-/// # Errors
-/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
-pub fn shared_secrets(
-    store: &dyn Store,
-    keys: &dyn KeyMaker,
-    now: Timestamp,
-    purpose: SecretPurpose,
-) -> UseCaseResult<Vec<SigningSecret>> {
-    let present = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
-    if !present.is_empty() {
-        return Ok(present);
-    }
-    transact(store, Access::Write, |tx| {
-        let kid = match purpose {
-            SecretPurpose::BearerToken => "bearer-1",
-            SecretPurpose::SessionCookie => "cookie-1",
-            SecretPurpose::SecondFactor => "second-factor-1",
-        };
-        // Two of 32 random bytes each: a cookie key needs 64 bytes.
-        let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
-        let made = SigningSecret { kid: kid.to_owned(), purpose, secret, created_at: now };
-        match tx.insert_signing_secret(&made)? {
-            Insertion::Done => Ok(vec![made]),
-            // Another replica was faster.
-            Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
-        }
     })
 }

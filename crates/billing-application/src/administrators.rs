@@ -282,7 +282,13 @@ struct Reset {
 }
 
 impl Reset {
-    fn store(self, services: &Services, tx: &mut dyn Tx, doer: Doer<'_>, present: &Administrator) -> UseCaseResult<Administrator> {
+    fn store(
+        self,
+        services: &Services,
+        tx: &mut dyn Tx,
+        doer: Doer<'_>,
+        present: &Administrator,
+    ) -> UseCaseResult<Administrator> {
         let mut changed = present.clone();
         changed.password_hash = self.password_hash;
         changed.one_time_until = self.one_time_until;

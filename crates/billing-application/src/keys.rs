@@ -223,9 +223,9 @@ impl KeyUses {
                 }
             }
         }
-        let is_needed = |used: &Used| used.written.is_none_or(|written| {
-            written < used.at || written.plus_seconds(USE_WRITTEN_EVERY_SECONDS) > now
-        });
+        let is_needed = |used: &Used| {
+            used.written.is_none_or(|written| written < used.at || written.plus_seconds(USE_WRITTEN_EVERY_SECONDS) > now)
+        };
         self.kept().retain(|_, used| is_needed(used));
         Ok(())
     }

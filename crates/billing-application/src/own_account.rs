@@ -1,7 +1,7 @@
 //! What administrators see and change of their own account: their session, their password, their second factor.
 
 use billing_domain::access::{
-    Actor, AdminSession, Administrator, CodeSource, PasswordHash, Principal, RECOVERY_CODES, SecondFactor, SecretDigest,
+    Actor, AdminSession, Administrator, CodeSource, Principal, RECOVERY_CODES, SecondFactor, SecretDigest,
 };
 use billing_domain::audit::AuditAction;
 use billing_domain::party::Organization;
@@ -12,6 +12,7 @@ use billing_domain::violation::Violations;
 use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
+use crate::secrets::hash_new;
 use crate::{Services, UseCase, allow};
 
 /// Who somebody is, and by which session.
@@ -116,7 +117,8 @@ impl std::fmt::Debug for RecoveryCodes {
 /// [`UseCaseError::Invalid`] for a wrong code, [`UseCaseError::Conflict`] where nothing waits for one.
 pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &str) -> UseCaseResult<RecoveryCodes> {
     let admin_ref = oneself(principal, UseCase::ConfirmSecondFactor)?;
-    let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| services.codes.new_recovery_code()).collect::<Result<_, SecretError>>()?;
+    let codes: Vec<String> =
+        (0..RECOVERY_CODES).map(|_| services.codes.new_recovery_code()).collect::<Result<_, SecretError>>()?;
     let recovery: Vec<SecretDigest> = codes.iter().map(|code| services.keys.digest(&bare(code))).collect();
     let now = services.now();
     let waiting = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator(admin_ref)?))?;
@@ -223,22 +225,6 @@ pub fn end_other_sessions(services: &Services, principal: &Principal, session: &
 fn note_end(services: &Services, tx: &mut dyn Tx, principal: &Principal, administrator: &Administrator) -> UseCaseResult<()> {
     let change = Change::Unshown(Audited::Administrator(administrator));
     note(tx, services, Doer::of(principal), AuditAction::EndSessions, change)
-}
-
-/// Hashes somebody's new password.
-///
-/// # Errors
-/// [`UseCaseError::Invalid`] for one that can't be taken, or is the one before.
-pub(crate) fn hash_new(services: &Services, password: &str, new_password: &str) -> UseCaseResult<PasswordHash> {
-    let refused = |reason: String| Violations::one(&["new_password"], "password_refused", reason).into();
-    if password == new_password {
-        return Err(refused("must be another than the present one".to_owned()));
-    }
-    services.passwords.hash(new_password).map_err(|error| match error {
-        SecretError::PasswordLength => refused("must have 12 to 72 bytes and no NUL".to_owned()),
-        SecretError::CommonPassword => refused("is among the most common ones; choose another".to_owned()),
-        other => other.into(),
-    })
 }
 
 /// Which administrator asks: of one's own account only they do.

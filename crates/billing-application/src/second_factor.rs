@@ -5,8 +5,8 @@ use billing_domain::ports::StoreError;
 use billing_domain::refs::AdminRef;
 
 use crate::Services;
-use crate::access::shared_secrets;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::secrets::shared_secrets;
 
 /// What a code was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,8 @@ impl CodeChecker for TimedCodes {
         let mut bytes = [0; RECOVERY_BYTES];
         getrandom::fill(&mut bytes).map_err(failed)?;
         let letters = base32(&bytes).into_bytes();
-        let groups: Vec<String> = letters.chunks(RECOVERY_GROUP).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+        let groups: Vec<String> =
+            letters.chunks(RECOVERY_GROUP).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
         Ok(groups.join("-"))
     }
 }
@@ -107,8 +108,7 @@ mod tests {
     #[test]
     fn hotp_values_are_those_of_rfc_4226() {
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &secret().0);
-        let expected =
-            ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"];
+        let expected = ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"];
         for (step, code) in (0..).zip(expected) {
             assert_eq!(code_of(&key, step), code, "{step}");
         }
@@ -116,9 +116,15 @@ mod tests {
 
     #[test]
     fn base32_is_that_of_rfc_4648() {
-        for (bytes, letters) in
-            [("", ""), ("f", "MY"), ("fo", "MZXQ"), ("foo", "MZXW6"), ("foob", "MZXW6YQ"), ("fooba", "MZXW6YTB"), ("foobar", "MZXW6YTBOI")]
-        {
+        for (bytes, letters) in [
+            ("", ""),
+            ("f", "MY"),
+            ("fo", "MZXQ"),
+            ("foo", "MZXW6"),
+            ("foob", "MZXW6YQ"),
+            ("fooba", "MZXW6YTB"),
+            ("foobar", "MZXW6YTBOI"),
+        ] {
             assert_eq!(base32(bytes.as_bytes()), letters, "{bytes}");
         }
         assert_eq!(TimedCodes.spelled(&secret()), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");

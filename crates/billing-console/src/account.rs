@@ -139,8 +139,7 @@ pub struct Enrollment {
 /// The body of the page on which a device is given its secret.
 pub fn enrolled(enrollment: &Enrollment) -> Markup {
     let Enrollment { secret, uri, wrong } = enrollment;
-    let groups: Vec<String> =
-        secret.as_bytes().chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+    let groups: Vec<String> = secret.as_bytes().chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
     html! {
         h1 { "Set up a second factor" }
         ol {

@@ -301,7 +301,8 @@ mod tests {
     use super::*;
 
     fn shown(document: Value) -> String {
-        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned(), may_change: true }).into_string()
+        super::document(&DocumentAnswers { document, payments: json!([]), form_key: "k".to_owned(), may_change: true })
+            .into_string()
     }
 
     #[test]

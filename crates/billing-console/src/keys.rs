@@ -112,7 +112,8 @@ fn change(key: At<'_>) -> Markup {
 
 fn made(form: &KeyForm) -> Markup {
     let wrong = |field: &str| {
-        let reasons = form.wrong.iter().filter(|(name, _)| name.split('/').next() == Some(field)).map(|(_, reason)| reason.as_str());
+        let reasons =
+            form.wrong.iter().filter(|(name, _)| name.split('/').next() == Some(field)).map(|(_, reason)| reason.as_str());
         reasons.collect::<Vec<_>>()
     };
     html! {
@@ -196,7 +197,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field_and_what_was_said_stays() {
-        let wrong = vec![("scopes".to_owned(), "must have at least one".to_owned()), ("expires_at".to_owned(), "later".to_owned())];
+        let wrong =
+            vec![("scopes".to_owned(), "must have at least one".to_owned()), ("expires_at".to_owned(), "later".to_owned())];
         let said = KeyForm { name: "Gateway".to_owned(), chosen: vec!["read".to_owned()], wrong, ..form() };
         let shown = keys(&json!([]), &said).into_string();
         assert!(shown.contains("must have at least one") && shown.contains("later") && shown.contains("value=\"Gateway\""));

@@ -87,7 +87,8 @@ impl Principal {
             (Need::Scope(scope), _, _) => self.scopes.allow(scope),
             (Need::Administrator, Actor::Admin(_), _) | (Need::Owner, Actor::Service, _) => true,
             (Need::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
-            (Need::Administrator, Actor::ApiKey(_) | Actor::Service, _) | (Need::Owner, Actor::ApiKey(_) | Actor::Admin(_), _) => false,
+            (Need::Administrator, Actor::ApiKey(_) | Actor::Service, _)
+            | (Need::Owner, Actor::ApiKey(_) | Actor::Admin(_), _) => false,
         }
     }
 }

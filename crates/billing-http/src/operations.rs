@@ -6,9 +6,7 @@ use actix_web::http::Method;
 use billing_application::UseCase;
 use billing_domain::page::MAX_PAGE_SIZE;
 
-use crate::dto::administrators::{
-    AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson,
-};
+use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};

@@ -51,7 +51,20 @@ impl HttpState {
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer));
         let (refused, key_uses) = (RefusedUsageCounts::default(), KeyUses::default());
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, prints, writer, refused, key_uses, metrics, stopping }))
+        Self(Arc::new(Shared {
+            services,
+            settings,
+            log_ins,
+            twins,
+            reports,
+            scans,
+            prints,
+            writer,
+            refused,
+            key_uses,
+            metrics,
+            stopping,
+        }))
     }
 
     /// Writes what waits, and no more. For the end of a process, once no request is under way.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use billing_application::Services;
-use billing_application::access::shared_secrets;
+use billing_application::secrets::shared_secrets;
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};

@@ -30,7 +30,12 @@ pub(crate) fn keys(command: KeyCommand) -> Outcome<()> {
             let rotated = rotate_key(&services, &principal, found.api_key_ref, Rotation { overlap_hours, expires_at: None })?;
             let successor = &rotated.successor;
             say(&format!("API key {} ends {}.", rotated.old.api_key, ends(&rotated.old)))?;
-            say(&format!("Its successor is {} ({}), which ends {}.", successor.key.api_key, successor.key.api_key_ref, ends(&successor.key)))?;
+            say(&format!(
+                "Its successor is {} ({}), which ends {}.",
+                successor.key.api_key,
+                successor.key.api_key_ref,
+                ends(&successor.key)
+            ))?;
             say(&format!("Password, shown this once: {}", successor.password))
         }
     }

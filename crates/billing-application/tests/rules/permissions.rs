@@ -59,9 +59,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
         (
             Need::Owner,
             vec![
-                asked(|s, p| {
-                    keys::generate_key(s, p, keys::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })
-                }),
+                asked(|s, p| keys::generate_key(s, p, keys::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })),
                 asked(move |s, p| keys::list_keys(s, p, page)),
                 asked(|s, p| {
                     let rotation = keys::Rotation { overlap_hours: 1, expires_at: None };

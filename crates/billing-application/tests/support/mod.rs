@@ -11,8 +11,8 @@ use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
-    Access, AuditFilter, AuditPart, CodeChecker, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, StoreError,
-    TokenSigner, Tx, transact,
+    Access, AuditFilter, AuditPart, CodeChecker, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError,
+    StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};

@@ -97,7 +97,8 @@ fn sealed(state: &HttpState, email: &str, passed: &Passed) -> Option<String> {
 
 fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<Passed> {
     let digits = sealed.as_bytes().chunks(2);
-    let bytes: Vec<u8> = digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect::<Option<_>>()?;
+    let bytes: Vec<u8> =
+        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect::<Option<_>>()?;
     let said = state.services().sealer.open(&state.settings().cookie_key.text(), &place(email), &bytes)?;
     let said: Value = serde_json::from_slice(&said).ok()?;
     let until = Timestamp::from_micros(said["until"].as_i64()?).ok()?;

@@ -135,7 +135,8 @@ async fn invite(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem>
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
     let body = Body(json!({"email": email, "role": role}));
-    match administrators::invite_administrator(visitor.caller(UseCase::InviteAdministrator), visitor.request.clone(), body).await {
+    match administrators::invite_administrator(visitor.caller(UseCase::InviteAdministrator), visitor.request.clone(), body).await
+    {
         Ok(invited) => Ok(shown_invitation(visitor, &written(invited).await?)),
         Err(problem) if belongs_there(&problem) => {
             let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
@@ -190,16 +191,10 @@ async fn account(visitor: &Visitor, tried: &str, problem: Option<&Problem>) -> R
 }
 
 /// The account again, with what was done or what refused it.
-async fn account_after(
-    visitor: &Visitor,
-    form: &str,
-    outcome: Result<HttpResponse, Problem>,
-) -> Result<HttpResponse, Problem> {
+async fn account_after(visitor: &Visitor, form: &str, outcome: Result<HttpResponse, Problem>) -> Result<HttpResponse, Problem> {
     match outcome {
         Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
-        Err(problem) if belongs_there(&problem) => {
-            Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem))
-        }
+        Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
         Err(problem) => Err(problem),
     }
 }

@@ -99,7 +99,9 @@ pub(crate) struct EnrolledJson {
     #[schema(pattern = "^[A-Z2-7]{32}$")]
     secret: String,
     /// The same for an app that reads a QR code.
-    #[schema(example = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing")]
+    #[schema(
+        example = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing"
+    )]
     uri: String,
 }
 

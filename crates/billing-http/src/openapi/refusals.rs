@@ -103,7 +103,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let means =
         "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another";
     add("422", means, refused);
-    add("429", "Too many log-ins were tried; `Retry-After` says when to come back", chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]));
+    add(
+        "429",
+        "Too many log-ins were tried; `Retry-After` says when to come back",
+        chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
+    );
     add("500", "The service failed", vec!["internal_error", "invariant_violation"]);
     let busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
     add("503", "The service cannot answer now; `Retry-After` says when to come back", busy);

@@ -11,9 +11,7 @@ use super::{OnceAnswer, in_path};
 use crate::auth::session;
 use crate::body::{Body, OptionalBody};
 use crate::caller::{Caller, blocking};
-use crate::dto::administrators::{
-    AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson,
-};
+use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson};
 use crate::dto::declare::{read, read_optional};
 use crate::problem::Problem;
 use crate::query::{Paged, Query};

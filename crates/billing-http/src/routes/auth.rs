@@ -1,8 +1,8 @@
 //! Log-in, log-out and API keys.
 
 use actix_session::Session;
-use actix_web::web::Path;
 use actix_web::http::header::USER_AGENT;
+use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSession};
 use billing_application::error::Thing;
@@ -120,11 +120,7 @@ async fn log_in_key(
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(
-    state: &HttpState,
-    session: &Session,
-    said: OwnedLogIn,
-) -> Result<HttpResponse, Problem> {
+async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedLogIn) -> Result<HttpResponse, Problem> {
     let turn = state.log_ins().hashing_turn().await?;
     let checked = blocking(state, move |services| {
         let log_in = AdministratorLogIn {
@@ -180,9 +176,10 @@ pub(crate) async fn rotate_key(
     let KeyRotationBody { overlap_hours, expires_at } = read_optional(body.as_ref())?;
     let rotation = Rotation { overlap_hours, expires_at };
     let session = session::shown(&request)?;
-    let rotated = caller.once(body.as_ref()).sealed_for(session).answer::<RotatedKeyJson, _>(move |services, principal| {
-        keys::rotate_key(services, principal, api_key_ref, rotation)
-    });
+    let rotated = caller
+        .once(body.as_ref())
+        .sealed_for(session)
+        .answer::<RotatedKeyJson, _>(move |services, principal| keys::rotate_key(services, principal, api_key_ref, rotation));
     rotated.await
 }
 

@@ -272,11 +272,7 @@ pub fn purged_sessions_are_those_that_began_before(store: &dyn Store) {
     let limit = long_ago();
     let begun = |seconds| {
         let created_at = limit.plus_seconds(seconds);
-        AdminSession {
-            created_at,
-            last_seen_at: later(0),
-            ..fixtures::session(&FreshIds, &administrator)
-        }
+        AdminSession { created_at, last_seen_at: later(0), ..fixtures::session(&FreshIds, &administrator) }
     };
     let (before, exactly, after) = (begun(-1), begun(0), begun(1));
     write(store, |tx| {
