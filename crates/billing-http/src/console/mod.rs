@@ -6,6 +6,7 @@ mod answers;
 mod described;
 mod forms;
 mod log_in;
+mod made;
 mod pages;
 mod reply;
 mod said;

@@ -3,16 +3,16 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
+    At, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
 };
 use billing_domain::access::{Need, Scope};
 use billing_domain::calendar::TimeZone;
-use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
 use super::forms::{self, Tried};
+use super::made::{Made, framed};
 use super::said::{Said, field, query};
 use super::team;
 use super::things;
@@ -25,22 +25,6 @@ use crate::routes::{audit, catalog, charges, contracts, documents, money, search
 const PAGE_SIZE: &str = "50";
 /// Elements of a list on the page of something else.
 const FEW: &str = "10";
-
-/// A page as it is made.
-pub(super) struct Made {
-    title: String,
-    part: &'static str,
-    crumbs: Vec<Crumb>,
-    calls: Vec<String>,
-    body: Markup,
-}
-
-impl Made {
-    /// A page that is the only one of its part, and whose calls take a session alone.
-    pub(super) fn of(title: &str, part: &'static str, body: Markup) -> Self {
-        Self { title: title.to_owned(), part, crumbs: Vec::new(), calls: Vec::new(), body }
-    }
-}
 
 /// A page.
 ///
@@ -63,21 +47,6 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         _ => return Err(Problem::unknown_route()),
     };
     Ok(framed(visitor, made, notice.or_else(|| done(&asked))))
-}
-
-/// A page with what is around it.
-pub(super) fn framed(visitor: &Visitor, made: Made, notice: Option<Notice>) -> String {
-    let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let frame = Frame {
-        title: made.title,
-        part: made.part,
-        crumbs: made.crumbs,
-        who: Some(visitor.who()),
-        service: service(&visitor.request),
-        calls,
-        notice,
-    };
-    billing_console::page(&frame, &made.body)
 }
 
 /// The page of a form.

@@ -8,7 +8,7 @@ use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
 
 use super::answers::{list, one, written};
-use super::pages::{Made, framed};
+use super::made::{Made, framed};
 use super::reply::{html, reasons, to, told};
 use super::said::{Said, field};
 use super::visitor::{Visitor, service};
