@@ -100,7 +100,10 @@ impl Call {
     /// The call for a shell.
     fn for_shell(&self, service: &str) -> String {
         let method = if self.method == "GET" { String::new() } else { format!("-X {} ", self.method) };
-        format!("curl -s {method}'{service}{}' -H \"Authorization: Bearer $TOKEN\"", self.path.replace('\'', "%27"))
+        // What no token is taken for is asked with the session of a log-in.
+        let is_of_people = ["/auth/", "/api/administrators/"].iter().any(|below| self.path.starts_with(below));
+        let credential = if is_of_people { "-b cookies.txt" } else { "-H \"Authorization: Bearer $TOKEN\"" };
+        format!("curl -s {method}'{service}{}' {credential}", self.path.replace('\'', "%27"))
     }
 }
 
@@ -201,7 +204,9 @@ mod tests {
         let page = page(&frame, &html! {});
         assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>") && !page.contains("<u>"), "{page}");
         assert!(page.contains("&lt;script&gt;{{7*7}}"));
-        assert!(page.contains("name=%27x"), "a quote doesn't end the shell's");
+        assert!(page.contains("name=%27x") && page.contains("Bearer $TOKEN"), "a quote doesn't end the shell's");
+        let of_people = Call { method: "GET", path: "/auth/keys/list".to_owned() };
+        assert_eq!(of_people.for_shell("https://b.example"), "curl -s 'https://b.example/auth/keys/list' -b cookies.txt");
     }
 
     #[test]

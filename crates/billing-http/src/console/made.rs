@@ -16,9 +16,10 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// A page that is the only one of its part, and whose calls take a session alone.
-    pub(super) fn of(title: &str, part: &'static str, body: Markup) -> Self {
-        Self { title: title.to_owned(), part, crumbs: Vec::new(), calls: Vec::new(), body }
+    /// A page that is the only one of its part.
+    pub(super) fn of(title: &str, part: &'static str, calls: &[&str], body: Markup) -> Self {
+        let calls = calls.iter().map(|path| (*path).to_owned()).collect();
+        Self { title: title.to_owned(), part, crumbs: Vec::new(), calls, body }
     }
 }
 

@@ -68,7 +68,7 @@ fn belongs_there(problem: &Problem) -> bool {
 async fn keys(visitor: &Visitor, form: KeyForm) -> Result<Made, Problem> {
     let caller = visitor.caller(UseCase::ListKeys);
     let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", ALL)?)).await?.elements;
-    Ok(Made::of("API keys", "keys", billing_console::keys(&keys, &form)))
+    Ok(Made::of("API keys", "keys", &["/auth/keys/list"], billing_console::keys(&keys, &form)))
 }
 
 fn key_form(said: &Said, problem: Option<&Problem>) -> KeyForm {
@@ -128,7 +128,7 @@ async fn team(visitor: &Visitor, invitation: Invitation) -> Result<Made, Problem
     let caller = visitor.caller(UseCase::ListAdministrators);
     let all = list(administrators::list_administrators(caller, Query::of("/api/administrators/filter", ALL)?)).await?.elements;
     let body = billing_console::team(&all, &visitor.who().email, &invitation);
-    Ok(Made::of("Team", "team", body))
+    Ok(Made::of("Team", "team", &["/api/administrators/filter"], body))
 }
 
 async fn invite(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
@@ -187,7 +187,7 @@ async fn account(visitor: &Visitor, tried: &str, problem: Option<&Problem>) -> R
     let own = one(own_account::get_session(visitor.caller(UseCase::GetOwnSession), request())).await?;
     let sessions = one(own_account::list_sessions(visitor.caller(UseCase::ListSessions), request())).await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
-    Ok(Made::of("Your account", "account", billing_console::account(&answers)))
+    Ok(Made::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
 }
 
 /// The account again, with what was done or what refused it.
@@ -243,7 +243,7 @@ async fn second_factor(visitor: &Visitor, action: &str, said: &Said) -> Result<H
 fn wrong_code(visitor: &Visitor, said: &Said, problem: Problem) -> HttpResponse {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
-    let made = Made::of("Set up a second factor", "account", billing_console::enrolled(&enrollment));
+    let made = Made::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
     let page = framed(visitor, made, None);
     told(problem, page)
 }
