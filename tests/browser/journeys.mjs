@@ -1,6 +1,7 @@
 // The console in a real browser: `node journeys.mjs SERVICE CHROMIUM [PICTURES]`, with the administrator's address and password and a bearer
 // token in EMAIL, PASSWORD and TOKEN. Ends with 1 and says why when a journey fails. With a directory for pictures it takes one of every page.
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -40,6 +41,17 @@ async function sell(customer, name) {
     const timestamp = new Date().toISOString();
     const event = { timestamp, customer_ref: customer, usage_product_ref: 'api-calls', quantity: 1500 };
     return (await api('POST', '/api/usage/event', event)).related_document_ref;
+}
+
+// The code of a secret in base32, some steps of 30 seconds from now (RFC 6238).
+function code(secret, steps) {
+    const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('');
+    const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+    const counter = Buffer.alloc(8);
+    counter.writeBigInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+    const tag = createHmac('sha1', key).update(counter).digest();
+    const number = tag.readUInt32BE(tag[19] & 0xf) & 0x7fffffff;
+    return String(number % 1_000_000).padStart(6, '0');
 }
 
 async function logIn(page) {
@@ -226,21 +238,116 @@ const journeys = {
         assert.deepEqual([state, total], ['ISSUED', Number(last)]);
     },
 
-    async 'a key is made, works, and works no more once it is deleted'(context, of) {
+    async 'key life: a key is made for what it is for, works, gives way to a successor, and works no more once it is deleted'(context, of) {
         const page = await loggedIn(context);
         await page.click('nav.parts >> text=API keys');
         await page.fill('[name=name]', `Key of ${of}`);
-        await page.click('button:not(.first):text("Make")');
-        const [key, secret] = await page.locator('dd code').allInnerTexts();
-        const body = JSON.stringify({ api_key: key, password: secret });
-        const tried = () => fetch(`${service}/auth/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
-        assert.equal((await tried()).status, 200);
+        for (const scope of ['contracts:write', 'catalog:write', 'documents:write', 'read', 'usage:write']) await page.uncheck(`[value="${scope}"]`);
+        await page.click('button:text("Make")');
+        await page.waitForSelector('.choices .wrong');
+        assert.equal(await page.inputValue('[name=name]'), `Key of ${of}`);
+        await page.check('[value="read"]');
+        await page.click('button:text("Make")');
+        const tried = ([api_key, password]) => fetch(`${service}/auth/login`, {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({ api_key, password }),
+        });
+        const first = await page.locator('dd code').allInnerTexts();
+        const token = await (await tried(first)).json();
+        const asked = (method, path) => fetch(service + path, { method, headers: { Authorization: `Bearer ${token}` } });
+        assert.equal((await asked('GET', '/api/customers/filter')).status, 200);
+        assert.equal((await asked('POST', '/api/billing/run')).status, 403);
         await page.click('text=All keys');
-        const option = await page.locator('option', { hasText: key }).getAttribute('value');
-        await page.selectOption('[name=api_key_ref]', option);
-        await page.click('button:text("Delete")');
+        const row = (key) => page.locator('tbody tr', { hasText: key });
+        await row(first[0]).locator('summary').click();
+        await row(first[0]).locator('select').selectOption('168');
+        await row(first[0]).locator('button:text("Rotate")').click();
+        const second = await page.locator('dd code').allInnerTexts();
+        assert.deepEqual([(await tried(first)).status, (await tried(second)).status], [200, 200]);
+        await page.click('text=All keys');
+        assert.match(await row(second[0]).innerText(), new RegExp(`Key of ${of}`));
+        await row(first[0]).locator('summary').click();
+        assert.match(await row(first[0]).innerText(), /It has a successor/);
+        await row(first[0]).locator('button:text("Delete")').click();
         await page.waitForSelector('[role=status]:text("The key was deleted.")');
-        assert.equal((await tried()).status, 401);
+        assert.deepEqual([(await tried(first)).status, (await tried(second)).status], [401, 200]);
+    },
+
+    async 'second factor: somebody is invited, sets a password of their own, then a second factor, and loses the device'(context, of) {
+        const owner = await loggedIn(context);
+        const invited = `invited-${of.length}@example.com`;
+        await owner.click('nav.parts >> text=Team');
+        await owner.fill('[name=email]', email);
+        await owner.click('button:text("Invite")');
+        await owner.waitForSelector('.field .wrong');
+        await owner.fill('[name=email]', invited);
+        await owner.selectOption('#role', 'finance');
+        await owner.click('button:text("Invite")');
+        const given = await owner.innerText('dd code');
+
+        const theirs = await context.browser().newContext({ javaScriptEnabled: of === 'with scripts' });
+        const page = await theirs.newPage();
+        page.setDefaultTimeout(20_000);
+        await page.goto(`${service}/console/documents?state=DRAFT`);
+        const begin = async (secret) => {
+            await page.fill('[name=email]', invited);
+            await page.fill('[name=password]', secret);
+            await page.click('main button');
+        };
+        await begin(given);
+        await page.fill('[name=new_password]', 'short');
+        await page.click('main button');
+        assert.match(await page.innerText('[role=alert]'), /12 to 72 bytes/);
+        await page.fill('[name=new_password]', 'a pass phrase of their own');
+        await page.click('main button');
+        await page.waitForURL('**/console/documents?state=DRAFT');
+        assert.equal(await page.locator('nav.parts >> text=Team').count(), 0);
+        assert.equal((await page.goto(`${service}/console/team`)).status(), 403);
+
+        await page.click(`text=${invited}`);
+        await page.click('button:text("Set up")');
+        assert.equal(await page.locator('.qr svg').count(), 1);
+        const secret = (await page.innerText('ol code')).replaceAll(' ', '');
+        await page.fill('[name=code]', '000000');
+        await page.click('button:text("Confirm")');
+        await page.waitForSelector('.field .wrong');
+        assert.equal((await page.innerText('ol code')).replaceAll(' ', ''), secret);
+        await page.fill('[name=code]', code(secret, -1));
+        await page.click('button:text("Confirm")');
+        const recovery = await page.locator('.codes code').allInnerTexts();
+        assert.equal(recovery.length, 10);
+        await page.click('text=I have kept them');
+
+        const again = async () => {
+            await page.click('text=Log out');
+            await page.goto(`${service}/console/contracts`);
+            await begin('a pass phrase of their own');
+            await page.waitForSelector('[name=code]');
+            assert.ok(!(await page.content()).includes('a pass phrase of their own'), 'the password stands in the page');
+        };
+        await again();
+        await page.fill('[name=code]', '000000');
+        await page.click('main button');
+        await page.waitForSelector('[role=alert]');
+        await page.fill('[name=code]', code(secret, 1));
+        await page.click('main button');
+        await page.waitForURL('**/console/contracts');
+        await again();
+        await page.fill('[name=code]', recovery[0]);
+        await page.click('main button');
+        await page.waitForURL('**/console/contracts');
+        await page.click(`text=${invited}`);
+        assert.match(await page.innerText('main'), /Recovery codes left: 9/);
+
+        await owner.click('text=The team');
+        const row = owner.locator('tbody tr', { hasText: invited });
+        await row.locator('summary').click();
+        await row.locator('button:text("Disable")').click();
+        await owner.waitForSelector("[role=status]:text(\"They can't log in any more.\")");
+        await page.goto(`${service}/console`);
+        await page.waitForURL('**/console/log-in**');
+        await theirs.close();
     },
 
     async 'anything is found by its number, and a name that is a script is text'(context, of) {
@@ -305,7 +412,7 @@ async function everyPage(browser) {
             pages.preview = pages.document.replace('/documents/', '/do/issue/');
             const parts = await page.$$eval('nav.parts a', (links) => links.map((link) => link.getAttribute('href')));
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
-            Object.assign(pages, { pricing: '/console/pricings/api-plan', search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', missing: '/console/nothing' });
+            Object.assign(pages, { pricing: '/console/pricings/api-plan', search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
             for (const [name, path] of Object.entries(pages)) {
                 const answer = await page.goto(service + path);
                 const { length } = await answer.body();

@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod client;
 pub mod clock;
 pub mod cluster;
+pub mod codes;
 pub mod database;
 mod described;
 pub mod documentation;

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Key;
+use crate::codes::code_at;
 use crate::{Answer, Client, Server};
 
 /// The day on which the tour is taken; server and tour need a clock that shows it.
@@ -42,6 +43,7 @@ pub fn take(server: &Server) -> Taken {
     let (admin, nobody) = (Client::admin(server), Client::anonymous(server));
     let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody };
     tour.log_in(server);
+    tour.manage_people(server);
     tour.make_catalog();
     tour.make_format();
     let contract_ref = tour.agree();
@@ -106,9 +108,63 @@ impl Tour {
         self.keep("log_out", "/auth/logout", None, answer);
         let listed = self.admin.get("/auth/keys/list?pageSize=1000").ok();
         let found = listed.as_array().into_iter().flatten().find(|key| key["api_key"] == made["api_key"]).expect("it is listed");
+        let (body, path) = (json!({"overlap_hours": 24}), format!("/auth/keys/rotate/{}", text(&found["api_key_ref"])));
+        let answer = self.admin.post(&path, &body);
+        self.keep("rotate_key", &path, Some(body), answer);
         let path = format!("/auth/user/{}", text(&found["api_key_ref"]));
         let answer = self.admin.delete(&path);
         self.keep("delete_key", &path, None, answer);
+    }
+
+    /// Somebody is invited, looks after their own account, and is changed and helped by an owner.
+    fn manage_people(&mut self, server: &Server) {
+        let (body, path) = (json!({"email": "colleague@acme.example", "role": "finance"}), "/api/administrators/");
+        let answer = self.admin.post(path, &body);
+        let invited = self.keep("invite_administrator", path, Some(body), answer);
+        let own = "a pass phrase of their own";
+        let first = json!({"email": invited["email"], "password": invited["password"], "new_password": own});
+        let again = json!({"email": invited["email"], "password": own});
+        let [colleague, other, third] = [&first, &again, &again].map(|body| {
+            let client = Client::anonymous(server).with_header("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)");
+            let answer = client.post("/auth/login", body);
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            client.with_header("Cookie", answer.header("Set-Cookie").split(';').next().unwrap_or_default())
+        });
+        let answer = colleague.get("/auth/session");
+        self.keep("get_session", "/auth/session", None, answer);
+        let answer = colleague.get("/auth/sessions/list");
+        self.keep("list_sessions", "/auth/sessions/list", None, answer);
+        let path = format!("/auth/sessions/{}", text(&other.get("/auth/session").ok()["session_ref"]));
+        let answer = colleague.delete(&path);
+        self.keep("end_session", &path, None, answer);
+        assert_eq!(third.get("/auth/session").status, 200);
+        let answer = colleague.delete("/auth/sessions/others");
+        self.keep("end_other_sessions", "/auth/sessions/others", None, answer);
+
+        let path = "/auth/second-factor/enroll";
+        let answer = colleague.post_nothing(path);
+        let secret = text(&self.keep("enroll_second_factor", path, None, answer)["secret"]);
+        let (body, path) = (json!({"code": code_at(&secret, &format!("{DAY}T12:00:00Z"))}), "/auth/second-factor/confirm");
+        let answer = colleague.post(path, &body);
+        let confirmed = self.keep("confirm_second_factor", path, Some(body), answer);
+        let body = json!({"password": own, "code": confirmed["recovery_codes"][0]});
+        let path = "/auth/second-factor/remove";
+        let answer = colleague.post(path, &body);
+        self.keep("remove_second_factor", path, Some(body), answer);
+        let (body, path) = (json!({"password": own, "new_password": "another pass phrase"}), "/auth/password");
+        let answer = colleague.post(path, &body);
+        self.keep("change_password", path, Some(body), answer);
+
+        let at = |action: &str| format!("/api/administrators/{action}/{}", invited["admin_ref"].as_str().unwrap_or_default());
+        let (body, path) = (json!({"role": "operator"}), at("edit"));
+        let answer = self.admin.post(&path, &body);
+        self.keep("edit_administrator", &path, Some(body), answer);
+        let path = at("reset");
+        let answer = self.admin.post_nothing(&path);
+        self.keep("reset_administrator", &path, None, answer);
+        let path = "/api/administrators/filter?pageSize=1";
+        let answer = self.admin.get(path);
+        self.keep("list_administrators", path, None, answer);
     }
 
     fn make_catalog(&mut self) {

@@ -185,7 +185,13 @@ fn a_key_is_made_shown_once_used_and_deleted() {
     let database = Database::sqlite();
     let server = Server::start(&database);
     let admin = Client::admin(&server);
-    let made = submit(&admin, "/console/keys", "name=Reporter");
+    let none = submit(&admin, "/console/keys", "name=Reporter");
+    assert!(
+        none.status == 422 && none.text.contains("value=\"Reporter\"") && none.text.contains("class=\"wrong\""),
+        "{}",
+        none.text
+    );
+    let made = submit(&admin, "/console/keys", "name=Reporter&scopes=usage%3Awrite&scopes=read&ends=2099-12-31");
     assert!(made.status == 200 && is_page(&made), "{}", made.text);
     let codes: Vec<&str> = made.text.split("<dd><code>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
     let [key, password] = codes.as_slice() else { panic!("{}", made.text) };
@@ -193,8 +199,15 @@ fn a_key_is_made_shown_once_used_and_deleted() {
     assert_eq!(answer.status, 200, "{}", answer.text);
     let listed = page(&admin, "/console/keys");
     assert!(listed.contains(key) && listed.contains("Reporter") && !listed.contains(password));
-    let reference = listed.split("<option value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a reference");
-    assert_eq!(submit(&admin, "/console/keys/delete", &format!("api_key_ref={reference}")).status, 303);
+    assert!(listed.contains("<code>usage:write</code>") && listed.contains("2099-12-31 00:00:00 UTC"), "{listed}");
+    let place = |action: &str| {
+        let rest = listed.split(&format!("action=\"/console/keys/{action}/")).nth(1).expect("a form");
+        format!("/console/keys/{action}/{}", rest.split('"').next().expect("a reference"))
+    };
+    let rotated = submit(&admin, &place("rotate"), "overlap_hours=24");
+    assert!(rotated.status == 200 && rotated.text.contains("The one before ends"), "{}", rotated.text);
+    assert!(page(&admin, "/console/keys").contains("It has a successor."));
+    assert_eq!(submit(&admin, &place("delete"), "").status, 303);
     let answer = Client::anonymous(&server).post("/auth/login", &json!({"api_key": key, "password": password}));
     assert_eq!(answer.status, 401);
 }

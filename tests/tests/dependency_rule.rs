@@ -59,7 +59,7 @@ const ROOMS: [Room; 15] = [
     },
     Room {
         name: "billing-console",
-        may_use: "maud serde_json",
+        may_use: "maud qrcode serde_json",
         never: "actix-web billing-application billing-domain diesel tokio",
     },
     Room {

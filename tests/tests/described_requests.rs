@@ -24,7 +24,8 @@ const SECONDS_PER_REQUEST_OF_EACH: u64 = 30;
 const TOKEN_LIFETIME: &str = "--token-lifetime-seconds=86400";
 
 /// Fields and parameters that name something.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
+    "admin_ref",
     "api_key_ref",
     "application_ref",
     "billing_account_id",
@@ -39,6 +40,7 @@ const NAMES: [&str; 16] = [
     "line_item_id",
     "payment_ref",
     "product_pricing_ref",
+    "session_ref",
     "source_ref",
     "usage_product_ref",
 ];
@@ -89,6 +91,10 @@ fn configure(directory: &Path, taken: &tour::Taken) {
     // The key that the requests are made with is used, not deleted.
     known.insert("api_key_ref".to_owned(), taken.spare_keys.iter().cloned().collect());
     known.insert("source_ref".to_owned(), known["payment_ref"].clone());
+    // Whoever the requests are made by stays as they are.
+    let invited = taken.exchanges.iter().find(|exchange| exchange.operation == "invite_administrator").expect("somebody");
+    let invited = invited.answer.text_of("admin_ref");
+    known.insert("admin_ref".to_owned(), BTreeSet::from([invited]));
     let mut text = fs::read_to_string(Path::new(FILES).join("schemathesis.toml")).expect("the configuration");
     for name in NAMES {
         // The fuzzer's own choice would find the key that it uses.

@@ -70,6 +70,16 @@ impl Placeholders {
         match field {
             "api_key" => return "K7Q2M9X4T1R8W5Z3B6N0".to_owned(),
             "password" => return "shown-once-when-the-key-is-generated".to_owned(),
+            "code" if text.contains('-') => return "ABCD-EFGH-IJKL-MNOP".to_owned(),
+            "code" => return "287082".to_owned(),
+            "recovery_codes" => return "ABCD-EFGH-IJKL-MNOP".to_owned(),
+            "secret" => return SECRET.to_owned(),
+            "uri" => {
+                let (before, after) = text.split_once("secret=").expect("a secret");
+                return format!("{before}secret={SECRET}{}", after.get(SECRET.len()..).unwrap_or_default());
+            }
+            // What ends hours or days after it began.
+            "one_time_until" | "expires_at" | "rotated_expires_at" => return format!("{}:00:00Z", &text[..13]),
             _ if text.starts_with("eyJ") => return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ0aGUga2V5In0.c2lnbmF0dXJl".to_owned(),
             _ if text.starts_with(&format!("{}{}", tour::DAY, &BEGIN[..4])) => return format!("{}{BEGIN}", tour::DAY),
             _ => {}
@@ -87,6 +97,8 @@ impl Placeholders {
 }
 
 const UUID_LENGTH: usize = 36;
+/// Of the RFC's own example.
+const SECRET: &str = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 
 fn is_uuid(text: &str) -> bool {
     text.bytes().enumerate().all(|(i, byte)| if [8, 13, 18, 23].contains(&i) { byte == b'-' } else { byte.is_ascii_hexdigit() })

@@ -14,6 +14,8 @@ const UNKNOWN_NAME: &str = "names-nothing";
 /// An entity, a customer, a usage product, a pricing, a contract and an event, all named with a prefix.
 struct Things {
     api_key_ref: String,
+    admin_ref: String,
+    session_ref: String,
     contract_ref: String,
     event_ref: String,
     formatted_event_ref: String,
@@ -50,8 +52,12 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let application = paid(&client, name)["applications"][0].clone();
+    let own = admin.get("/auth/session").ok();
+    let of_session = |field: &str| own[field].as_str().expect("a reference").to_owned();
     let things = Things {
         api_key_ref: key.api_key_ref,
+        admin_ref: of_session("admin_ref"),
+        session_ref: of_session("session_ref"),
         contract_ref,
         event_ref: text("event_ref"),
         formatted_event_ref: formatted["event_ref"].as_str().expect("a reference").to_owned(),
@@ -121,6 +127,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     };
     let (customer, entity, product, pricing) = ("theirs-customer", "theirs-entity", "theirs-product", "theirs-plan");
     add("DELETE", "/auth/user/{}", None, &theirs.api_key_ref, UNKNOWN_UUID);
+    add("POST", "/auth/keys/rotate/{}", None, &theirs.api_key_ref, UNKNOWN_UUID);
+    add("DELETE", "/auth/sessions/{}", None, &theirs.session_ref, UNKNOWN_UUID);
+    add("POST", "/api/administrators/edit/{}", Some(json!({"role": "read", "disabled": true})), &theirs.admin_ref, UNKNOWN_UUID);
+    add("POST", "/api/administrators/reset/{}", None, &theirs.admin_ref, UNKNOWN_UUID);
     add("GET", "/api/usage/event/{}", None, &theirs.event_ref, UNKNOWN_UUID);
     add("GET", "/api/usage/event/history/{}", None, &theirs.event_ref, UNKNOWN_UUID);
     add("DELETE", "/api/usage/event/{}", None, &theirs.event_ref, UNKNOWN_UUID);
@@ -262,7 +272,9 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
         object.remove("request_id");
     }
     let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
-    shown.retain(|header| !header.starts_with("x-request-id") && !header.starts_with("date"));
+    // A connection is closed when the body of what is refused hasn't arrived by then.
+    let differs = ["x-request-id", "date", "connection"];
+    shown.retain(|header| !differs.iter().any(|name| header.starts_with(name)));
     shown.sort();
     let hide = |text: &str| text.replace(reference, "<reference>");
     // The length tells the length of the reference, which the asker knows.
@@ -330,6 +342,7 @@ fn everything(client: &Client, admin: &Client) -> Vec<String> {
     let keys = admin.get("/auth/keys/list").ok();
     let key_refs: Vec<&Value> = keys.as_array().expect("a list").iter().map(|key| &key["api_key_ref"]).collect();
     all.push(json!(key_refs).to_string());
+    all.push(admin.get("/api/administrators/filter").ok().to_string());
     all
 }
 

@@ -1,24 +1,23 @@
-//! Log-ins, sessions, bearer tokens and API keys.
+//! Log-ins, sessions and bearer tokens.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, Scopes, SecretPurpose, SigningSecret,
-    TokenClaims,
+    AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
 };
 use billing_domain::audit::{AuditAction, Author};
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, Insertion, KeyMaker, PasswordCheck, Store, Tx, transact};
-use billing_domain::refs::ApiKeyRef;
+use billing_domain::ports::{Access, KeyUse, PasswordCheck, Tx, transact};
+use billing_domain::refs::SessionRef;
 use billing_domain::text::OneLine;
+use billing_domain::violation::Violations;
 
+use crate::Services;
 use crate::audit::{Audited, Change, Doer, note, note_seldom, was_noted};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
+use crate::error::{UseCaseError, UseCaseResult};
+use crate::second_factor::{CodeKind, take_code};
+use crate::secrets::hash_new;
 
 /// How often a session's last use is written down at most, in seconds: not once per request.
 const TOUCH_EVERY_SECONDS: i64 = 60;
-/// How often a fresh log-in name may collide before something else must be wrong.
-const MAX_KEY_ATTEMPTS: u32 = 5;
 
 /// Logs software in with an API key and its password, and answers a bearer token.
 ///
@@ -40,7 +39,7 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id
     let token = services.tokens.sign(&claims)?;
     let doer = Doer { organization: key.organization, author: Author::ApiKey(key.api_key_ref), request_id };
     transact(&*services.store, Access::Write, |tx| {
-        tx.touch_api_key(key.organization, key.api_key_ref, now)?;
+        tx.touch_api_keys(&[KeyUse { organization: key.organization, api_key_ref: key.api_key_ref, at: now }])?;
         note_seldom(tx, services, doer, AuditAction::LogIn, Audited::ApiKey(&key))
     })?;
     Ok(token)
@@ -67,44 +66,117 @@ impl std::fmt::Debug for SessionSecret {
     }
 }
 
-/// Logs an administrator in by e-mail and password. The slow hash runs outside any transaction, so that a log-in holds
-/// nobody up; whoever was changed meanwhile isn't let in.
+/// What an administrator logs in with.
+#[derive(Clone, Copy)]
+pub struct AdministratorLogIn<'a> {
+    /// Who says so.
+    pub email: &'a str,
+    /// Their password.
+    pub password: &'a str,
+    /// Their own, where the password is one that another gave them.
+    pub new_password: Option<&'a str>,
+    /// A code, where they have a second factor.
+    pub code: Option<&'a str>,
+    /// What the browser calls itself.
+    pub user_agent: Option<&'a OneLine>,
+    /// By which request.
+    pub request_id: Option<&'a RequestId>,
+}
+
+impl std::fmt::Debug for AdministratorLogIn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdministratorLogIn(***)")
+    }
+}
+
+/// Logs an administrator in by e-mail and password, and a code where they have a second factor. The slow hash runs outside any
+/// transaction, so that a log-in holds nobody up; whoever was changed meanwhile isn't let in.
 ///
 /// # Errors
-/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled.
-pub fn log_in_administrator(
-    services: &Services,
-    email: &str,
-    password: &str,
-    request_id: Option<&RequestId>,
-) -> UseCaseResult<OpenedSession> {
-    let email = email.to_lowercase();
+/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled. With the right pair:
+/// [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`] and [`UseCaseError::InvalidCode`].
+pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>) -> UseCaseResult<OpenedSession> {
+    let email = log_in.email.to_lowercase();
     let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
-    let check = services.passwords.check(password, found.as_ref().map(|admin| &admin.password_hash));
+    let check = services.passwords.check(log_in.password, found.as_ref().map(|admin| &admin.password_hash));
     match (found, check) {
-        (Some(admin), PasswordCheck::Right) if admin.disabled_at.is_none() => open_session(services, admin, request_id),
+        (Some(admin), PasswordCheck::Right) if admin.can_log_in(services.now()) => {
+            let admitted = admit(services, &admin, log_in)?;
+            open_session(services, &admin, admitted, log_in)
+        }
         (Some(_) | None, _) => Err(UseCaseError::InvalidCredentials),
     }
 }
 
+/// An administrator as a log-in leaves them, and what it used up.
+struct Admitted {
+    administrator: Administrator,
+    code: Option<CodeKind>,
+}
+
+/// Takes what a log-in needs beside the right password.
+fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogIn<'_>) -> UseCaseResult<Admitted> {
+    let mut administrator = present.clone();
+    let new_password = match (present.one_time_until, log_in.new_password) {
+        (Some(_), None) => return Err(UseCaseError::NewPasswordRequired),
+        (None, Some(_)) => {
+            let reason = "must be left out, because the password is your own: change it with POST /auth/password";
+            return Err(Violations::one(&["new_password"], "not_allowed", reason).into());
+        }
+        (_, new_password) => new_password,
+    };
+    let code = match (&present.second_factor, log_in.code) {
+        (SecondFactor::Off | SecondFactor::Enrolled(_), _) => None,
+        (SecondFactor::On(_), None) => return Err(UseCaseError::SecondFactorRequired),
+        (SecondFactor::On(_), Some(code)) => {
+            Some(take_code(services, &mut administrator, code)?.ok_or(UseCaseError::InvalidCode)?)
+        }
+    };
+    if let Some(new_password) = new_password {
+        administrator.password_hash = hash_new(services, log_in.password, new_password)?;
+        administrator.one_time_until = None;
+    }
+    Ok(Admitted { administrator, code })
+}
+
 fn open_session(
     services: &Services,
-    administrator: Administrator,
-    request_id: Option<&RequestId>,
+    present: &Administrator,
+    admitted: Admitted,
+    log_in: AdministratorLogIn<'_>,
 ) -> UseCaseResult<OpenedSession> {
     let now = services.now();
     let secret = services.keys.new_secret()?;
+    let Admitted { administrator, code } = admitted;
     let Administrator { admin_ref, organization, .. } = administrator;
-    let digest = services.keys.digest(&secret);
-    let session = AdminSession { digest, admin_ref, organization, created_at: now, last_seen_at: now };
+    let session = AdminSession {
+        digest: services.keys.digest(&secret),
+        session_ref: SessionRef::from_uuid(services.ids.new_id()),
+        admin_ref,
+        organization,
+        created_at: now,
+        last_seen_at: now,
+        user_agent: log_in.user_agent.cloned(),
+    };
+    let doer = Doer { organization, author: Author::Admin(admin_ref), request_id: log_in.request_id };
     transact(&*services.store, Access::Write, |tx| {
-        if tx.hold_administrator(administrator.email.as_str())?.as_ref() != Some(&administrator) {
+        if tx.hold_administrator(present.email.as_str())?.as_ref() != Some(present) {
             return Err(UseCaseError::InvalidCredentials);
+        }
+        let thing = Audited::Administrator(&administrator);
+        if administrator != *present {
+            tx.update_administrator(&administrator)?;
+        }
+        if administrator.password_hash != present.password_hash {
+            tx.delete_sessions(admin_ref, None)?;
+            note(tx, services, doer, AuditAction::ChangePassword, Change::Unshown(thing))?;
+        }
+        if code == Some(CodeKind::Recovery) {
+            note(tx, services, doer, AuditAction::UseRecoveryCode, Change::Unshown(thing))?;
         }
         tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
         tx.insert_session(&session)?;
-        let doer = Doer { organization, author: Author::Admin(admin_ref), request_id };
-        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(Audited::Administrator(&administrator)))
+        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(thing))
     })?;
     Ok(OpenedSession { administrator, secret: SessionSecret(secret), expires_at: session.expires_at() })
 }
@@ -154,19 +226,31 @@ pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Opt
     transact(&*services.store, Access::Write, |tx| noted(tx, false)).map(drop)
 }
 
+/// A session that works, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveSession {
+    /// The session.
+    pub session: AdminSession,
+    /// As they are now: what they may do changes with the next request.
+    pub administrator: Administrator,
+}
+
 /// The live session behind a cookie's id; its use is noted, at most once a minute.
 ///
 /// # Errors
 /// [`UseCaseError::Store`].
-pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<AdminSession>> {
+pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<LiveSession>> {
     let now = services.now();
     let digest = services.keys.digest(secret);
-    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(digest)?))?;
-    let Some(session) = found.filter(|session| session.is_live(now)) else { return Ok(None) };
-    if session.last_seen_at.plus_seconds(TOUCH_EVERY_SECONDS) <= now {
+    let found = transact(&*services.store, Access::Read, |tx| {
+        let Some(session) = tx.session(digest)?.filter(|session| session.is_live(now)) else { return Ok(None) };
+        let administrator = tx.administrator(session.admin_ref)?.filter(|administrator| administrator.disabled_at.is_none());
+        Ok::<_, UseCaseError>(administrator.map(|administrator| LiveSession { session, administrator }))
+    })?;
+    if found.as_ref().is_some_and(|live| live.session.last_seen_at.plus_seconds(TOUCH_EVERY_SECONDS) <= now) {
         transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.touch_session(digest, now)?))?;
     }
-    Ok(Some(session))
+    Ok(found)
 }
 
 /// Ends the session behind a cookie's id.
@@ -214,109 +298,5 @@ pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
     transact(&*services.store, Access::Write, |tx| {
         tx.purge_revoked_tokens(now)?;
         Ok(tx.revoke_token(claims.token_id, claims.expires_at)?)
-    })
-}
-
-/// The secrets of a purpose that all replicas share, newest first; the first who asks makes one.
-///
-/// # Errors
-/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
-pub fn shared_secrets(
-    store: &dyn Store,
-    keys: &dyn KeyMaker,
-    now: Timestamp,
-    purpose: SecretPurpose,
-) -> UseCaseResult<Vec<SigningSecret>> {
-    let present = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
-    if !present.is_empty() {
-        return Ok(present);
-    }
-    transact(store, Access::Write, |tx| {
-        let kid = match purpose {
-            SecretPurpose::BearerToken => "bearer-1",
-            SecretPurpose::SessionCookie => "cookie-1",
-        };
-        // Two of 32 random bytes each: a cookie key needs 64 bytes.
-        let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
-        let made = SigningSecret { kid: kid.to_owned(), purpose, secret, created_at: now };
-        match tx.insert_signing_secret(&made)? {
-            Insertion::Done => Ok(vec![made]),
-            // Another replica was faster.
-            Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
-        }
-    })
-}
-
-/// What a new key is asked to be.
-#[derive(Clone, Debug)]
-pub struct KeyRequest {
-    /// What people call it.
-    pub name: Option<OneLine>,
-    /// What it may do.
-    pub scopes: Scopes,
-    /// When it stops working.
-    pub expires_at: Option<Timestamp>,
-}
-
-/// A key and the password that is shown this once.
-#[derive(Clone, Debug)]
-pub struct GeneratedKey {
-    /// The stored record.
-    pub key: ApiKey,
-    /// The password; only its digest is stored.
-    pub password: String,
-}
-
-/// Makes an API key.
-///
-/// # Errors
-/// [`UseCaseError::Invalid`] when it would be expired already.
-pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
-    let organization = allow(principal, UseCase::GenerateKey)?;
-    let now = services.now();
-    if request.expires_at.is_some_and(|expires_at| expires_at <= now) {
-        return Err(billing_domain::violation::Violations::one(&["expires_at"], "out_of_range", "must lie in the future").into());
-    }
-    transact(&*services.store, Access::Write, |tx| {
-        for _ in 0..MAX_KEY_ATTEMPTS {
-            let made = services.keys.new_key()?;
-            let key = ApiKey {
-                api_key_ref: ApiKeyRef::from_uuid(services.ids.new_id()),
-                organization,
-                api_key: made.api_key,
-                password_digest: made.digest,
-                name: request.name.clone(),
-                scopes: request.scopes.clone(),
-                created_at: now,
-                last_used_at: None,
-                expires_at: request.expires_at,
-            };
-            if tx.insert_api_key(&key)? == Insertion::Done {
-                note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::ApiKey(&key)))?;
-                return Ok(GeneratedKey { key, password: made.password });
-            }
-        }
-        Err(UseCaseError::AlreadyExists { thing: Thing::ApiKey, field: "api_key" })
-    })
-}
-
-/// The organization's keys.
-///
-/// # Errors
-/// [`UseCaseError::Store`].
-pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
-    let organization = allow(principal, UseCase::ListKeys)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(organization, page)?))
-}
-
-/// Deletes a key; its tokens end at once.
-///
-/// # Errors
-/// [`UseCaseError::Unknown`] when there is no such key.
-pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
-    let organization = allow(principal, UseCase::DeleteKey)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let deleted = tx.delete_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(Thing::ApiKey))?;
-        note(tx, services, Doer::of(principal), AuditAction::Delete, Change::Gone(Audited::ApiKey(&deleted)))
     })
 }

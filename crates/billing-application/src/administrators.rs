@@ -1,18 +1,22 @@
-//! Administrators, as whoever runs the service's commands makes and changes them.
+//! Administrators, as owners and whoever runs the service's commands make and change them.
 
-use billing_domain::access::{Administrator, PasswordHash};
+use billing_domain::access::{
+    Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Principal, Role, SecondFactor,
+};
 use billing_domain::audit::AuditAction;
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
-use crate::Services;
 use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
-/// Makes an administrator of an organization.
+/// Makes an administrator of an organization, with a password of their own.
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`] organization, [`UseCaseError::AlreadyExists`] for an e-mail in use,
@@ -21,12 +25,14 @@ pub fn create_administrator(
     services: &Services,
     organization: &OneLine,
     email: &OneLine,
+    role: Role,
     password: &str,
 ) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
     transact(&*services.store, Access::Write, |tx| {
-        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
-        insert_administrator(services, tx, organization.id, email, password_hash.clone())
+        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?.id;
+        let new = NewAdministrator { email, role, password_hash: password_hash.clone(), one_time_until: None };
+        insert_administrator(services, tx, Doer::command_line(organization), new)
     })
 }
 
@@ -39,6 +45,164 @@ pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCa
         let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
         Ok(tx.administrators(organization.id)?)
     })
+}
+
+/// The same, of whoever asks.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn administrators_of(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Administrator>> {
+    let organization = allow(principal, UseCase::ListAdministrators)?;
+    let all = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrators(organization)?))?;
+    let total = all.len() as u64;
+    let skip = usize::try_from(page.offset()).unwrap_or(usize::MAX);
+    let items = all.into_iter().skip(skip).take(usize::try_from(page.size()).unwrap_or(usize::MAX)).collect();
+    Ok(Page { items, total })
+}
+
+/// A password that lets somebody set their own, and that who gave it need not know any longer.
+#[derive(Clone)]
+pub struct OneTimePassword {
+    password: String,
+    hash: PasswordHash,
+}
+
+impl std::fmt::Debug for OneTimePassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OneTimePassword(***)")
+    }
+}
+
+/// Makes a password that works once. Slow, and so done before the transaction of what needs it.
+///
+/// # Errors
+/// [`UseCaseError::Secret`].
+pub fn one_time_password(services: &Services) -> UseCaseResult<OneTimePassword> {
+    let password = services.keys.new_secret()?;
+    let hash = services.passwords.hash(&password)?;
+    Ok(OneTimePassword { password, hash })
+}
+
+/// Somebody who was given a password that works once; it is shown this once.
+#[derive(Clone)]
+pub struct Invited {
+    /// Who.
+    pub administrator: Administrator,
+    /// The password; only its hash is stored.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Invited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Invited({} ***)", self.administrator.email)
+    }
+}
+
+/// Makes an administrator of the organization of whoever asks.
+///
+/// # Errors
+/// [`UseCaseError::AlreadyExists`] for an e-mail in use.
+pub fn invite_administrator(
+    services: &Services,
+    principal: &Principal,
+    email: &OneLine,
+    role: Role,
+    one_time: &OneTimePassword,
+) -> UseCaseResult<Invited> {
+    allow(principal, UseCase::InviteAdministrator)?;
+    let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
+    transact(&*services.store, Access::Write, |tx| {
+        let new = NewAdministrator { email, role, password_hash: one_time.hash.clone(), one_time_until };
+        let administrator = insert_administrator(services, tx, Doer::of(principal), new)?;
+        Ok(Invited { administrator, password: one_time.password.clone() })
+    })
+}
+
+/// What is to be another of an administrator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdministratorEdit {
+    /// What they may do.
+    pub role: Option<Role>,
+    /// Whether they are kept from logging in.
+    pub disabled: Option<bool>,
+}
+
+/// Changes what an administrator may do, or whether they may log in; who may not any more is out at once.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Conflict`] where no owner would be left who can log in.
+pub fn edit_administrator(
+    services: &Services,
+    principal: &Principal,
+    admin_ref: AdminRef,
+    edit: AdministratorEdit,
+) -> UseCaseResult<Administrator> {
+    let organization = allow(principal, UseCase::EditAdministrator)?;
+    let now = services.now();
+    transact(&*services.store, Access::Write, |tx| {
+        let (present, others) = held_among(tx, organization, admin_ref)?;
+        let mut changed = present.clone();
+        changed.role = edit.role.unwrap_or(present.role);
+        match edit.disabled {
+            Some(true) => changed.disabled_at = present.disabled_at.or(Some(now)),
+            Some(false) => changed.disabled_at = None,
+            None => {}
+        }
+        let is_last = present.is_enabled_owner() && !others.iter().any(Administrator::is_enabled_owner);
+        if is_last && !changed.is_enabled_owner() {
+            let detail = "no owner would be left who can log in: make another one first".to_owned();
+            return Err(UseCaseError::Conflict { code: "last_owner", detail });
+        }
+        tx.update_administrator(&changed)?;
+        if changed.disabled_at.is_some() {
+            tx.delete_sessions(admin_ref, None)?;
+        }
+        let action = match (changed.role == present.role, present.disabled_at, changed.disabled_at) {
+            (true, None, Some(_)) => AuditAction::Disable,
+            (true, Some(_), None) => AuditAction::Enable,
+            (true | false, _, _) => AuditAction::Edit,
+        };
+        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&changed));
+        note(tx, services, Doer::of(principal), action, change)?;
+        Ok(changed)
+    })
+}
+
+/// Gives another administrator a password that works once, and ends their sessions. Who is disabled stays so.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Conflict`] for one's own account.
+pub fn reset_administrator(
+    services: &Services,
+    principal: &Principal,
+    admin_ref: AdminRef,
+    removes_second_factor: bool,
+    one_time: &OneTimePassword,
+) -> UseCaseResult<Invited> {
+    let organization = allow(principal, UseCase::ResetAdministrator)?;
+    if principal.actor() == Actor::Admin(admin_ref) {
+        let detail = "this is your own account: change your password with POST /auth/password".to_owned();
+        return Err(UseCaseError::Conflict { code: "own_account", detail });
+    }
+    let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
+    transact(&*services.store, Access::Write, |tx| {
+        let (present, _) = held_among(tx, organization, admin_ref)?;
+        let reset = Reset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
+        let administrator = reset.store(services, tx, Doer::of(principal), &present)?;
+        Ok(Invited { administrator, password: one_time.password.clone() })
+    })
+}
+
+/// One of an organization's administrators, and the others, all held: who is changed at the same time is waited for.
+fn held_among(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    admin_ref: AdminRef,
+) -> UseCaseResult<(Administrator, Vec<Administrator>)> {
+    let mut all = tx.hold_administrators(organization)?;
+    let place = all.iter().position(|one| one.admin_ref == admin_ref).ok_or(UseCaseError::Unknown(Thing::Administrator))?;
+    let found = all.remove(place);
+    Ok((found, all))
 }
 
 /// Keeps an administrator from logging in, and ends all their sessions. Who is disabled already stays so.
@@ -60,14 +224,31 @@ pub fn enable_administrator(services: &Services, email: &OneLine) -> UseCaseResu
     change(services, email, AuditAction::Enable, |administrator| administrator.disabled_at = None)
 }
 
-/// Gives an administrator another password, and ends all their sessions. Who is disabled stays so.
+/// Gives an administrator another role.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`] administrator.
+pub fn give_role(services: &Services, email: &OneLine, role: Role) -> UseCaseResult<Administrator> {
+    change(services, email, AuditAction::Edit, |administrator| administrator.role = role)
+}
+
+/// Gives an administrator another password of their own, and ends all their sessions. Who is disabled stays so.
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Secret`] for a password that is too short, too long or
 /// common.
-pub fn reset_password(services: &Services, email: &OneLine, password: &str) -> UseCaseResult<Administrator> {
+pub fn reset_password(
+    services: &Services,
+    email: &OneLine,
+    password: &str,
+    removes_second_factor: bool,
+) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
-    change(services, email, AuditAction::ResetPassword, |administrator| administrator.password_hash = password_hash.clone())
+    transact(&*services.store, Access::Write, |tx| {
+        let present = held(tx, email)?;
+        let reset = Reset { password_hash: password_hash.clone(), one_time_until: None, removes_second_factor };
+        reset.store(services, tx, Doer::command_line(present.organization), &present)
+    })
 }
 
 /// Changes one, and ends their sessions: each was opened on what was true before.
@@ -77,44 +258,87 @@ fn change(
     action: AuditAction,
     how: impl Fn(&mut Administrator),
 ) -> UseCaseResult<Administrator> {
-    let email = email.as_str().to_lowercase();
     transact(&*services.store, Access::Write, |tx| {
-        let present = tx.hold_administrator(&email)?.ok_or(UseCaseError::Unknown(Thing::Administrator))?;
+        let present = held(tx, email)?;
         let mut administrator = present.clone();
         how(&mut administrator);
         tx.update_administrator(&administrator)?;
-        tx.delete_sessions(administrator.admin_ref)?;
-        let changed = Audited::Administrator(&administrator);
-        let change = match action {
-            // No secret is shown, so neither is that it is another.
-            AuditAction::ResetPassword => Change::Unshown(changed),
-            _ => Change::From(Audited::Administrator(&present), changed),
-        };
+        tx.delete_sessions(administrator.admin_ref, None)?;
+        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&administrator));
         note(tx, services, Doer::command_line(administrator.organization), action, change)?;
         Ok(administrator)
     })
+}
+
+fn held(tx: &mut dyn Tx, email: &OneLine) -> UseCaseResult<Administrator> {
+    tx.hold_administrator(&email.as_str().to_lowercase())?.ok_or(UseCaseError::Unknown(Thing::Administrator))
+}
+
+/// Another password, which somebody else gives.
+struct Reset {
+    password_hash: PasswordHash,
+    one_time_until: Option<Timestamp>,
+    removes_second_factor: bool,
+}
+
+impl Reset {
+    fn store(
+        self,
+        services: &Services,
+        tx: &mut dyn Tx,
+        doer: Doer<'_>,
+        present: &Administrator,
+    ) -> UseCaseResult<Administrator> {
+        let mut changed = present.clone();
+        changed.password_hash = self.password_hash;
+        changed.one_time_until = self.one_time_until;
+        if self.removes_second_factor {
+            changed.second_factor = SecondFactor::Off;
+        }
+        tx.update_administrator(&changed)?;
+        tx.delete_sessions(changed.admin_ref, None)?;
+        let thing = Audited::Administrator(&changed);
+        // No password is shown, so neither is that it is another.
+        let is_shown = changed.second_factor.since() != present.second_factor.since();
+        let change = if is_shown { Change::From(Audited::Administrator(present), thing) } else { Change::Unshown(thing) };
+        note(tx, services, doer, AuditAction::ResetPassword, change)?;
+        Ok(changed)
+    }
+}
+
+/// An administrator to make.
+pub(crate) struct NewAdministrator<'a> {
+    pub(crate) email: &'a OneLine,
+    pub(crate) role: Role,
+    pub(crate) password_hash: PasswordHash,
+    pub(crate) one_time_until: Option<Timestamp>,
 }
 
 /// Stores a new one.
 pub(crate) fn insert_administrator(
     services: &Services,
     tx: &mut dyn Tx,
-    organization: OrganizationId,
-    email: &OneLine,
-    password_hash: PasswordHash,
+    doer: Doer<'_>,
+    new: NewAdministrator<'_>,
 ) -> UseCaseResult<Administrator> {
-    let email = OneLine::parse(&email.as_str().to_lowercase())
+    let email = OneLine::parse(&new.email.as_str().to_lowercase())
         .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
+    if tx.administrators(doer.organization)?.len() >= MAX_ADMINISTRATORS {
+        let detail = format!("an organization may have {MAX_ADMINISTRATORS} administrators");
+        return Err(UseCaseError::Conflict { code: "too_many_administrators", detail });
+    }
     let administrator = Administrator {
         admin_ref: AdminRef::from_uuid(services.ids.new_id()),
-        organization,
+        organization: doer.organization,
         email,
-        password_hash,
+        role: new.role,
+        password_hash: new.password_hash,
+        one_time_until: new.one_time_until,
+        second_factor: SecondFactor::Off,
         created_at: services.now(),
         disabled_at: None,
     };
     inserted(Thing::Administrator, tx.insert_administrator(&administrator)?)?;
-    let change = Change::Made(Audited::Administrator(&administrator));
-    note(tx, services, Doer::command_line(organization), AuditAction::Create, change)?;
+    note(tx, services, doer, AuditAction::Create, Change::Made(Audited::Administrator(&administrator)))?;
     Ok(administrator)
 }

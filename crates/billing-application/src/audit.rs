@@ -271,7 +271,7 @@ pub struct AuditList {
     pub total: Option<u64>,
 }
 
-/// Reads a part of the organization's audit log; what was done to API keys and administrators is for administrators alone.
+/// Reads a part of the organization's audit log; what was done to API keys and administrators is for owners alone.
 ///
 /// # Errors
 /// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
@@ -282,8 +282,8 @@ pub fn list_audit_entries(
     wanted: WantedEntries,
 ) -> UseCaseResult<AuditList> {
     let organization = allow(principal, UseCase::ListAuditEntries)?;
-    // Who lists keys and administrators is no key either.
-    let filter = &AuditFilter { without_access: !principal.has(Need::Administrator), ..filter.clone() };
+    // Who may not list keys and administrators sees nothing of them here, either.
+    let filter = &AuditFilter { without_access: !principal.has(Need::Owner), ..filter.clone() };
     transact(&*services.store, Access::Read, |tx| {
         let limit = wanted.part.limit;
         // One more tells whether the list goes on.

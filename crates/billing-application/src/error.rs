@@ -1,6 +1,6 @@
 //! The one error of all use cases: what a caller can be told, and what only operators should see.
 
-use billing_domain::access::Need;
+use billing_domain::access::{Need, Role};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
@@ -31,6 +31,23 @@ pub enum UseCaseError {
     /// They are known, and haven't what it needs.
     #[error("this needs {0}")]
     Forbidden(Need),
+    /// They are an administrator whose role may not do it.
+    #[error("this takes the role {needed}, or one that may do more; yours is {role}")]
+    InsufficientRole {
+        /// The least that may.
+        needed: Role,
+        /// Theirs.
+        role: Role,
+    },
+    /// The password is right, and was given to them by another: their own is wanted with it.
+    #[error("this password works once: log in with it and with new_password, your own of 12 to 72 bytes")]
+    NewPasswordRequired,
+    /// The password is right, and a code is wanted with it.
+    #[error("this takes a code, too: log in with code, of six digits from your app, or one of your recovery codes")]
+    SecondFactorRequired,
+    /// The password is right, and the code isn't, or was used already.
+    #[error("the code is not valid, or was used already: wait for the next one, and check the clock of your device")]
+    InvalidCode,
     /// The reference in the path names nothing.
     #[error("there is no such {}", .0.word())]
     Unknown(Thing),

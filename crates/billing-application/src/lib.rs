@@ -16,9 +16,12 @@ pub mod documents;
 pub mod error;
 pub mod formats;
 pub mod idempotency;
+pub mod keys;
 pub mod organizations;
+pub mod own_account;
 pub mod rehearsal;
 pub mod search;
+pub mod secrets;
 pub mod usage;
 pub mod verify;
 
@@ -27,11 +30,14 @@ mod basics;
 mod books;
 mod joined;
 mod permissions;
+mod second_factor;
 
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner};
+use billing_domain::ports::{
+    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner,
+};
 
 pub use joined::StoreHandle;
 pub use permissions::{UseCase, allow};
@@ -49,11 +55,13 @@ pub struct Services<'s> {
     pub passwords: Arc<dyn PasswordHasher>,
     /// Random keys.
     pub keys: Arc<dyn KeyMaker>,
+    /// People's second factors.
+    pub codes: Arc<dyn CodeChecker>,
     /// Bearer tokens.
     pub tokens: Arc<dyn TokenSigner>,
     /// Usage formats' expressions.
     pub mapper: Arc<dyn EventMapper>,
-    /// Answers with a secret in them.
+    /// What is kept though it is secret.
     pub sealer: Arc<dyn Sealer>,
     /// What the audit log tells of changes.
     pub teller: Arc<dyn audit::Teller>,

@@ -1,6 +1,6 @@
 //! Organizations: what the binary's command line makes, and the first start.
 
-use billing_domain::access::Administrator;
+use billing_domain::access::{Administrator, Role};
 use billing_domain::audit::AuditAction;
 use billing_domain::party::{Entity, EntityProfile, NumberPrefix, Organization};
 use billing_domain::ports::{Access, Tx, transact};
@@ -9,7 +9,7 @@ use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
-use crate::administrators::insert_administrator;
+use crate::administrators::{NewAdministrator, insert_administrator};
 use crate::audit::{Audited, Change, Doer, note};
 use crate::catalog::inserted;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
@@ -68,7 +68,8 @@ pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseC
             Err(UseCaseError::AlreadyExists { .. }) => return Ok(None),
             made => made?,
         };
-        let administrator = insert_administrator(services, tx, organization.id, email, password_hash.clone())?;
+        let new = NewAdministrator { email, role: Role::Owner, password_hash: password_hash.clone(), one_time_until: None };
+        let administrator = insert_administrator(services, tx, Doer::command_line(organization.id), new)?;
         Ok(Some(FirstStart { organization, administrator }))
     })
 }

@@ -26,7 +26,10 @@ macro_rules! use_cases {
 }
 
 use_cases! {
-    Need::Administrator => GenerateKey, ListKeys, DeleteKey;
+    Need::Administrator => GetOwnSession, ChangePassword, EnrollSecondFactor, ConfirmSecondFactor, RemoveSecondFactor, ListSessions,
+        EndSessions;
+    Need::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
+        ResetAdministrator;
     Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent;
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
@@ -44,8 +47,12 @@ use_cases! {
 /// Whose data a use case is about, when the principal may ask for it.
 ///
 /// # Errors
-/// [`UseCaseError::Forbidden`] when the principal hasn't what it needs.
+/// [`UseCaseError::Forbidden`] and [`UseCaseError::InsufficientRole`] when the principal hasn't what it needs.
 pub fn allow(principal: &Principal, use_case: UseCase) -> UseCaseResult<OrganizationId> {
     let need = use_case.need();
-    if principal.has(need) { Ok(principal.organization()) } else { Err(UseCaseError::Forbidden(need)) }
+    match principal.role() {
+        _ if principal.has(need) => Ok(principal.organization()),
+        Some(role) => Err(UseCaseError::InsufficientRole { needed: need.role(), role }),
+        None => Err(UseCaseError::Forbidden(need)),
+    }
 }

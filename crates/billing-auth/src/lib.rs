@@ -1,13 +1,15 @@
-//! The ports for secrets: people's passwords, random keys, bearer tokens, sealed answers.
+//! The ports for secrets: people's passwords and codes, random keys, bearer tokens, what is sealed.
 //!
 //! It isn't where it is decided who may do what (that is the domain's `access`), and it keeps nothing: no
 //! store, no clock. What isn't here is on purpose: no algorithm to choose, no second hash, no cookie.
 
+mod codes;
 mod keys;
 mod passwords;
 mod sealing;
 mod tokens;
 
+pub use codes::TimedCodes;
 pub use keys::RandomKeys;
 pub use passwords::{BcryptPasswords, DEFAULT_COST};
 pub use sealing::AesSealer;

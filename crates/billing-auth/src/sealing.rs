@@ -1,5 +1,5 @@
-//! Answers that are kept for their repeats though there is a secret in them: AES-256-GCM under a key that the store
-//! has nothing of.
+//! What is kept though it is secret: AES-256-GCM under a key of another secret. Answers for their repeats, under one that the store has
+//! nothing of; what second factors are made of.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};

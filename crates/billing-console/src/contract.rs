@@ -21,6 +21,10 @@ pub struct ContractAnswers {
     pub next: Value,
     /// Its latest documents.
     pub documents: Value,
+    /// Whether who looks at it may agree on something else.
+    pub may_change: bool,
+    /// Whether who looks at it may charge something.
+    pub may_charge: bool,
 }
 
 /// The body of a contract's page.
@@ -30,7 +34,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { "Contract " (at.at("contract_number").text()) " " (state(at.at("state"))) }
-        (actions(at, &reference))
+        (actions(at, &reference, answers))
         (facts(&[
             ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_ref").text())),
             ("Last day", day(at.at("effective_end_date"))),
@@ -54,18 +58,18 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
 }
 
 /// What can be done with it in its state; each page shows what it would do first.
-fn actions(at: At<'_>, reference: &str) -> Markup {
+fn actions(at: At<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let doing = |what: &str| href(&["do", what, reference]);
-    let goes_on = !is_in(&["CANCELLING", "CANCELLED"]);
+    let goes_on = answers.may_change && !is_in(&["CANCELLING", "CANCELLED"]);
     html! {
         div.actions {
             @if goes_on {
                 a.button href=(href(&["edit", "contracts", reference])) { "Edit" }
                 a.button href=(doing("quantity")) { "Agree on a quantity" }
             }
-            a.button href=(doing("charge")) { "Charge or credit" }
-            @if is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume" } }
+            @if answers.may_charge { a.button href=(doing("charge")) { "Charge or credit" } }
+            @if answers.may_change && is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume" } }
             @if goes_on { a.button.grave href=(doing("cancel")) { "Cancel" } }
         }
     }

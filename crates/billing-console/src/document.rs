@@ -14,6 +14,8 @@ pub struct DocumentAnswers {
     pub document: Value,
     /// The payments recorded on it.
     pub payments: Value,
+    /// Whether who looks at it may do something with it.
+    pub may_change: bool,
 }
 
 /// The body of a document's page.
@@ -22,7 +24,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        (actions(at))
+        @if answers.may_change { (actions(at)) }
         div.sheet {
             (head(at))
             (lines(at))
@@ -31,7 +33,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
             @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
         }
         (family(at))
-        (settlement(at, At(&answers.payments)))
+        (settlement(at, At(&answers.payments), answers.may_change))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
             (section("What the law asks for and it doesn't say", &html! {
@@ -209,7 +211,7 @@ fn family(at: At<'_>) -> Markup {
     }
 }
 
-fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
+fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
     let currency = at.at("currency").text();
     html! {
         @if payments.items().next().is_some() {
@@ -222,7 +224,7 @@ fn settlement(at: At<'_>, payments: At<'_>) -> Markup {
                         td.amount { (money(payment.at("amount"), &currency)) }
                         td {
                             @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
-                            @else { a href=(doing("reverse", payment.at("payment_ref"))) { "Reverse" } }
+                            @else if may_change { a href=(doing("reverse", payment.at("payment_ref"))) { "Reverse" } }
                         }
                     } } }
                 } }
@@ -283,7 +285,7 @@ mod tests {
     use super::*;
 
     fn shown(document: Value) -> String {
-        super::document(&DocumentAnswers { document, payments: json!([]) }).into_string()
+        super::document(&DocumentAnswers { document, payments: json!([]), may_change: true }).into_string()
     }
 
     #[test]

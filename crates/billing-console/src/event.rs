@@ -8,17 +8,17 @@ use crate::parts::{facts, href, instant, link, number, section, state, words};
 use crate::thing::fields;
 
 /// The body of an event's page. A deleted one has its revisions alone.
-pub fn event(event: &Value, history: &Value) -> Markup {
+pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
     let at = At(event);
     let data = at.at("additional_report_data");
     html! {
         h1 { "Usage event" }
         @if at.is_there() {
             @let reference = at.at("event_ref").text();
-            div.actions {
+            @if may_change { div.actions {
                 a.button href=(href(&["edit", "events", &reference])) { "Edit" }
                 a.button.grave href=(href(&["do", "delete-event", &reference])) { "Delete" }
-            }
+            } }
             (facts(&[
                 ("Time", instant(at.at("timestamp"))),
                 ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_name").text())),

@@ -11,7 +11,7 @@ pub const STYLE_PATH: &str = "/console/style.css";
 /// The style sheet.
 pub const STYLE: &str = include_str!("style.css");
 
-/// The parts of the console, in the order of the navigation: where each is, and its name.
+/// The parts of the console, in the order of the navigation: where each is, and its name. Those of owners are in [`OF_OWNERS`].
 const NAVIGATION: &[(&str, &str)] = &[
     ("", "Home"),
     ("customers", "Customers"),
@@ -27,8 +27,21 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("bank-accounts", "Bank accounts"),
     ("formats", "Formats"),
     ("keys", "API keys"),
+    ("team", "Team"),
     ("audit", "Audit log"),
 ];
+
+/// Parts that nobody else is let see.
+const OF_OWNERS: [&str; 2] = ["keys", "team"];
+
+/// Who looks at a page.
+#[derive(Clone, Debug)]
+pub struct Who {
+    /// Their e-mail address.
+    pub email: String,
+    /// Whether they may manage keys and administrators.
+    pub is_owner: bool,
+}
 
 /// A step of the way to a page.
 #[derive(Clone, Debug)]
@@ -66,6 +79,8 @@ pub struct Frame {
     pub part: &'static str,
     /// The way to it.
     pub crumbs: Vec<Crumb>,
+    /// Who looks at it, where that is known.
+    pub who: Option<Who>,
     /// Where the service is reached.
     pub service: String,
     /// How software asks for what the page shows.
@@ -77,7 +92,7 @@ pub struct Frame {
 impl Frame {
     /// Around a page that belongs nowhere.
     pub fn bare(title: String, service: String) -> Self {
-        Self { title, part: "nowhere", crumbs: Vec::new(), service, calls: Vec::new(), notice: None }
+        Self { title, part: "nowhere", crumbs: Vec::new(), who: None, service, calls: Vec::new(), notice: None }
     }
 }
 
@@ -85,12 +100,16 @@ impl Call {
     /// The call for a shell.
     fn for_shell(&self, service: &str) -> String {
         let method = if self.method == "GET" { String::new() } else { format!("-X {} ", self.method) };
-        format!("curl -s {method}'{service}{}' -H \"Authorization: Bearer $TOKEN\"", self.path.replace('\'', "%27"))
+        // What no token is taken for is asked with the session of a log-in.
+        let is_of_people = ["/auth/", "/api/administrators/"].iter().any(|below| self.path.starts_with(below));
+        let credential = if is_of_people { "-b cookies.txt" } else { "-H \"Authorization: Bearer $TOKEN\"" };
+        format!("curl -s {method}'{service}{}' {credential}", self.path.replace('\'', "%27"))
     }
 }
 
 /// A whole page.
 pub fn page(frame: &Frame, body: &Markup) -> String {
+    let is_owner = frame.who.as_ref().is_some_and(|who| who.is_owner);
     let body = html! {
         a.skip href="#main" { "Skip to content" }
         header.top {
@@ -100,10 +119,15 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
                     placeholder="Number, reference, key or name";
                 button { "Search" }
             }
-            form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
+            div.who {
+                @if let Some(who) = &frame.who {
+                    a href=(href(&["account"])) aria-current=[(frame.part == "account").then_some("page")] { (who.email) }
+                }
+                form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
+            }
         }
         nav.parts aria-label="Parts" {
-            @for (place, name) in NAVIGATION {
+            @for (place, name) in NAVIGATION.iter().filter(|(place, _)| is_owner || !OF_OWNERS.contains(place)) {
                 @let target = if place.is_empty() { ROOT.to_owned() } else { href(&[place]) };
                 a href=(target) aria-current=[(*place == frame.part).then_some("page")] { (name) }
             }
@@ -172,13 +196,31 @@ mod tests {
             title: "<script>{{7*7}}".to_owned(),
             part: "customers",
             crumbs: vec![Crumb { name: "<b>".to_owned(), href: "/console/customers".to_owned() }],
+            who: Some(Who { email: "<u>".to_owned(), is_owner: false }),
             service: "https://billing.example".to_owned(),
             calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned() }],
             notice: Some(Notice::Refused("x".to_owned(), "<i>".to_owned())),
         };
         let page = page(&frame, &html! {});
-        assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>"), "{page}");
+        assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>") && !page.contains("<u>"), "{page}");
         assert!(page.contains("&lt;script&gt;{{7*7}}"));
-        assert!(page.contains("name=%27x"), "a quote doesn't end the shell's");
+        assert!(page.contains("name=%27x") && page.contains("Bearer $TOKEN"), "a quote doesn't end the shell's");
+        let of_people = Call { method: "GET", path: "/auth/keys/list".to_owned() };
+        assert_eq!(of_people.for_shell("https://b.example"), "curl -s 'https://b.example/auth/keys/list' -b cookies.txt");
+    }
+
+    #[test]
+    fn the_navigation_shows_what_one_may_see() {
+        let frame = |is_owner| Frame {
+            who: Some(Who { email: "a@example.com".to_owned(), is_owner }),
+            ..Frame::bare("Home".to_owned(), String::new())
+        };
+        for (is_owner, links) in [(true, 1), (false, 0)] {
+            let page = page(&frame(is_owner), &html! {});
+            for part in OF_OWNERS {
+                assert_eq!(page.matches(&format!("href=\"/console/{part}\"")).count(), links, "{part}: {page}");
+            }
+            assert!(page.contains("href=\"/console/account\"") && page.contains("href=\"/console/audit\""), "{page}");
+        }
     }
 }

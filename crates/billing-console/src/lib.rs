@@ -4,6 +4,7 @@
 //! interface, too, and each page says with which call. Nothing here knows a use case, a session or a request. Pages work without
 //! scripts.
 
+mod account;
 mod answer;
 mod contract;
 mod customer;
@@ -14,11 +15,14 @@ mod form;
 mod frame;
 mod home;
 mod input;
+mod keys;
 mod list;
 mod log_in;
 mod parts;
+mod team;
 mod thing;
 
+pub use account::{AccountAnswers, Enrollment, account, enrolled, recovery_codes};
 pub use answer::At;
 pub use contract::{ContractAnswers, contract};
 pub use customer::{CustomerAnswers, customer};
@@ -26,12 +30,14 @@ pub use document::{DocumentAnswers, document};
 pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
 pub use form::{Field, Form, Group, Item, List, RESIZE, Suggestions, form, was};
-pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, page, problem};
+pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, Who, page, problem};
 pub use home::{HomeAnswers, home};
 pub use input::InputKind;
+pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, found, list};
-pub use log_in::{LogIn, log_in};
+pub use log_in::{LogIn, Step, log_in};
 pub use parts::{href, query};
-pub use thing::{GeneratedKey, generated_key, keys, thing};
+pub use team::{Invitation, invited, team};
+pub use thing::thing;
 
 pub mod listings;

@@ -6,7 +6,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::calendar::Timestamp;
-use crate::refs::{AdminRef, ApiKeyRef, OrganizationId};
+use crate::refs::{AdminRef, ApiKeyRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
 
 /// The fewest bytes of an administrator's password; shorter ones are guessed.
@@ -23,6 +23,7 @@ pub const SESSION_IDLE_SECONDS: i64 = 30 * 60;
 pub struct Principal {
     organization: OrganizationId,
     actor: Actor,
+    role: Option<Role>,
     scopes: Scopes,
     request_id: Option<RequestId>,
 }
@@ -33,24 +34,26 @@ impl Principal {
         Self {
             organization: key.organization,
             actor: Actor::ApiKey(key.api_key_ref),
+            role: None,
             scopes: key.scopes.clone(),
             request_id: None,
         }
     }
 
     /// An administrator who is logged in.
-    pub fn of_session(session: &AdminSession) -> Self {
+    pub fn of_administrator(administrator: &Administrator) -> Self {
         Self {
-            organization: session.organization,
-            actor: Actor::Admin(session.admin_ref),
-            scopes: Scopes::all(),
+            organization: administrator.organization,
+            actor: Actor::Admin(administrator.admin_ref),
+            role: Some(administrator.role),
+            scopes: administrator.role.scopes(),
             request_id: None,
         }
     }
 
     /// Whoever runs the service's commands: the database is theirs, so they may do everything in any organization.
     pub fn of_command_line(organization: OrganizationId) -> Self {
-        Self { organization, actor: Actor::Service, scopes: Scopes::all(), request_id: None }
+        Self { organization, actor: Actor::Service, role: None, scopes: Scopes::all(), request_id: None }
     }
 
     /// The same, with the request that they make.
@@ -73,11 +76,19 @@ impl Principal {
         self.actor
     }
 
+    /// An administrator's role.
+    pub const fn role(&self) -> Option<Role> {
+        self.role
+    }
+
     /// Whether they have what something needs.
     pub fn has(&self, need: Need) -> bool {
-        match need {
-            Need::Administrator => !matches!(self.actor, Actor::ApiKey(_)),
-            Need::Scope(scope) => self.scopes.allow(scope),
+        match (need, self.actor, self.role) {
+            (Need::Scope(scope), _, _) => self.scopes.allow(scope),
+            (Need::Administrator, Actor::Admin(_), _) | (Need::Owner, Actor::Service, _) => true,
+            (Need::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
+            (Need::Administrator, Actor::ApiKey(_) | Actor::Service, _)
+            | (Need::Owner, Actor::ApiKey(_) | Actor::Admin(_), _) => false,
         }
     }
 }
@@ -112,16 +123,31 @@ impl fmt::Display for RequestId {
 /// What somebody must have to be let do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// They are a person, or the service itself: no key does, whatever its scopes.
+    /// They are a person, whatever their role: it is about their own account.
     Administrator,
-    /// This scope; an administrator has every one.
+    /// They are an owner, or the service itself: no key does, whatever its scopes.
+    Owner,
+    /// This scope; an administrator has those of their role.
     Scope(Scope),
+}
+
+impl Need {
+    /// The least role of an administrator who has it.
+    pub fn role(self) -> Role {
+        let has = |role: &Role| match self {
+            Self::Administrator => true,
+            Self::Owner => *role == Role::Owner,
+            Self::Scope(scope) => role.scopes().allow(scope),
+        };
+        Role::ALL.into_iter().find(has).unwrap_or(Role::Owner)
+    }
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Administrator => f.write_str("an administrator"),
+            Self::Owner => f.write_str("an owner"),
             Self::Scope(scope) => write!(f, "the scope {}", scope.as_str()),
         }
     }
@@ -231,6 +257,54 @@ impl Scopes {
     }
 }
 
+/// What an administrator may do. Each may do all that the one before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Read everything but who may do what.
+    Read,
+    /// Issue, void and settle documents, too; run the billing.
+    Finance,
+    /// Report usage, and make and change catalog and contracts, too.
+    Operator,
+    /// Manage administrators and API keys, too.
+    Owner,
+}
+
+impl Role {
+    /// Every role, the least first.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Finance, Self::Operator, Self::Owner];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Finance => "finance",
+            Self::Operator => "operator",
+            Self::Owner => "owner",
+        }
+    }
+
+    /// By its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == word)
+    }
+
+    /// What it may do of what keys may.
+    pub fn scopes(self) -> Scopes {
+        match self {
+            Self::Read => Scopes::of(&[Scope::Read]),
+            Self::Finance => Scopes::of(&[Scope::Read, Scope::DocumentsWrite]),
+            Self::Operator | Self::Owner => Scopes::all(),
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// SHA-256 of a secret: what a store keeps of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretDigest(pub [u8; 32]);
@@ -258,16 +332,35 @@ pub struct ApiKey {
     pub scopes: Scopes,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When a token was last issued for it.
+    /// When a request last came with it or a token of it, within about a minute.
     pub last_used_at: Option<Timestamp>,
     /// When it stops working.
     pub expires_at: Option<Timestamp>,
+    /// The key that takes its place.
+    pub successor: Option<ApiKeyRef>,
 }
+
+/// The longest that a key may go on working beside its successor, in hours.
+pub const MAX_OVERLAP_HOURS: u16 = 720;
+/// How long it does where nobody says how long, in hours.
+pub const DEFAULT_OVERLAP_HOURS: u16 = 24;
 
 impl ApiKey {
     /// Whether it still works.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
+
+    /// When a successor made now ends, where nobody says when: after as long as this one was made for.
+    pub fn successors_end(&self, now: Timestamp) -> Option<Timestamp> {
+        let micros = self.expires_at?.as_micros() - self.created_at.as_micros();
+        Some(now.plus_seconds(micros / 1_000_000))
+    }
+
+    /// Gives its place to another from an instant on; what ends earlier still does.
+    pub fn give_way(&mut self, successor: ApiKeyRef, at: Timestamp) {
+        self.successor = Some(successor);
+        self.expires_at = Some(self.expires_at.map_or(at, |ends| ends.min(at)));
     }
 }
 
@@ -290,12 +383,92 @@ pub struct Administrator {
     pub organization: OrganizationId,
     /// Log-in name, in lower case; unique in the installation.
     pub email: OneLine,
+    /// What they may do.
+    pub role: Role,
     /// Of the password.
     pub password_hash: PasswordHash,
+    /// Until when the password, which another gave them, lets them set their own; none of a password of their own.
+    pub one_time_until: Option<Timestamp>,
+    /// What a log-in takes beside the password.
+    pub second_factor: SecondFactor,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when they can't log in.
     pub disabled_at: Option<Timestamp>,
+}
+
+impl Administrator {
+    /// Whether the password works, as far as time goes.
+    pub fn can_log_in(&self, now: Timestamp) -> bool {
+        self.disabled_at.is_none() && self.one_time_until.is_none_or(|until| now < until)
+    }
+
+    /// Whether it is one of those of whom one has to be left.
+    pub fn is_enabled_owner(&self) -> bool {
+        self.role == Role::Owner && self.disabled_at.is_none()
+    }
+}
+
+/// How long a password that another was given lets them set their own, in seconds.
+pub const ONE_TIME_SECONDS: i64 = 72 * 3600;
+/// The most administrators of an organization.
+pub const MAX_ADMINISTRATORS: usize = 1000;
+
+/// What a log-in takes beside a password: codes that a device makes of a secret and the time (RFC 6238).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecondFactor {
+    /// Nothing.
+    Off,
+    /// Nothing yet: the secret was shown, and waits for a first code.
+    Enrolled(SealedSecret),
+    /// A code.
+    On(CodeSource),
+}
+
+impl SecondFactor {
+    /// Since when a log-in takes a code.
+    pub const fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Off | Self::Enrolled(_) => None,
+            Self::On(source) => Some(source.since),
+        }
+    }
+}
+
+/// What codes are compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSource {
+    /// What they are made of.
+    pub secret: SealedSecret,
+    /// Since when a log-in takes one.
+    pub since: Timestamp,
+    /// Of which 30 seconds the last code was that was taken, counted since 1970: no earlier one is taken again.
+    pub last_step: i64,
+    /// Of the codes that help who has lost the device, and weren't used yet.
+    pub recovery: Vec<SecretDigest>,
+}
+
+/// How many codes help who has lost the device.
+pub const RECOVERY_CODES: usize = 10;
+
+/// A secret as it is kept: encrypted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SealedSecret(pub Vec<u8>);
+
+impl fmt::Debug for SealedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealedSecret(***)")
+    }
+}
+
+/// What a device makes codes of.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CodeSecret(pub Vec<u8>);
+
+impl fmt::Debug for CodeSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CodeSecret(***)")
+    }
 }
 
 /// An administrator's log-in, found by the digest of the cookie's random id.
@@ -303,6 +476,8 @@ pub struct Administrator {
 pub struct AdminSession {
     /// Of the id in the cookie.
     pub digest: SecretDigest,
+    /// Reference, which lets nobody in.
+    pub session_ref: SessionRef,
     /// Who logged in.
     pub admin_ref: AdminRef,
     /// Whose data they manage.
@@ -311,6 +486,8 @@ pub struct AdminSession {
     pub created_at: Timestamp,
     /// When a request last used it.
     pub last_seen_at: Timestamp,
+    /// What the browser calls itself.
+    pub user_agent: Option<OneLine>,
 }
 
 impl AdminSession {
@@ -347,6 +524,8 @@ pub enum SecretPurpose {
     BearerToken,
     /// Signs session cookies.
     SessionCookie,
+    /// Encrypts what second factors are made of.
+    SecondFactor,
 }
 
 /// A secret all replicas share.
@@ -374,37 +553,107 @@ from_str!(Actor: ActorError);
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_key_has_its_scopes_and_is_never_an_administrator() {
-        let at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
-        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
-        let key = |scopes| ApiKey {
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).expect("an instant")
+    }
+
+    fn key(scopes: Scopes) -> ApiKey {
+        ApiKey {
             api_key_ref: ApiKeyRef::from_uuid(Uuid::from_u128(2)),
-            organization,
+            organization: OrganizationId::from_uuid(Uuid::from_u128(1)),
             api_key: "KEY".to_owned(),
             password_digest: SecretDigest([0; 32]),
             name: None,
             scopes,
-            created_at: at,
+            created_at: at("2026-01-01T00:00:00Z"),
             last_used_at: None,
             expires_at: None,
-        };
-        let session = AdminSession {
-            digest: SecretDigest([0; 32]),
+            successor: None,
+        }
+    }
+
+    fn administrator(role: Role) -> Administrator {
+        Administrator {
             admin_ref: AdminRef::from_uuid(Uuid::from_u128(3)),
-            organization,
-            created_at: at,
-            last_seen_at: at,
-        };
-        let needs = [Need::Administrator, Need::Scope(Scope::Read), Need::Scope(Scope::UsageWrite)];
+            organization: OrganizationId::from_uuid(Uuid::from_u128(1)),
+            email: OneLine::parse("a@example.com").expect("a line"),
+            role,
+            password_hash: PasswordHash(String::new()),
+            one_time_until: None,
+            second_factor: SecondFactor::Off,
+            created_at: at("2026-01-01T00:00:00Z"),
+            disabled_at: None,
+        }
+    }
+
+    #[test]
+    fn keys_have_their_scopes_and_administrators_those_of_their_role() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let mut needs = vec![Need::Administrator, Need::Owner];
+        needs.extend(Scope::ALL.map(Need::Scope));
+        // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read.
         for (principal, expected) in [
-            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), [false, true, false]),
-            (Principal::of_key(&key(Scopes::all())), [false, true, true]),
-            (Principal::of_session(&session), [true; 3]),
-            (Principal::of_command_line(organization), [true; 3]),
+            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r"),
+            (Principal::of_key(&key(Scopes::all())), "..uctdr"),
+            (Principal::of_administrator(&administrator(Role::Read)), "a.....r"),
+            (Principal::of_administrator(&administrator(Role::Finance)), "a....dr"),
+            (Principal::of_administrator(&administrator(Role::Operator)), "a.uctdr"),
+            (Principal::of_administrator(&administrator(Role::Owner)), "aouctdr"),
+            (Principal::of_command_line(organization), ".ouctdr"),
         ] {
-            assert_eq!(needs.map(|need| principal.has(need)), expected, "{}", principal.actor());
+            let has = needs.iter().zip("aouctdr".chars()).map(|(need, mark)| if principal.has(*need) { mark } else { '.' });
+            assert_eq!(has.collect::<String>(), expected, "{} {:?}", principal.actor(), principal.role());
             assert_eq!(principal.organization(), organization);
         }
+    }
+
+    #[test]
+    fn a_role_may_do_all_that_the_one_before_may_and_a_need_names_the_least_that_has_it() {
+        for (less, more) in Role::ALL.iter().zip(&Role::ALL[1..]) {
+            assert!(less < more && less.scopes().iter().all(|scope| more.scopes().allow(scope)), "{less} {more}");
+        }
+        for (need, role) in [
+            (Need::Administrator, Role::Read),
+            (Need::Scope(Scope::Read), Role::Read),
+            (Need::Scope(Scope::DocumentsWrite), Role::Finance),
+            (Need::Scope(Scope::CatalogWrite), Role::Operator),
+            (Need::Owner, Role::Owner),
+        ] {
+            assert_eq!(need.role(), role, "{need}");
+        }
+        assert!(Role::ALL.iter().all(|role| Role::parse(role.as_str()) == Some(*role)) && Role::parse("root").is_none());
+    }
+
+    #[test]
+    fn a_password_that_another_gave_works_for_a_while_and_none_of_who_is_disabled() {
+        let own = administrator(Role::Read);
+        let given = Administrator { one_time_until: Some(at("2026-01-04T00:00:00Z")), ..own.clone() };
+        let disabled = Administrator { disabled_at: Some(at("2026-01-02T00:00:00Z")), ..own.clone() };
+        for (administrator, now, expected) in [
+            (&own, "2030-01-01T00:00:00Z", true),
+            (&given, "2026-01-03T23:59:59Z", true),
+            (&given, "2026-01-04T00:00:00Z", false),
+            (&disabled, "2026-01-03T00:00:00Z", false),
+        ] {
+            assert_eq!(administrator.can_log_in(at(now)), expected, "{now}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_gives_way_ends_no_later_than_it_would_have() {
+        let successor = ApiKeyRef::from_uuid(Uuid::from_u128(9));
+        let overlap_ends = at("2026-02-01T00:00:00Z");
+        for (ends, expected) in [
+            (None, "2026-02-01T00:00:00Z"),
+            (Some("2026-03-01T00:00:00Z"), "2026-02-01T00:00:00Z"),
+            (Some("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00Z"),
+        ] {
+            let mut old = ApiKey { expires_at: ends.map(at), ..key(Scopes::all()) };
+            old.give_way(successor, overlap_ends);
+            assert_eq!((old.expires_at, old.successor), (Some(at(expected)), Some(successor)), "{ends:?}");
+        }
+        let ninety_days = ApiKey { expires_at: Some(at("2026-04-01T00:00:00Z")), ..key(Scopes::all()) };
+        assert_eq!(ninety_days.successors_end(at("2026-02-01T00:00:00Z")), Some(at("2026-05-02T00:00:00Z")));
+        assert_eq!(key(Scopes::all()).successors_end(at("2026-02-01T00:00:00Z")), None);
     }
 }

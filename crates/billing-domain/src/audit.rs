@@ -124,6 +124,18 @@ words! {
         Enable = "ENABLE",
         /// An administrator was given another password.
         ResetPassword = "RESET_PASSWORD",
+        /// An administrator chose another password.
+        ChangePassword = "CHANGE_PASSWORD",
+        /// An administrator's log-in takes a second factor from then on.
+        AddSecondFactor = "ADD_SECOND_FACTOR",
+        /// It takes none any more.
+        RemoveSecondFactor = "REMOVE_SECOND_FACTOR",
+        /// A code for who has lost their second factor was used.
+        UseRecoveryCode = "USE_RECOVERY_CODE",
+        /// An administrator ended sessions of theirs.
+        EndSessions = "END_SESSIONS",
+        /// A key was given a successor.
+        Rotate = "ROTATE",
     }
 
     /// What something is that was changed.

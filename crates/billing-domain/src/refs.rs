@@ -54,6 +54,8 @@ pub enum Thing {
     Payment,
     /// A pricing.
     Pricing,
+    /// An administrator's session.
+    Session,
     /// A usage product.
     UsageProduct,
 }
@@ -76,6 +78,7 @@ impl Thing {
             Self::Organization => "organization",
             Self::Payment => "payment",
             Self::Pricing => "pricing",
+            Self::Session => "session",
             Self::UsageProduct => "usage product",
         }
     }
@@ -204,6 +207,8 @@ assigned_ref! {
     AdminRef;
     /// An API key record.
     ApiKeyRef;
+    /// An administrator's session.
+    SessionRef;
     /// A customer's internal identity: the unit of distribution in the store.
     CustomerId;
     /// A contract.

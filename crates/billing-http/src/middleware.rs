@@ -19,7 +19,8 @@ use actix_web::http::header::{
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
-use billing_domain::access::{Actor, RequestId};
+use billing_domain::access::{Actor, Principal, RequestId};
+use billing_domain::refs::OrganizationId;
 use tracing::Instrument as _;
 
 use crate::auth::address;
@@ -59,7 +60,7 @@ pub(crate) struct Facts {
 #[derive(Debug, Default)]
 struct Admitted {
     operation: OnceLock<&'static Operation>,
-    actor: OnceLock<Actor>,
+    who: OnceLock<(OrganizationId, Actor)>,
 }
 
 impl Facts {
@@ -74,8 +75,8 @@ impl Facts {
     }
 
     /// Notes who asks.
-    pub(crate) fn is_by(&self, actor: Actor) {
-        self.admitted.actor.get_or_init(|| actor);
+    pub(crate) fn is_by(&self, principal: &Principal) {
+        self.admitted.who.get_or_init(|| (principal.organization(), principal.actor()));
     }
 
     /// Of a request that has come through [`answer`], as every one has.
@@ -205,11 +206,14 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
 /// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came.
 /// Nothing that was sent but names of fields.
 fn log(facts: &Facts, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
-    let Admitted { operation, actor } = &*facts.admitted;
+    let Admitted { operation, who } = &*facts.admitted;
     let operation = operation.get();
     state.metrics().answered(operation.map(|operation| operation.id), status, facts.started.elapsed());
     let route = operation.map(|operation| operation.path).or(matched.as_deref()).unwrap_or("-");
-    let actor = actor.get().map_or_else(|| "-".to_owned(), ToString::to_string);
+    if let Some((organization, Actor::ApiKey(key))) = who.get() {
+        state.key_uses().note(state.services(), *organization, *key);
+    }
+    let actor = who.get().map_or_else(|| "-".to_owned(), |(_, actor)| actor.to_string());
     tracing::info!(
         method = %facts.method,
         route,

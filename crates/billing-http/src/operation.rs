@@ -67,6 +67,9 @@ pub(crate) const REHEARSED: [&str; 23] = [
     "write_off",
 ];
 
+/// Operations that are told a password or a code again: they may be tried as often as a log-in may.
+pub(crate) const TRIES: [&str; 3] = ["change_password", "confirm_second_factor", "remove_second_factor"];
+
 /// One method on one path.
 pub struct Operation {
     /// Its name in the OpenAPI document.
@@ -212,10 +215,11 @@ impl Operation {
         self.method == Method::POST
     }
 
-    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out
-    /// and questions aren't: a repeat doubles nothing, and the answers aren't kept.
+    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out, questions
+    /// and what is done to one's own account aren't: a repeat doubles nothing, and nothing is kept of what is said and answered.
     pub fn is_carried_out_once(&self) -> bool {
-        self.takes_idempotency_key() && self.need().is_some_and(|need| need != Need::Scope(Scope::Read))
+        let is_kept = |need| !matches!(need, Need::Scope(Scope::Read) | Need::Administrator);
+        self.takes_idempotency_key() && self.need().is_some_and(is_kept)
     }
 
     /// The parameters that its query may have; `None` where nobody minds what else it has.

@@ -6,6 +6,7 @@ use actix_web::http::Method;
 use billing_application::UseCase;
 use billing_domain::page::MAX_PAGE_SIZE;
 
+use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
@@ -23,10 +24,14 @@ use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::dto::imports::{FileBody, ImportResultJson};
-use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
+use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
+};
+use crate::dto::own_account::{
+    EnrolledJson, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
+    SecondFactorRemovalBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
 use crate::dto::refused::RefusedUsageJson;
@@ -46,8 +51,8 @@ use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    audit, auth, batches, billing, by_path, catalog, charges, contracts, documents, imports, money, reports, search, service,
-    usage,
+    administrators, audit, auth, batches, billing, by_path, catalog, charges, contracts, documents, imports, money, own_account,
+    reports, search, service, usage,
 };
 
 macro_rules! answered {
@@ -116,10 +121,12 @@ operations! {
     auth {
         /// Logs software in with an API key, or an administrator with an e-mail address.
         ///
-        /// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie.
+        /// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie. A password that was given by
+        /// another takes `new_password`, too, and an administrator with a second factor `code`.
         POST "/auth/login" Nothing => auth::log_in,
             takes LogInBody,
-            answers LogInAnswer: "A bearer token, or the session that the cookie is for";
+            answers LogInAnswer: "A bearer token, or the session that the cookie is for",
+            refuses password_refused;
 
         /// Ends the session or the bearer token that is shown.
         POST "/auth/logout" Anything => auth::log_out,
@@ -136,9 +143,83 @@ operations! {
             asks Paged<MAX_PAGE_SIZE>,
             answers List<ApiKeyJson>: "The keys, without their passwords";
 
+        /// Makes a key in the place of another, of the same name and scopes. Both work until the overlap is over.
+        POST "/auth/keys/rotate/{api_key_ref}" Permission(RotateKey) => auth::rotate_key,
+            takes Option<KeyRotationBody>,
+            answers RotatedKeyJson: "The successor and its password, and when the key before ends",
+            conflicts key_expired key_rotated secret_shown_once;
+
         /// Deletes an API key; its tokens end at once.
         DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key,
             gone: "The key is gone";
+    }
+
+    administrators {
+        /// Says who asks, and by which session.
+        GET "/auth/session" Permission(GetOwnSession) => own_account::get_session,
+            answers OwnAccountJson: "Who asks";
+
+        /// Lists one's own sessions, the newest first.
+        GET "/auth/sessions/list" Permission(ListSessions) => own_account::list_sessions,
+            answers List<OwnSessionJson>: "The sessions that work";
+
+        /// Ends one's own sessions but the one that asks.
+        DELETE "/auth/sessions/others" Permission(EndSessions) => own_account::end_other_sessions,
+            gone: "The other sessions have ended";
+
+        /// Ends a session of one's own.
+        DELETE "/auth/sessions/{session_ref}" Permission(EndSessions) => own_account::end_session,
+            gone: "The session has ended";
+
+        /// Changes one's own password, and ends one's other sessions.
+        POST "/auth/password" Permission(ChangePassword) => own_account::change_password,
+            takes PasswordChangeBody,
+            gone: "The new password is the one from now on",
+            conflicts account_changed,
+            refuses password_refused wrong_password;
+
+        /// Makes the secret of a second factor: a device makes codes of it and the time (RFC 6238). Not in effect before a code of it is
+        /// confirmed.
+        POST "/auth/second-factor/enroll" Permission(EnrollSecondFactor) => own_account::enroll_second_factor,
+            answers EnrolledJson: "The secret, to be given to a device",
+            conflicts second_factor_on;
+
+        /// Has log-ins take a code from now on. The recovery codes are shown this once.
+        POST "/auth/second-factor/confirm" Permission(ConfirmSecondFactor) => own_account::confirm_second_factor,
+            takes SecondFactorCodeBody,
+            answers RecoveryCodesJson: "Codes for when the device is lost",
+            conflicts account_changed second_factor_not_enrolled second_factor_on,
+            refuses invalid_code;
+
+        /// Has log-ins take no code any more.
+        POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) => own_account::remove_second_factor,
+            takes SecondFactorRemovalBody,
+            gone: "Log-ins take a password alone",
+            conflicts account_changed second_factor_off,
+            refuses invalid_code wrong_password;
+
+        /// Makes an administrator, with a password that works once and is shown this once: at the first log-in they set their own.
+        POST "/api/administrators/" Permission(InviteAdministrator) => administrators::invite_administrator,
+            takes InvitationBody,
+            answers InvitedJson: "The administrator, and the password to give them",
+            conflicts already_exists secret_shown_once too_many_administrators;
+
+        /// Changes an administrator's role, or whether they may log in. It takes effect with their next request.
+        POST "/api/administrators/edit/{admin_ref}" Permission(EditAdministrator) => administrators::edit_administrator,
+            takes AdministratorEditBody,
+            answers AdministratorJson: "The changed administrator",
+            conflicts last_owner;
+
+        /// Gives another administrator a password that works once, and ends their sessions.
+        POST "/api/administrators/reset/{admin_ref}" Permission(ResetAdministrator) => administrators::reset_administrator,
+            takes Option<AdministratorResetBody>,
+            answers InvitedJson: "The administrator, and the password to give them",
+            conflicts own_account secret_shown_once;
+
+        /// Lists the organization's administrators by e-mail address.
+        GET "/api/administrators/filter" Permission(ListAdministrators) => administrators::list_administrators,
+            asks Paged<MAX_PAGE_SIZE>,
+            answers List<AdministratorJson>: "A page of administrators";
     }
 
     usage {
@@ -671,6 +752,7 @@ mod tests {
         for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned()) {
             match operation.need() {
                 Some(Need::Scope(scope)) => assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id),
+                Some(Need::Owner) => {}
                 Some(Need::Administrator) | None => panic!("{} is open", operation.id),
             }
         }

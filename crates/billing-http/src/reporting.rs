@@ -231,7 +231,7 @@ impl Reporting {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
         if let Some(principal) = principal {
-            facts.is_by(principal.actor());
+            facts.is_by(&principal);
         }
         Ok(outcome)
     }

@@ -170,6 +170,11 @@ impl CookieKey {
     pub const fn bytes(&self) -> &[u8; COOKIE_KEY_BYTES] {
         &self.0
     }
+
+    /// The bytes as text, for what takes a secret as one.
+    pub(crate) fn text(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 impl TryFrom<&[u8]> for CookieKey {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::{HttpRequest, web};
 use billing_application::Services;
 use billing_application::error::UseCaseResult;
+use billing_application::keys::KeyUses;
 use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -33,6 +34,7 @@ struct Shared {
     prints: Arc<Semaphore>,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
+    key_uses: KeyUses,
     metrics: Metrics,
     stopping: AtomicBool,
 }
@@ -48,8 +50,21 @@ impl HttpState {
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer));
-        let refused = RefusedUsageCounts::default();
-        Self(Arc::new(Shared { services, settings, log_ins, twins, reports, scans, prints, writer, refused, metrics, stopping }))
+        let (refused, key_uses) = (RefusedUsageCounts::default(), KeyUses::default());
+        Self(Arc::new(Shared {
+            services,
+            settings,
+            log_ins,
+            twins,
+            reports,
+            scans,
+            prints,
+            writer,
+            refused,
+            key_uses,
+            metrics,
+            stopping,
+        }))
     }
 
     /// Writes what waits, and no more. For the end of a process, once no request is under way.
@@ -57,6 +72,9 @@ impl HttpState {
         self.0.writer.stop();
         if let Err(error) = self.write_refused_usage() {
             tracing::error!(%error, "counts of refused usage could not be written");
+        }
+        if let Err(error) = self.0.key_uses.write(&self.0.services, true) {
+            tracing::error!(%error, "the last uses of API keys could not be written");
         }
     }
 
@@ -66,6 +84,18 @@ impl HttpState {
     /// The store's; what wasn't written is written the next time.
     pub fn write_refused_usage(&self) -> UseCaseResult<()> {
         self.0.refused.write(&self.0.services)
+    }
+
+    /// Writes when API keys were used last. To be called every few seconds.
+    ///
+    /// # Errors
+    /// The store's; what wasn't written is written the next time.
+    pub fn write_key_uses(&self) -> UseCaseResult<()> {
+        self.0.key_uses.write(&self.0.services, false)
+    }
+
+    pub(crate) fn key_uses(&self) -> &KeyUses {
+        &self.0.key_uses
     }
 
     pub(crate) fn refused_usage(&self) -> &RefusedUsageCounts {

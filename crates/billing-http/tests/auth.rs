@@ -36,7 +36,7 @@ async fn every_operation_takes_the_credentials_its_line_in_the_table_says() {
         let by_cookie = try_out(&server, operation, &[(COOKIE, &cookie)]).await;
         let expected = match operation.need() {
             None => ["let in", "let in", "let in"],
-            Some(Need::Administrator) => ["unauthenticated", "admin_session_required", "let in"],
+            Some(Need::Administrator | Need::Owner) => ["unauthenticated", "admin_session_required", "let in"],
             Some(Need::Scope(_)) => ["unauthenticated", "let in", "let in"],
         };
         assert_eq!([nothing.as_str(), &by_bearer, &by_cookie], expected, "{}", operation.id);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use billing_application::Services;
 use billing_application::administrators::{
-    create_administrator, disable_administrator, enable_administrator, list_administrators, reset_password,
+    create_administrator, disable_administrator, enable_administrator, give_role, list_administrators, reset_password,
 };
 use billing_domain::access::Administrator;
 use secrecy::{ExposeSecret, SecretString};
@@ -18,11 +18,11 @@ use crate::settings::{AdminCommand, AdminOf, StoreSettings};
 /// Carries out one of the commands. Only the first one makes a database where there is none.
 pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
     match command {
-        AdminCommand::Create { email, organization, password, store } => {
+        AdminCommand::Create { email, organization, password, role, store } => {
             let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
             with_password(services, password, |password| {
-                let made = create_administrator(services, &organization, &email, password)?;
-                Ok(format!("Made administrator {} ({}).", made.email, made.admin_ref))
+                let made = create_administrator(services, &organization, &email, role, password)?;
+                Ok(format!("Made administrator {} ({}), {}.", made.email, made.admin_ref, made.role))
             })
         }
         AdminCommand::List { organization, store } => {
@@ -37,10 +37,14 @@ pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
             let enabled = enable_administrator(&present(&store)?, &email)?;
             say(&format!("Administrator {} can log in.", enabled.email))
         }
-        AdminCommand::ResetPassword { of: AdminOf { email, store }, password } => {
+        AdminCommand::Role { of: AdminOf { email, store }, role } => {
+            let changed = give_role(&present(&store)?, &email, role)?;
+            say(&format!("Administrator {} has the role {}; all sessions are ended.", changed.email, changed.role))
+        }
+        AdminCommand::ResetPassword { of: AdminOf { email, store }, password, remove_second_factor } => {
             let services = &present(&store)?;
             with_password(services, password, |password| {
-                let reset = reset_password(services, &email, password)?;
+                let reset = reset_password(services, &email, password, remove_second_factor)?;
                 let still = if reset.disabled_at.is_some() { " Log-in stays disabled." } else { "" };
                 Ok(format!("Administrator {} has a new password; all sessions are ended.{still}", reset.email))
             })
@@ -64,9 +68,10 @@ fn with_password(services: &Services, given: Option<SecretString>, work: impl Fn
     }
 }
 
-/// E-mail, reference, since when, and whether they may.
+/// E-mail, reference, role, since when, and whether they may.
 fn shown(administrator: &Administrator) -> String {
-    let Administrator { email, admin_ref, created_at, disabled_at, .. } = administrator;
+    let Administrator { email, admin_ref, role, created_at, disabled_at, second_factor, .. } = administrator;
     let state = disabled_at.map_or("enabled".to_owned(), |since| format!("disabled since {since}"));
-    format!("{email}  {admin_ref}  made {created_at}  {state}")
+    let codes = if second_factor.since().is_some() { ", with a second factor" } else { "" };
+    format!("{email}  {admin_ref}  {role}  made {created_at}  {state}{codes}")
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use billing_application::Services;
-use billing_application::access::shared_secrets;
-use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
+use billing_application::secrets::shared_secrets;
+use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
@@ -121,6 +121,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, bearer: Vec<Signing
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),
         keys: Arc::new(RandomKeys),
+        codes: Arc::new(TimedCodes),
         tokens: Arc::new(tokens),
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),

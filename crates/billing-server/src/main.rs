@@ -8,6 +8,7 @@ mod demo;
 mod environment;
 mod failure;
 mod import;
+mod keys;
 mod report;
 mod sample;
 mod scheduler;
@@ -60,6 +61,7 @@ fn run(cli: Cli) -> Outcome<()> {
             create_organization(&name, &store)
         }
         Some(Command::Admin { command }) => admin::admin(command),
+        Some(Command::Key { command }) => keys::keys(command),
         Some(Command::Verify(store)) => verify(&store),
         Some(Command::Backup(settings)) => backup::back_up(&settings),
         Some(Command::Import(settings)) => import::import(&settings),

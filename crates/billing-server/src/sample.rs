@@ -1,9 +1,9 @@
 //! Sample data: a small catalog for the first start, and the parts the demo's is made of.
 
 use billing_application::Services;
-use billing_application::access::{KeyRequest, generate_key};
 use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
 use billing_application::contracts::{ContractRequest, create_contract};
+use billing_application::keys::{KeyRequest, generate_key};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, plus_months};
 use billing_domain::catalog::{

@@ -63,16 +63,19 @@ const COUNTS_WRITTEN_EVERY: Duration = Duration::from_secs(2);
 /// …and after how many times those that are too old are forgotten: once an hour.
 const FORGOTTEN_EVERY: u32 = 1800;
 
-/// Writes what is counted of refused usage, and forgets what is too old.
-pub(crate) struct RefusedWriter(Again);
+/// Writes what is counted of refused usage and when keys were used, and forgets what is too old.
+pub(crate) struct CountsWriter(Again);
 
-impl RefusedWriter {
+impl CountsWriter {
     /// Starts it.
     pub(crate) fn start(state: HttpState, services: Services<'static>) -> Self {
         let mut times = 0_u32;
         Self(Again::start(COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
                 tracing::warn!(%error, "counts of refused usage wait for the store");
+            }
+            if let Err(error) = state.write_key_uses() {
+                tracing::warn!(%error, "the last uses of API keys wait for the store");
             }
             if times.is_multiple_of(FORGOTTEN_EVERY)
                 && let Err(error) = forget_old_refused_usage(&services)

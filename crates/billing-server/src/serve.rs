@@ -18,7 +18,7 @@ use crate::composition::{Composition, SignerSettings, open_to_serve};
 use crate::failure::{Failure, Outcome};
 use crate::sample::{self, SampleAccess};
 use crate::say;
-use crate::scheduler::{RefusedWriter, Scheduler};
+use crate::scheduler::{CountsWriter, Scheduler};
 use crate::settings::ServeSettings;
 
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
@@ -71,7 +71,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     say(&format!("Usage Billing is ready at {public_url} (reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
-    let counts = RefusedWriter::start(state.clone(), composition.services.clone());
+    let counts = CountsWriter::start(state.clone(), composition.services.clone());
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use billing_domain::access::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, Role};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
@@ -56,6 +57,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: AdminCommand,
     },
+    /// Lists and rotates API keys.
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
     Verify(StoreSettings),
     /// Copies a SQLite database into a new file, as it is at one moment, beside a server that writes.
@@ -95,10 +101,14 @@ pub(crate) enum AdminCommand {
         /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
+        /// What they may do: read; finance, issue and settle documents, too; operator, report usage and change catalog and contracts,
+        /// too; owner, manage administrators and API keys, too.
+        #[arg(long, default_value = "owner", value_parser = role)]
+        role: Role,
         #[command(flatten)]
         store: StoreSettings,
     },
-    /// Lists an organization's administrators: e-mail, reference, when they were made, whether they may log in.
+    /// Lists an organization's administrators: e-mail, reference, role, when they were made, whether they may log in.
     List {
         /// The organization, by name.
         #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
@@ -110,6 +120,14 @@ pub(crate) enum AdminCommand {
     Disable(AdminOf),
     /// Lets an administrator log in again, with the password they have.
     Enable(AdminOf),
+    /// Gives an administrator another role, and ends their sessions.
+    Role {
+        #[command(flatten)]
+        of: AdminOf,
+        /// What they may do: read, finance, operator or owner.
+        #[arg(long, value_parser = role)]
+        role: Role,
+    },
     /// Gives an administrator another password and ends their sessions; prints a generated one once when none is given.
     ResetPassword {
         #[command(flatten)]
@@ -117,6 +135,36 @@ pub(crate) enum AdminCommand {
         /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
+        /// Has log-ins take no code any more, for who has lost their device and the recovery codes.
+        #[arg(long)]
+        remove_second_factor: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Lists an organization's API keys: log-in name, reference, name, scopes, when it was used last, when it ends.
+    List {
+        /// The organization, by name.
+        #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
+        organization: OneLine,
+        #[command(flatten)]
+        store: StoreSettings,
+    },
+    /// Makes a key in the place of another, of the same name and scopes, and prints its password once. Both work until the overlap
+    /// is over.
+    Rotate {
+        /// The key, by its log-in name.
+        #[arg(long, value_name = "KEY")]
+        key: String,
+        /// How many hours the key goes on working beside its successor: 0 to 720.
+        #[arg(long, value_name = "HOURS", default_value_t = DEFAULT_OVERLAP_HOURS, value_parser = clap::value_parser!(u16).range(0..=MAX_OVERLAP_HOURS as i64))]
+        overlap_hours: u16,
+        /// The organization, by name.
+        #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
+        organization: OneLine,
+        #[command(flatten)]
+        store: StoreSettings,
     },
 }
 
@@ -249,6 +297,10 @@ fn folder(text: &str) -> Result<PathBuf, String> {
 fn email_address(text: &str) -> Result<OneLine, String> {
     let address = OneLine::parse(text).ok().filter(|address| address.as_str().validate_email());
     address.ok_or_else(|| "must be an e-mail address, such as billing@example.com".to_owned())
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::parse(text).ok_or_else(|| "must be read, finance, operator or owner".to_owned())
 }
 
 fn truth(text: &str) -> Result<bool, String> {

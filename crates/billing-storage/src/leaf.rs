@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use billing_domain::access::{Actor, RequestId, Scope, Scopes, SecretPurpose};
+use billing_domain::access::{Actor, RequestId, Role, Scope, Scopes, SecretPurpose};
 use billing_domain::audit::{AuditAction, AuditedKind, Author};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{Aggregation, Recurrence};
@@ -205,7 +205,11 @@ words! {
     Strictness, "how strict papers are" { Strictness::Lenient = "LENIENT", Strictness::Strict = "STRICT" }
     PaperSize, "a size of paper" { PaperSize::A4 = "A4", PaperSize::Letter = "LETTER" }
     EndReason, "a reason to end" { EndReason::Cancelled = "CANCELLED", EndReason::Removed = "REMOVED" }
-    SecretPurpose, "a purpose" { SecretPurpose::BearerToken = "BEARER_TOKEN", SecretPurpose::SessionCookie = "SESSION_COOKIE" }
+    SecretPurpose, "a purpose" {
+        SecretPurpose::BearerToken = "BEARER_TOKEN", SecretPurpose::SessionCookie = "SESSION_COOKIE",
+        SecretPurpose::SecondFactor = "SECOND_FACTOR",
+    }
+    Role, "a role" { Role::Read = "read", Role::Finance = "finance", Role::Operator = "operator", Role::Owner = "owner" }
 }
 
 /// `30.86 EUR`, with exactly the digits the currency has.

@@ -100,6 +100,12 @@ tables! {
         password_hash -> Text,
         created_at -> Ts,
         disabled_at -> Nullable<Ts>,
+        role -> Text,
+        one_time_until -> Nullable<Ts>,
+        second_factor_secret -> Nullable<Binary>,
+        second_factor_since -> Nullable<Ts>,
+        second_factor_step -> Nullable<BigInt>,
+        recovery_digests -> Nullable<Binary>,
     }
     api_keys (api_key_id) {
         api_key_id -> Id,
@@ -111,13 +117,16 @@ tables! {
         created_at -> Ts,
         last_used_at -> Nullable<Ts>,
         expires_at -> Nullable<Ts>,
+        successor_id -> Nullable<Id>,
     }
     sessions (digest) {
         digest -> Binary,
+        session_id -> Id,
         admin_id -> Id,
         organization_id -> Id,
         created_at -> Ts,
         last_seen_at -> Ts,
+        user_agent -> Nullable<Text>,
     }
     revoked_tokens (token_id) {
         token_id -> Id,

@@ -110,6 +110,25 @@ fn raw(quantity: u32) -> Value {
     json!({"at": when::now(), "who": FORMATTED, "much": quantity})
 }
 
+/// The requests that only an owner makes.
+fn admins_posts(admin: &Client) -> Vec<Post> {
+    let (keys, administrators) = ("/auth/keys/list", "/api/administrators/filter");
+    let rotated = admin.generate_key(&json!({})).api_key_ref;
+    // E-mail addresses are unique in the installation, and the references differ.
+    let invitation = |name: &str| json!({"email": format!("{name}-{rotated}@example.com"), "role": "read"});
+    let invited = |name: &str| admin.post("/api/administrators/", &invitation(name)).text_of("admin_ref");
+    let rotation = |hours: u32| json!({"overlap_hours": hours});
+    let (resets, role) = (|removes: bool| json!({"remove_second_factor": removes}), |role: &str| json!({"role": role}));
+    let posts = [
+        Post::new("/auth/keys/generate", json!({"name": "gateway"}), json!({"name": "meter"})).adding_to(keys),
+        Post::new("/auth/keys/rotate/{api_key_ref}", rotation(1), rotation(2)).to(&rotated).adding_to(keys),
+        Post::new("/api/administrators/", invitation("one"), invitation("other")).adding_to(administrators),
+        Post::new("/api/administrators/edit/{admin_ref}", role("finance"), role("operator")).to(&invited("edited")),
+        Post::new("/api/administrators/reset/{admin_ref}", resets(false), resets(true)).to(&invited("reset")),
+    ];
+    posts.into_iter().map(|post| Post { is_admins: true, ..post }).collect()
+}
+
 /// The requests of usage formats and of events in other shapes than the default one's.
 fn format_posts(client: &Client) -> Vec<Post> {
     contract_of(client, FORMATTED);
@@ -143,7 +162,7 @@ fn format_posts(client: &Client) -> Vec<Post> {
 }
 
 /// Every operation's request, in an organization that has an entity and nothing else.
-pub(crate) fn posts(client: &Client) -> Vec<Post> {
+pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     catalog::make(client);
     client.post("/api/entities/", &json!({"entity_ref": "edited", "name": "Edited", "number_prefix": "EDITED"})).ok();
     catalog::make_contract(client, &catalog::contract(catalog::ACME));
@@ -188,11 +207,8 @@ pub(crate) fn posts(client: &Client) -> Vec<Post> {
     let mut other_contract = catalog::contract(catalog::ACME);
     other_contract["po_number"] = json!("PO-2");
     let mut posts = format_posts(client);
+    posts.extend(admins_posts(admin));
     posts.extend([
-        Post {
-            is_admins: true,
-            ..Post::new("/auth/keys/generate", json!({"name": "gateway"}), json!({"name": "meter"})).adding_to("/auth/keys/list")
-        },
         Post::new("/api/usage/event", event, other_event),
         Post::new("/api/usage/event/update", update(7), update(8)),
         create("/api/usage/products/", json!({"name": "Gigabytes", "unit": "GB"})),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use billing_application::access::log_in_administrator;
+use billing_application::access::{AdministratorLogIn, log_in_administrator};
 use billing_application::administrators::disable_administrator;
 use billing_application::error::UseCaseError;
 use billing_domain::access::SecretDigest;
@@ -13,6 +13,10 @@ use uuid::Uuid;
 
 use crate::support::Bench;
 
+fn with_password<'a>(email: &'a str, password: &'a str) -> AdministratorLogIn<'a> {
+    AdministratorLogIn { email, password, new_password: None, code: None, user_agent: None, request_id: None }
+}
+
 #[test]
 fn an_unknown_name_costs_the_check_of_a_password_too() {
     let mut bench = Bench::at("2026-01-01T00:00:00Z");
@@ -20,7 +24,7 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
     let is_without_hash = passwords.expect_check().withf(|password, hash| password == "a password" && hash.is_none());
     is_without_hash.times(1).returning(|_, _| PasswordCheck::Wrong);
     bench.services.passwords = Arc::new(passwords);
-    let refused = log_in_administrator(&bench.services, "nobody@example.com", "a password", None);
+    let refused = log_in_administrator(&bench.services, with_password("nobody@example.com", "a password"));
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)));
 }
 
@@ -45,12 +49,12 @@ fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
         Arc::new(passwords)
     };
     bench.services.passwords = right(Box::new(|| ()));
-    let opened = log_in_administrator(&bench.services, email.as_str(), "a password", None).expect("a session");
+    let opened = log_in_administrator(&bench.services, with_password(email.as_str(), "a password")).expect("a session");
     assert_eq!(opened.administrator, administrator);
 
     let (others, named) = (bench.services.clone(), email.clone());
     bench.services.passwords = right(Box::new(move || drop(disable_administrator(&others, &named).expect("disabled"))));
-    let refused = log_in_administrator(&bench.services, email.as_str(), "a password", None);
+    let refused = log_in_administrator(&bench.services, with_password(email.as_str(), "a password"));
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)), "{refused:?}");
     let session = transact(&*bench.services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(SecretDigest([7; 32]))?));
     assert_eq!(session.expect("an answer"), None);

@@ -6,15 +6,17 @@ use billing_application::audit::{self, WantedEntries};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
-use billing_application::{Services, UseCase, access, billing_run, catalog, charges, contracts, documents, formats, search};
-use billing_domain::access::{ApiKey, Need, Principal, Scope, Scopes};
+use billing_application::{
+    Services, UseCase, administrators, billing_run, catalog, charges, contracts, documents, formats, keys, own_account, search,
+};
+use billing_domain::access::{Administrator, ApiKey, Need, Principal, Role, Scope, Scopes};
 use billing_domain::charge::ChargeEdit;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, RefusedFilter};
-use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef};
+use billing_domain::refs::{AdminRef, ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef, SessionRef};
 use billing_testkit::fixtures;
 use uuid::Uuid;
 
@@ -44,11 +46,31 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
         (
             Need::Administrator,
             vec![
+                asked(|s, p| own_account::own_account(s, p, "session")),
+                asked(|s, p| own_account::change_password(s, p, "session", "password", "another password")),
+                asked(own_account::enroll_second_factor),
+                asked(|s, p| own_account::confirm_second_factor(s, p, "123456")),
+                asked(|s, p| own_account::remove_second_factor(s, p, "password", "123456")),
+                asked(|s, p| own_account::list_sessions(s, p, "session")),
+                asked(|s, p| own_account::end_session(s, p, SessionRef::from_uuid(ID))),
+                asked(|s, p| own_account::end_other_sessions(s, p, "session")),
+            ],
+        ),
+        (
+            Need::Owner,
+            vec![
+                asked(|s, p| keys::generate_key(s, p, keys::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })),
+                asked(move |s, p| keys::list_keys(s, p, page)),
                 asked(|s, p| {
-                    access::generate_key(s, p, access::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })
+                    let rotation = keys::Rotation { overlap_hours: 1, expires_at: None };
+                    keys::rotate_key(s, p, ApiKeyRef::from_uuid(ID), rotation)
                 }),
-                asked(move |s, p| access::list_keys(s, p, page)),
-                asked(|s, p| access::delete_key(s, p, ApiKeyRef::from_uuid(ID))),
+                asked(|s, p| keys::delete_key(s, p, ApiKeyRef::from_uuid(ID))),
+                asked(move |s, p| administrators::administrators_of(s, p, page)),
+                asked(|s, p| {
+                    let edit = administrators::AdministratorEdit { role: Some(Role::Read), disabled: Some(true) };
+                    administrators::edit_administrator(s, p, AdminRef::from_uuid(ID), edit)
+                }),
                 asked(|s, p| once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("no answer"), |_, _| Ok(()))),
             ],
         ),
@@ -132,4 +154,33 @@ fn a_key_with_every_scope_but_the_one_that_is_needed_gets_nowhere() {
         }
     }
     assert!(bench.store.holds_the_same_as(&before));
+}
+
+#[test]
+fn an_administrator_without_the_role_that_is_needed_gets_nowhere_and_is_told_which_it_is() {
+    let bench = Bench::at("2026-01-20T12:00:00Z");
+    let administrator = fixtures::administrator(&*bench.ids, bench.principal.organization());
+    let before = bench.store.fork();
+    let mut refused = 0;
+    for (need, questions) in by_need() {
+        for role in Role::ALL.into_iter().filter(|role| *role < need.role()) {
+            let principal = Principal::of_administrator(&Administrator { role, ..administrator.clone() });
+            for (index, ask) in questions.iter().enumerate() {
+                let answer = ask(&bench.services, &principal);
+                let is_told = matches!(&answer, Err(UseCaseError::InsufficientRole { needed, role: theirs })
+                    if (*needed, *theirs) == (need.role(), role));
+                assert!(is_told, "{need} {index} {role}: {answer:?}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 30, "{refused}");
+    assert!(bench.store.holds_the_same_as(&before));
+}
+
+#[test]
+fn what_is_about_oneself_is_nothing_for_the_command_line() {
+    let bench = Bench::at("2026-01-20T12:00:00Z");
+    let refused = own_account::list_sessions(&bench.services, &bench.principal, "session");
+    assert!(matches!(refused, Err(UseCaseError::Forbidden(Need::Administrator))), "{refused:?}");
 }

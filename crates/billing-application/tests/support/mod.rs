@@ -6,13 +6,13 @@ use std::sync::Arc;
 use billing_application::Services;
 use billing_application::audit::{Audited, Teller, Told};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
-use billing_domain::access::{PasswordHash, Principal, SecretDigest, TokenClaims};
+use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
-    Access, AuditFilter, AuditPart, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError, StoreError,
-    TokenSigner, Tx, transact,
+    Access, AuditFilter, AuditPart, CodeChecker, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError,
+    StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
@@ -68,6 +68,24 @@ impl TokenSigner for NoSecrets {
 
     fn verify(&self, _token: &str, _now: Timestamp) -> Result<TokenClaims, SecretError> {
         Err(SecretError::InvalidToken)
+    }
+}
+
+impl CodeChecker for NoSecrets {
+    fn new_code_secret(&self) -> Result<CodeSecret, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
+    }
+
+    fn spelled(&self, _secret: &CodeSecret) -> String {
+        String::new()
+    }
+
+    fn step_of(&self, _secret: &CodeSecret, _code: &str, _now: Timestamp, _after: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    fn new_recovery_code(&self) -> Result<String, SecretError> {
+        Err(SecretError::Failed(NO_SECRETS.to_owned()))
     }
 }
 
@@ -152,6 +170,7 @@ fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<Countin
         ids: Arc::clone(ids) as _,
         passwords: Arc::new(NoSecrets),
         keys: Arc::new(NoSecrets),
+        codes: Arc::new(NoSecrets),
         tokens: Arc::new(NoSecrets),
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(NoSecrets),

@@ -7,7 +7,7 @@ use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPur
 use crate::calendar::Timestamp;
 use crate::page::{Page, PageRequest};
 use crate::party::Organization;
-use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId};
+use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
 
 /// Organizations.
@@ -38,8 +38,22 @@ pub trait Administrators {
     fn hold_administrator(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
     /// An organization's, by e-mail.
     fn administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>>;
-    /// Stores the password's hash and since when one is disabled; what isn't there stays so.
+    /// The same, all of them held until the transaction ends: whoever else holds one waits, and then finds them as they are.
+    fn hold_administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>>;
+    /// Stores the role, the password's hash and until when it is one for once, the second factor, and since when one is disabled;
+    /// what isn't there stays so.
     fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()>;
+}
+
+/// When a key was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyUse {
+    /// Whose key.
+    pub organization: OrganizationId,
+    /// Which.
+    pub api_key_ref: ApiKeyRef,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// API keys.
@@ -54,8 +68,12 @@ pub trait ApiKeys {
     fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>>;
     /// An organization's keys by creation.
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
-    /// Notes that a token was issued for a key.
-    fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()>;
+    /// By reference, held until the transaction ends: whoever else holds it waits, and then finds it as it is.
+    fn hold_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
+    /// Stores when a key ends and what takes its place; what isn't there stays so.
+    fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()>;
+    /// Notes when keys were used; a later use that is noted already stays.
+    fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()>;
     /// Removes a key, and answers what it was; `None` when there is none.
     fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
 }
@@ -71,8 +89,12 @@ pub trait Sessions {
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
     /// Ends it; ending what isn't there is fine.
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()>;
-    /// Ends all of an administrator.
-    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()>;
+    /// An administrator's, the newest first, live or not.
+    fn sessions(&mut self, admin_ref: AdminRef) -> StoreResult<Vec<AdminSession>>;
+    /// Ends one of an administrator; answers whether there was one.
+    fn delete_session_of(&mut self, admin_ref: AdminRef, session_ref: SessionRef) -> StoreResult<bool>;
+    /// Ends all of an administrator but the one that is kept.
+    fn delete_sessions(&mut self, admin_ref: AdminRef, kept: Option<SecretDigest>) -> StoreResult<()>;
     /// Removes those that began before an instant: none of them can be live any more.
     fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()>;
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::access::{PasswordHash, SecretDigest, TokenClaims};
+use crate::access::{CodeSecret, PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
 use crate::document::files::MadeFile;
 use crate::document::printout::Printout;
@@ -101,6 +101,30 @@ pub trait KeyMaker: Send + Sync {
     /// Compares in constant time; without a digest it takes the same time and answers `false`.
     #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
     fn matches<'a>(&self, secret: &str, digest: Option<&'a SecretDigest>) -> bool;
+}
+
+/// Makes second factors, and checks the codes that devices make of them and the time: RFC 6238 with SHA-1, 6 digits and 30 seconds,
+/// which is what every app does.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait CodeChecker: Send + Sync {
+    /// What a device makes codes of: 20 random bytes.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] without randomness.
+    fn new_code_secret(&self) -> Result<CodeSecret, SecretError>;
+
+    /// A secret as people type it into a device: base32.
+    fn spelled(&self, secret: &CodeSecret) -> String;
+
+    /// Of which 30 seconds a code is, counted since 1970: those of the instant or those beside them, and later than `after`.
+    /// Spaces in a code don't count. Takes the same time for every code of 6 digits.
+    fn step_of(&self, secret: &CodeSecret, code: &str, now: Timestamp, after: Option<i64>) -> Option<i64>;
+
+    /// A code for who has lost the device: 16 random characters in groups of 4.
+    ///
+    /// # Errors
+    /// [`SecretError::Failed`] without randomness.
+    fn new_recovery_code(&self) -> Result<String, SecretError>;
 }
 
 /// Signs and checks bearer tokens.

@@ -27,7 +27,7 @@ mod running_totals;
 mod store;
 mod usage;
 
-pub use access::{Administrators, ApiKeys, Organizations, Sessions, SigningSecrets, Tokens};
+pub use access::{Administrators, ApiKeys, KeyUse, Organizations, Sessions, SigningSecrets, Tokens};
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
 pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookEntries, Books, FamilySum};
@@ -37,8 +37,8 @@ pub use contracts::{Contracts, NumberSeries};
 pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
-    Clock, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError, Sealer,
-    SecretError, TokenSigner,
+    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError,
+    Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
 pub use inspection::Inspection;
@@ -74,7 +74,8 @@ pub use documents::{MockDocumentFiles, MockDocuments};
 pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
 pub use environment::{
-    MockClock, MockDocumentPrinter, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer, MockTokenSigner,
+    MockClock, MockCodeChecker, MockDocumentPrinter, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer,
+    MockTokenSigner,
 };
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;

@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use billing_application::{Services, UseCase, access, allow};
-use billing_domain::access::{Principal, TokenClaims};
+use billing_domain::access::{Administrator, Principal, TokenClaims};
 
 use super::session;
 use crate::caller::blocking;
@@ -86,19 +86,19 @@ async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Pro
 }
 
 async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
-    let principal = live(request, id).await?;
+    let administrator = live(request, id).await?;
     check_origin(operation, request)?;
-    Ok(principal)
+    Ok(Principal::of_administrator(&administrator))
 }
 
 /// Whose session a request's cookie is for, whatever else it shows.
-pub(crate) async fn principal_of_session(request: &HttpRequest) -> Result<Principal, Problem> {
+pub(crate) async fn administrator_of_session(request: &HttpRequest) -> Result<Administrator, Problem> {
     live(request, session::id(request).ok_or_else(|| Problem::unauthenticated(false))?).await
 }
 
-async fn live(request: &HttpRequest, id: String) -> Result<Principal, Problem> {
+async fn live(request: &HttpRequest, id: String) -> Result<Administrator, Problem> {
     let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
-    session.map(|session| Principal::of_session(&session)).ok_or_else(|| Problem::unauthenticated(true))
+    session.map(|live| live.administrator).ok_or_else(|| Problem::unauthenticated(true))
 }
 
 fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {

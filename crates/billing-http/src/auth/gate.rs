@@ -42,6 +42,11 @@ impl LogInGate {
         self.throttle.attempt(address, principal).map_err(|wait| Problem::too_many_log_ins(whole_seconds(wait)))
     }
 
+    /// Whether a code may be tried now, with a password that may be right.
+    pub(crate) fn attempt_code(&self, principal: &str) -> Result<(), Problem> {
+        self.throttle.attempt_from_anywhere(principal).map_err(|wait| Problem::too_many_log_ins(whole_seconds(wait)))
+    }
+
     /// Counts a log-in that failed, when it was the credential that was refused.
     pub(crate) fn failed(&self, principal: &str, problem: &Problem) {
         if problem.is_refused_credential() {

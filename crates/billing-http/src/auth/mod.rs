@@ -33,7 +33,7 @@ pub(crate) async fn admit(
     match credentials::check(operation, request.request()).await {
         Ok(Checked::Nobody) => {}
         Ok(Checked::Known(principal)) => {
-            facts.is_by(principal.actor());
+            facts.is_by(&principal);
             request.extensions_mut().insert(principal.by_request(facts.id()));
             if let Needs::Permission(use_case) = operation.needs {
                 request.extensions_mut().insert(use_case);
@@ -49,7 +49,7 @@ pub(crate) async fn admit(
             // What refused the request came before anybody looked who sent it: that is told first.
             return match unchecked.check(&state, facts.id()).await {
                 Ok(principal) => {
-                    facts.is_by(principal.actor());
+                    facts.is_by(&principal);
                     Ok(answered)
                 }
                 Err(problem) => Ok(answered.error_response(problem)),

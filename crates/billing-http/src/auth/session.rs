@@ -42,6 +42,14 @@ pub(crate) fn id(request: &HttpRequest) -> Option<String> {
     request.get_session().get(ID).ok().flatten()
 }
 
+/// The same, where only a session is let through: the store has no more than a hash of its id.
+///
+/// # Errors
+/// Never, with the table of operations right.
+pub(crate) fn shown(request: &HttpRequest) -> Result<String, Problem> {
+    id(request).ok_or_else(Problem::internal)
+}
+
 /// Gives the answer the cookie of a session that was opened: always a new one, whatever cookie there was.
 pub(crate) fn begin(session: &Session, secret: &SessionSecret) -> Result<(), Problem> {
     session.renew();

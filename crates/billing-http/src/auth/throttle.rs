@@ -22,6 +22,8 @@ type Limiter<K, C> = RateLimiter<K, DefaultKeyedStateStore<K>, C, NoOpMiddleware
 /// A principal's name, hashed with a random key: names that were tried aren't kept.
 type Name = u64;
 
+/// No address of anybody.
+const ANYWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
 const MINUTE: Duration = Duration::from_secs(60);
 const SHORTEST: Duration = Duration::from_millis(1);
 /// How many attempts pass before what counts no more is forgotten.
@@ -73,6 +75,16 @@ impl<C: Clock + Clone> Throttle<C> {
             return Ok(());
         }
         self.turns.check_key(&(name, address)).map_err(|wait| wait.wait_time_from(now))
+    }
+
+    /// The same wherever it is made from: one turn for all addresses, once too many have failed.
+    pub(crate) fn attempt_from_anywhere(&self, principal: &str) -> Result<(), Duration> {
+        let now = self.clock.now();
+        let name = self.names.hash_one(principal);
+        if self.slow_until().get(&name).is_none_or(|until| *until <= now) {
+            return Ok(());
+        }
+        self.turns.check_key(&(name, ANYWHERE)).map_err(|wait| wait.wait_time_from(now))
     }
 
     /// Counts an attempt that failed.
@@ -155,6 +167,21 @@ mod tests {
         assert_eq!(throttle.attempt(ELSEWHERE, "owner"), Ok(()));
         assert!(throttle.attempt(ELSEWHERE, "owner").is_err());
         assert_eq!(throttle.attempt(HOME, "owner"), Ok(()));
+    }
+
+    #[test]
+    fn codes_get_one_turn_for_all_addresses_once_too_many_have_failed() {
+        let (throttle, clock) = throttle();
+        for _ in 0..10 {
+            assert_eq!(throttle.attempt_from_anywhere("code of owner"), Ok(()));
+            throttle.failed("code of owner");
+        }
+        assert_eq!(throttle.attempt_from_anywhere("code of owner"), Ok(()), "the first turn");
+        let wait = throttle.attempt_from_anywhere("code of owner").expect_err("no turn yet");
+        assert!(wait <= Duration::from_secs(3), "{wait:?}");
+        assert_eq!(throttle.attempt_from_anywhere("code of another"), Ok(()));
+        clock.advance(wait);
+        assert_eq!(throttle.attempt_from_anywhere("code of owner"), Ok(()));
     }
 
     #[test]

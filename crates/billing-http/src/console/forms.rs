@@ -16,7 +16,7 @@ use super::said::{Said, field, key};
 use super::things;
 use super::visitor::Visitor;
 use crate::problem::Problem;
-use crate::routes::by_path::{carry_out, is_rehearsed};
+use crate::routes::by_path::{carry_out, is_rehearsed, need};
 
 /// How many things are suggested for a reference.
 const SUGGESTED: &str = "200";
@@ -192,6 +192,11 @@ pub(super) fn has(kind: &str, what: &str) -> bool {
     deed(kind, what).is_ok()
 }
 
+/// Whether there is a form at a place that somebody may send.
+pub(super) fn may(visitor: &Visitor, kind: &str, what: &str) -> bool {
+    deed(kind, what).is_ok_and(|deed| need(deed.path).is_some_and(|need| visitor.may(need)))
+}
+
 fn deed(kind: &str, what: &str) -> Result<&'static Deed, Problem> {
     DEEDS.iter().find(|deed| deed.place == [kind, what]).ok_or_else(Problem::unknown_route)
 }
@@ -364,7 +369,7 @@ impl<'a> Asked<'a> {
             items,
             others,
         };
-        Ok(self.page(&billing_console::form(&form)))
+        Ok(self.page(billing_console::form(&form)))
     }
 
     fn preview(&self, effects: Value, said: &Said) -> String {
@@ -379,10 +384,10 @@ impl<'a> Asked<'a> {
             has_form: !self.shapes().is_empty(),
             back: self.back(),
         };
-        self.page(&billing_console::preview(&preview))
+        self.page(billing_console::preview(&preview))
     }
 
-    fn page(&self, body: &maud::Markup) -> String {
+    fn page(&self, body: maud::Markup) -> String {
         let part = self.deed.of.unwrap_or(self.deed.leads.0);
         pages::around(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
     }

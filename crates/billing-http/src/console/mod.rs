@@ -1,14 +1,16 @@
 //! The console: pages for administrators, of the interface's own answers. Who may see and do what is what the interface lets them,
 //! and every page is asked for as software would ask.
 
-mod actions;
 mod answers;
 mod described;
 mod filled;
 mod forms;
+mod log_in;
+mod made;
 mod pages;
 mod reply;
 mod said;
+mod team;
 mod things;
 mod visitor;
 
@@ -17,7 +19,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Form, FormConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use billing_console::{Frame, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
+use billing_console::{Frame, LogIn, ROOT, STYLE, STYLE_PATH};
 
 use self::forms::Asked;
 use self::reply::{html, reasons, to, told};
@@ -60,7 +62,7 @@ async fn show(request: HttpRequest) -> HttpResponse {
         return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
     }
     match Visitor::of(&request).await {
-        Ok(visitor) => shown(&visitor, &place, None).await,
+        Ok(visitor) => shown(&visitor, &place).await,
         Err(problem) => stranger(&request, problem),
     }
 }
@@ -72,7 +74,7 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     let place = place(&request);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
     match place.as_slice() {
-        [LOG_IN] => return visitor::log_in(&request, &said).await,
+        [LOG_IN] => return log_in::log_in(&request, &said).await,
         [LOG_OUT] => {
             request.get_session().purge();
             return to(&format!("{ROOT}/{LOG_IN}"));
@@ -88,11 +90,10 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     {
         return by_form(&visitor, (kind, what, reference), &said).await;
     }
-    match (actions::carry_out(&visitor, &place, &said).await, actions::page_of(&place)) {
-        (Ok(answered), _) => answered,
-        (Err(problem), Some(page)) => shown(&visitor, page, Some(problem)).await,
-        (Err(problem), None) => refused(&request, problem),
+    if let Some(done) = team::act(&visitor, &place, &said).await {
+        return done.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
+    refused_to(&visitor, Problem::unknown_route())
 }
 
 /// What becomes of what a form says.
@@ -106,19 +107,12 @@ async fn by_form(visitor: &Visitor, (kind, what, reference): (&str, &str, &[&str
         Ok(asked) => asked.take(said).await,
         Err(problem) => Err(problem),
     };
-    answered.unwrap_or_else(|problem| refused(&visitor.request, problem))
+    answered.unwrap_or_else(|problem| refused_to(visitor, problem))
 }
 
 /// A page, or why it can't be shown.
-async fn shown(visitor: &Visitor, place: &[&str], refusal: Option<Problem>) -> HttpResponse {
-    let notice = refusal.as_ref().map(|problem| Notice::Refused(problem.code().to_owned(), reasons(problem)));
-    match pages::page(visitor, place, notice).await {
-        Ok(page) => match refusal {
-            None => html(page),
-            Some(problem) => told(problem, page),
-        },
-        Err(problem) => refused(&visitor.request, problem),
-    }
+async fn shown(visitor: &Visitor, place: &[&str]) -> HttpResponse {
+    pages::page(visitor, place).await.map_or_else(|problem| refused_to(visitor, problem), html)
 }
 
 /// Somebody who isn't logged in, or can't be told to be.
@@ -132,8 +126,17 @@ fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
 
 /// The page of something that can't be shown.
 fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
-    let frame = Frame::bare(problem.title(), visitor::service(request));
+    refused_in(&Frame::bare(problem.title(), visitor::service(request)), problem)
+}
+
+/// The same for somebody who is known.
+fn refused_to(visitor: &Visitor, problem: Problem) -> HttpResponse {
+    let bare = Frame::bare(problem.title(), visitor::service(&visitor.request));
+    refused_in(&Frame { who: Some(visitor.who()), ..bare }, problem)
+}
+
+fn refused_in(frame: &Frame, problem: Problem) -> HttpResponse {
     let status = problem.status_code().as_u16();
-    let page = billing_console::problem(&frame, status, problem.code(), &reasons(&problem));
+    let page = billing_console::problem(frame, status, problem.code(), &reasons(&problem));
     told(problem, page)
 }

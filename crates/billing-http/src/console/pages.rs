@@ -3,8 +3,9 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
+    At, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, HomeAnswers, Listing, Notice, Part, href, listings,
 };
+use billing_domain::access::{Need, Scope};
 use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
@@ -12,37 +13,30 @@ use serde_json::Value;
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
 use super::forms::{self, Asked};
+use super::made::{Made, framed};
 use super::said::{Said, field, query};
+use super::team;
 use super::things;
-use super::visitor::{Visitor, service};
+use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{audit, auth, catalog, charges, contracts, documents, money, search, usage};
+use crate::routes::{audit, catalog, charges, contracts, documents, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
 /// Elements of a list on the page of something else.
 const FEW: &str = "10";
 
-/// A page as it is made.
-struct Made {
-    title: String,
-    part: &'static str,
-    crumbs: Vec<Crumb>,
-    calls: Vec<String>,
-    body: Markup,
-}
-
 /// A page.
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notice>) -> Result<String, Problem> {
+pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
-        ["keys"] => keys(visitor).await?,
+        [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
         [kind, what] if forms::has(kind, what) => return Asked::at(visitor, kind, what, None).await?.show().await,
         [kind, what, reference] if forms::has(kind, what) => {
             return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
@@ -55,36 +49,25 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
-    let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let frame = Frame {
-        title: made.title,
-        part: made.part,
-        crumbs: made.crumbs,
-        service: service(&visitor.request),
-        calls,
-        notice: notice.or_else(|| done(&asked)),
-    };
-    Ok(billing_console::page(&frame, &made.body))
+    Ok(framed(visitor, made, done(&asked)))
 }
 
 /// A page in a part of the console, perhaps about one of its things.
-pub(super) fn around(visitor: &Visitor, title: String, part: &str, about: Option<&str>, body: &Markup) -> String {
-    let bare = Frame::bare(title, service(&visitor.request));
-    let frame = match Listing::of(part) {
-        None => bare,
-        Some(listing) => {
-            let mut crumbs = crumbs(listing);
-            crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-            Frame { part: listing.part, crumbs, ..bare }
-        }
-    };
-    billing_console::page(&frame, body)
+pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
+    let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
+    crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+    framed(visitor, Made { title, part, crumbs, calls: Vec::new(), body }, None)
 }
 
 /// What was done before this page was asked for.
 fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
         "delete-key" => "The key was deleted.",
+        "password" => "Your password was changed, and your other sessions have ended.",
+        "remove" => "Your log-ins take a password alone.",
+        "end-session" => "It has ended.",
+        "disable" => "They can't log in any more.",
+        "enable" => "They can log in.",
         place => forms::done(place)?,
     };
     Some(Notice::Done(what.to_owned()))
@@ -154,6 +137,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
         _ => None,
     };
     let part = Part { elements, total, sums, neighbours, table };
+    let listing = &Listing { is_made_here: listing.is_made_here && forms::may(visitor, "new", listing.part), ..*listing };
     let body = billing_console::list(listing, &part, &filters);
     let calls = vec![format!("{}?{raw}", listing.path)];
     Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
@@ -248,7 +232,9 @@ async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let invoices = |when: &str| format!("/api/contracts/invoices/{when}/{reference}");
     let calls = vec![format!("/api/contracts/{reference}"), invoices("current"), invoices("next"), documents_call];
     let title = At(&contract).at("contract_number").text();
-    let body = billing_console::contract(&ContractAnswers { contract, current, next, documents });
+    let may_change = forms::may(visitor, "edit", "contracts");
+    let may_charge = forms::may(visitor, "do", "charge");
+    let body = billing_console::contract(&ContractAnswers { contract, current, next, documents, may_change, may_charge });
     Ok(Made { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), calls, body })
 }
 
@@ -258,7 +244,8 @@ async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
     let title = At(&document).at("document_number").text();
-    let body = billing_console::document(&DocumentAnswers { document, payments });
+    let may_change = visitor.may(Need::Scope(Scope::DocumentsWrite));
+    let body = billing_console::document(&DocumentAnswers { document, payments, may_change });
     Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
 
@@ -268,7 +255,7 @@ async fn event(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     // Of a deleted event there is the history alone.
     let event = or_nothing(one(usage::get_event(visitor.caller(UseCase::GetEvent), path())).await)?;
     let calls = vec![format!("/api/usage/event/{reference}"), format!("/api/usage/event/history/{reference}")];
-    let body = billing_console::event(&event, &history);
+    let body = billing_console::event(&event, &history, forms::may(visitor, "edit", "events"));
     Ok(Made { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), calls, body })
 }
 
@@ -277,18 +264,10 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let edit = forms::has("edit", part).then(|| href(&["edit", part, reference]));
-    let delete = (part == "charges").then(|| href(&["do", "delete-charge", reference]));
+    let edit = forms::may(visitor, "edit", part).then(|| href(&["edit", part, reference]));
+    let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
+    let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
-}
-
-async fn keys(visitor: &Visitor) -> Result<Made, Problem> {
-    let raw = "pageSize=1000&pageNumber=0";
-    let caller = visitor.caller(UseCase::ListKeys);
-    let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", raw)?)).await?.elements;
-    let body = billing_console::keys(&keys);
-    // An administrator's session is asked for, no token.
-    Ok(Made { title: "API keys".to_owned(), part: "keys", crumbs: Vec::new(), calls: Vec::new(), body })
 }

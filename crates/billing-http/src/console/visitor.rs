@@ -1,26 +1,22 @@
 //! Who looks at the console: an administrator with a session.
 
-use actix_session::SessionExt as _;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpRequest;
 use billing_application::UseCase;
-use billing_console::{LogIn, ROOT};
-use billing_domain::access::Principal;
+use billing_console::Who;
+use billing_domain::access::{Administrator, Need, Principal};
 use billing_domain::idempotency::RequestKey;
 
-use super::reply::{to, told};
-use super::said::{self, Said};
-use crate::auth::credentials::principal_of_session;
+use crate::auth::credentials::administrator_of_session;
 use crate::caller::Caller;
 use crate::middleware::Facts;
 use crate::problem::Problem;
-use crate::routes::auth::log_in_by;
 use crate::state::{HttpState, state_of};
 
 /// An administrator who asked for a page.
 pub(super) struct Visitor {
     pub(super) request: HttpRequest,
     pub(super) state: HttpState,
-    principal: Principal,
+    administrator: Administrator,
 }
 
 impl Visitor {
@@ -29,9 +25,9 @@ impl Visitor {
     /// # Errors
     /// Without a live session.
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
-        let principal = principal_of_session(request).await?;
-        Facts::of(request).is_by(principal.actor());
-        Ok(Self { request: request.clone(), state: state_of(request), principal })
+        let administrator = administrator_of_session(request).await?;
+        Facts::of(request).is_by(&Principal::of_administrator(&administrator));
+        Ok(Self { request: request.clone(), state: state_of(request), administrator })
     }
 
     /// As who asks the interface.
@@ -41,7 +37,18 @@ impl Visitor {
 
     /// The same under a key, by which a repeat is known.
     pub(super) fn keyed(&self, use_case: UseCase, key: Option<RequestKey>) -> Caller {
-        Caller { state: self.state.clone(), principal: self.principal.clone(), use_case, key, rehearses: false }
+        let principal = Principal::of_administrator(&self.administrator).by_request(Facts::of(&self.request).id());
+        Caller { state: self.state.clone(), principal, use_case, key, rehearses: false }
+    }
+
+    /// Who it is, for what is around a page.
+    pub(super) fn who(&self) -> Who {
+        Who { email: self.administrator.email.to_string(), is_owner: self.may(Need::Owner) }
+    }
+
+    /// Whether they have what something needs: what they may not isn't offered.
+    pub(super) fn may(&self, need: Need) -> bool {
+        Principal::of_administrator(&self.administrator).has(need)
     }
 
     /// A text that no other request has.
@@ -58,46 +65,4 @@ impl Visitor {
 /// Where the service is reached.
 pub(super) fn service(request: &HttpRequest) -> String {
     state_of(request).settings().public_url.to_string()
-}
-
-/// Logs an administrator in, and shows where they wanted to go.
-pub(super) async fn log_in(request: &HttpRequest, said: &Said) -> HttpResponse {
-    let field = |name| said::field(said, name).unwrap_or_default().to_owned();
-    let (email, next) = (field("email"), field("next"));
-    match log_in_by(request, &request.get_session(), email.clone(), field("password")).await {
-        Ok(_) => to(if is_own(&next) { &next } else { ROOT }),
-        Err(problem) => {
-            let page = billing_console::log_in(&LogIn { email, next, refused: Some(problem.detail().to_owned()) });
-            told(problem, page)
-        }
-    }
-}
-
-/// Whether it is a page of the console: nobody is sent elsewhere.
-fn is_own(next: &str) -> bool {
-    let below = next.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    below && !next.contains(['\\', '\r', '\n']) && !next.contains("//")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_log_in_leads_to_pages_of_the_console_alone() {
-        for (next, expected) in [
-            ("/console", true),
-            ("/console/documents?state=DRAFT", true),
-            ("/console?x", true),
-            ("", false),
-            ("//evil.example", false),
-            ("https://evil.example/console", false),
-            ("/consoles", false),
-            ("/console//evil.example", false),
-            ("/console/\\evil.example", false),
-            ("/console/\r\nSet-Cookie: x", false),
-        ] {
-            assert_eq!(is_own(next), expected, "{next:?}");
-        }
-    }
 }

@@ -26,7 +26,9 @@ use super::keys::ApiKeyJson;
 use super::pricings::PricingJson;
 use super::usage_products::UsageProductJson;
 use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
-use super::words::{AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord};
+use super::words::{
+    AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord, RoleWord,
+};
 
 /// The most bytes that an entry keeps of what a thing was, and of what it is.
 const MAX_TOLD_BYTES: usize = 64 * 1024;
@@ -95,10 +97,14 @@ answer! {
 }
 
 answer! {
-    /// What is told of an administrator; never the password.
+    /// What is told of an administrator; never a secret.
     AuditedAdministratorJson of administrator: Administrator {
         /// Who.
         email: EmailText = &administrator.email,
+        /// What they may do.
+        role: RoleWord = administrator.role,
+        /// Since when a log-in takes a code, too.
+        second_factor_since: Option<TimestampText> = administrator.second_factor.since(),
         /// Since when they can't log in.
         disabled_at: Option<TimestampText> = administrator.disabled_at,
     }

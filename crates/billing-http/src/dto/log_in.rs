@@ -26,6 +26,10 @@ body! {
         email: Option<OneLine>,
         /// The password.
         password: Password,
+        /// An administrator's own password, where `password` is one that another gave them and that works once.
+        new_password: Option<Password>,
+        /// A code of six digits, or a recovery code, where the administrator has a second factor.
+        code: Option<OneLine>,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -34,7 +38,8 @@ body! {
                 fields.refuse::<()>("api_key", "required", "must be given, unless email is");
                 return;
             };
-            for other in given {
+            let of_people = ["new_password", "code"].into_iter().filter(|name| first != "email" && fields.has(name));
+            for other in given.chain(of_people) {
                 fields.refuse::<()>(other, "not_allowed", format!("must be left out, because {first} is given"));
             }
         }
@@ -57,6 +62,10 @@ pub(crate) enum LogIn {
         email: String,
         /// Their password.
         password: String,
+        /// Their own, where that is one that another gave them.
+        new_password: Option<String>,
+        /// A code of their second factor.
+        code: Option<String>,
     },
 }
 
@@ -76,10 +85,13 @@ impl LogInBody {
     /// Everything that is wrong with it, without a word of what was submitted.
     pub(crate) fn read_log_in(body: &Value) -> Result<LogIn, Violations> {
         input::read(body, |fields| {
-            let Self { api_key, username, email, password } = Self::read_whole(fields)?;
+            let Self { api_key, username, email, password, new_password, code } = Self::read_whole(fields)?;
             match (api_key.or(username), email) {
                 (Some(key), _) => Some(LogIn::ApiKey { api_key: key.as_str().to_owned(), password }),
-                (None, Some(email)) => Some(LogIn::Administrator { email: email.as_str().to_owned(), password }),
+                (None, Some(email)) => {
+                    let (email, code) = (email.as_str().to_owned(), code.map(|code| code.as_str().to_owned()));
+                    Some(LogIn::Administrator { email, password, new_password, code })
+                }
                 (None, None) => None,
             }
         })

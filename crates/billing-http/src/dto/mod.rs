@@ -3,6 +3,7 @@
 //! What a request brings is declared once (`declare`): from that follow its reader, which notes everything that is wrong at once, and
 //! its schema in the OpenAPI document. The `…Json` structs are answers.
 
+pub(crate) mod administrators;
 pub(crate) mod audit;
 pub(crate) mod bank_accounts;
 pub(crate) mod batch;
@@ -24,6 +25,7 @@ pub(crate) mod imports;
 pub(crate) mod keys;
 pub(crate) mod log_in;
 pub(crate) mod money;
+pub(crate) mod own_account;
 pub(crate) mod pricings;
 pub(crate) mod refused;
 pub(crate) mod summary;

@@ -1,7 +1,7 @@
 //! The words of enumerations: one table each, for reading, presenting and describing them.
 
 use billing_application::usage::EventAction;
-use billing_domain::access::Scope;
+use billing_domain::access::{Role, Scope};
 use billing_domain::account::{PaymentKind, StatementKind};
 use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::catalog::{Aggregation, Recurrence};
@@ -253,6 +253,10 @@ macro_rules! domain_words {
 domain_words! {
     /// One thing an API key may do.
     ScopeWord is Scope;
+
+    /// What an administrator may do, each all that the one before it may: read; finance, issue and settle documents, too; operator, report
+    /// usage, and change catalog and contracts, too; owner, manage administrators and API keys, too.
+    RoleWord is Role;
 
     /// What was done to a thing.
     AuditActionWord is AuditAction;

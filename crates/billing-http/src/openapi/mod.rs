@@ -40,8 +40,9 @@ const REQUEST_ID: &str = "Names the request in the answer and in the service's l
                           digits and `. _ : - / + =`; another one is replaced.";
 
 /// The parts of the interface, in their order.
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("auth", "Log-in, log-out and API keys"),
+    ("administrators", "People who log in, what they may do, and one's own account"),
     ("usage", "Usage events"),
     ("formats", "Usage formats: how free-form events are read"),
     ("contracts", "Contracts, and what they bill now and next"),
@@ -262,10 +263,15 @@ fn security(needs: Needs) -> Vec<SecurityRequirement> {
     match needs {
         Needs::Nothing => vec![],
         Needs::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
-        Needs::Permission(use_case) => match use_case.need() {
-            Need::Administrator => vec![cookie()],
-            Need::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), cookie()],
-        },
+        Needs::Permission(use_case) => {
+            let need = use_case.need();
+            // The least role that may; of what is about oneself that is every one.
+            let role = SecurityRequirement::new(COOKIE, [need.role().as_str()]);
+            match need {
+                Need::Administrator | Need::Owner => vec![role],
+                Need::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), role],
+            }
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The refusals that an operation may answer: each status with its codes.
 
 use billing_application::error::Thing;
-use billing_domain::access::Need;
+use billing_domain::access::{Need, Role};
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::operation::{Needs, Operation, REHEARSED};
+use crate::operation::{Needs, Operation, REHEARSED, TRIES};
 use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
 
@@ -78,17 +78,18 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (operation.id == "import_usage", &["malformed_file"]),
     ]);
     add("400", "The request could not be read, or asks for an unsupported version", unreadable);
-    let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &["invalid_credentials"])]);
+    let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
     add("401", "There is no credential, or one that is not valid", unknown);
     let forbidden = chosen(&[
-        (operation.need() == Some(Need::Administrator), &["admin_session_required"]),
+        (matches!(operation.need(), Some(Need::Administrator | Need::Owner)), &["admin_session_required"]),
+        (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
         (matches!(operation.need(), Some(Need::Scope(_))), &["insufficient_scope"]),
         (
             operation.changes_state() && (operation.need().is_some() || operation.needs == Needs::Anything),
             &["cross_site_request"],
         ),
     ]);
-    add("403", "The credential is of the wrong kind, lacks the scope, or comes from a foreign page", forbidden);
+    add("403", "The credential is of the wrong kind, lacks the scope or the role, or comes from a foreign page", forbidden);
     let unknown = answered_for.iter().flat_map(|operation| not_found(operation));
     add("404", "What the request is about isn't there", unknown.collect());
     add("408", "The body did not arrive in time", chosen(&[(has_body, &["request_timeout"])]));
@@ -107,7 +108,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let means =
         "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another";
     add("422", means, refused);
-    add("429", "Too many log-ins were tried; `Retry-After` says when to come back", chosen(&[(logs_in, &["too_many_log_ins"])]));
+    add(
+        "429",
+        "Too many log-ins were tried; `Retry-After` says when to come back",
+        chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
+    );
     add("500", "The service failed", vec!["internal_error", "invariant_violation"]);
     let busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
     add("503", "The service cannot answer now; `Retry-After` says when to come back", busy);
@@ -134,6 +139,8 @@ fn expanded(codes: &'static [&'static str]) -> impl Iterator<Item = &'static str
         .copied()
 }
 
+/// Why nobody is let in.
+const LOG_INS: [&str; 4] = ["invalid_code", "invalid_credentials", "new_password_required", "second_factor_required"];
 /// What may stand in the way of a change of a contract.
 const AMENDMENTS: &[&str] = &[
     "charge_already_recorded",
@@ -190,6 +197,7 @@ fn not_found(operation: &Operation) -> Vec<&'static str> {
     let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let things = named.flat_map(|name| -> &[Thing] {
         match name {
+            "admin_ref" => &[Thing::Administrator],
             "api_key_ref" => &[Thing::ApiKey],
             "application_ref" => &[Thing::Application],
             "billing_account_id" => &[Thing::BankAccount],
@@ -202,6 +210,7 @@ fn not_found(operation: &Operation) -> Vec<&'static str> {
             "format_ref" => &[Thing::Format],
             "payment_ref" => &[Thing::Payment],
             "product_pricing_ref" => &[Thing::Pricing],
+            "session_ref" => &[Thing::Session],
             "source_ref" => &[Thing::Document, Thing::Payment],
             "usage_product_ref" => &[Thing::UsageProduct],
             _ => &[],

@@ -13,10 +13,10 @@ use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
 
-use super::{CONTENDED_RETRY_SECONDS, FieldProblem, Problem, pointer};
+use super::{CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, pointer};
 
 /// Violations of business rules, and of forms that others have made, and names that nobody knows: alone, their code is the problem's.
-const RULES: [&str; 28] = [
+const RULES: [&str; 31] = [
     "ambiguous_name",
     "conflicting_fields",
     "credit_above_billed",
@@ -24,6 +24,7 @@ const RULES: [&str; 28] = [
     "entity_required",
     "exemption_reason_required",
     "invalid_bic",
+    "invalid_code",
     "invalid_country_code",
     "invalid_iban",
     "invalid_routing_number",
@@ -31,6 +32,7 @@ const RULES: [&str; 28] = [
     "not_a_period_start",
     "not_retroactive",
     "o_stands_alone",
+    "password_refused",
     "prepaid_needs_before_use",
     "tax_category_rate",
     "timestamp_in_future",
@@ -45,6 +47,7 @@ const RULES: [&str; 28] = [
     "unknown_subject_code",
     "unknown_unit_code",
     "unknown_usage_product",
+    "wrong_password",
 ];
 
 const FORMAT_ERROR: &str = "format_error";
@@ -56,10 +59,13 @@ impl Problem {
     pub(crate) fn of(error: &UseCaseError) -> Self {
         let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
         match error {
-            UseCaseError::InvalidCredentials => Self::new(StatusCode::UNAUTHORIZED, "invalid_credentials", error.to_string())
-                .with_header(WWW_AUTHENTICATE, "Bearer"),
+            UseCaseError::InvalidCredentials => Self::log_in_refused("invalid_credentials", error),
+            UseCaseError::InvalidCode => Self::log_in_refused(INVALID_CODE, error),
+            UseCaseError::SecondFactorRequired => Self::log_in_refused("second_factor_required", error),
+            UseCaseError::NewPasswordRequired => Self::log_in_refused("new_password_required", error),
+            UseCaseError::InsufficientRole { .. } => Self::new(StatusCode::FORBIDDEN, "insufficient_role", error.to_string()),
             UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
-            UseCaseError::Forbidden(Need::Administrator) => Self::admin_session_required(),
+            UseCaseError::Forbidden(Need::Administrator | Need::Owner) => Self::admin_session_required(),
             UseCaseError::Forbidden(Need::Scope(scope)) => Self::insufficient_scope(*scope),
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
@@ -112,6 +118,10 @@ impl Problem {
             | UseCaseError::Secret(SecretError::Failed(_))
             | UseCaseError::Print(PrintError::Failed(_)) => Self::internal(),
         }
+    }
+
+    fn log_in_refused(code: &'static str, error: &UseCaseError) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, code, error.to_string()).with_header(WWW_AUTHENTICATE, "Bearer")
     }
 
     fn with_mismatch(self, field: &str, error: &UseCaseError, expected: &dyn fmt::Display, actual: &dyn fmt::Display) -> Self {
@@ -185,6 +195,10 @@ impl From<UseCaseError> for Problem {
                 tracing::warn!(error = %Chain(&error), "a request could not be carried out");
             }
             UseCaseError::InvalidCredentials
+            | UseCaseError::InvalidCode
+            | UseCaseError::SecondFactorRequired
+            | UseCaseError::NewPasswordRequired
+            | UseCaseError::InsufficientRole { .. }
             | UseCaseError::Unauthenticated
             | UseCaseError::Forbidden(_)
             | UseCaseError::Unknown(_)
@@ -251,6 +265,7 @@ pub(crate) fn not_found_code(thing: Thing) -> &'static str {
         Thing::Format => "usage_format_not_found",
         Thing::Organization => "organization_not_found",
         Thing::Pricing => "pricing_not_found",
+        Thing::Session => "session_not_found",
         Thing::UsageProduct => "usage_product_not_found",
     }
 }
@@ -258,7 +273,7 @@ pub(crate) fn not_found_code(thing: Thing) -> &'static str {
 #[cfg(test)]
 mod tests {
     use actix_web::body::MessageBody as _;
-    use billing_domain::access::Scope;
+    use billing_domain::access::{Role, Scope};
     use billing_domain::format::{Expression, SourcePosition};
     use billing_domain::money::{AmountOutOfRange, Currency, MoneyError};
     use billing_domain::refs::EntityRef;
@@ -323,6 +338,11 @@ mod tests {
         for (error, status, code) in [
             (UseCaseError::InvalidCredentials, 401, "invalid_credentials"),
             (UseCaseError::Unauthenticated, 401, "unauthenticated"),
+            (UseCaseError::InvalidCode, 401, "invalid_code"),
+            (UseCaseError::SecondFactorRequired, 401, "second_factor_required"),
+            (UseCaseError::NewPasswordRequired, 401, "new_password_required"),
+            (UseCaseError::InsufficientRole { needed: Role::Owner, role: Role::Finance }, 403, "insufficient_role"),
+            (UseCaseError::Forbidden(Need::Owner), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Need::Administrator), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Need::Scope(Scope::Read)), 403, "insufficient_scope"),
             (UseCaseError::Unknown(Thing::Contract), 404, "contract_not_found"),

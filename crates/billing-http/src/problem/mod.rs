@@ -63,6 +63,9 @@ pub(crate) struct FieldProblem {
     pub(crate) actual: Option<String>,
 }
 
+/// The code of a code of a second factor that can't be taken.
+pub(crate) const INVALID_CODE: &str = "invalid_code";
+
 /// A problem document (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
@@ -243,9 +246,14 @@ impl Problem {
         &self.detail
     }
 
-    /// Whether a credential was refused, rather than anything else having gone wrong.
+    /// Whether a credential was refused, rather than anything else having gone wrong or more being wanted.
     pub(crate) fn is_refused_credential(&self) -> bool {
-        self.status == StatusCode::UNAUTHORIZED
+        matches!(self.code, "invalid_credentials" | "wrong_password") || self.is_invalid_code()
+    }
+
+    /// Whether a password was right, and the code wasn't.
+    pub(crate) fn is_invalid_code(&self) -> bool {
+        self.code == INVALID_CODE
     }
 
     /// Which fields are wrong.

@@ -1,13 +1,16 @@
 //! Log-in, log-out and API keys.
 
 use actix_session::Session;
+use actix_web::http::header::USER_AGENT;
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::access::{self, LogInName, OpenedSession};
+use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSession};
 use billing_application::error::Thing;
+use billing_application::keys::{self, Rotation};
 use billing_domain::access::RequestId;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
+use billing_domain::text::OneLine;
 
 use super::{OnceAnswer, in_path};
 use crate::auth::credentials::{Shown, shown};
@@ -15,7 +18,7 @@ use crate::auth::{address, session};
 use crate::body::{Body, OptionalBody};
 use crate::caller::{Caller, blocking};
 use crate::dto::declare::read_optional;
-use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody};
+use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::middleware::Facts;
 use crate::problem::Problem;
@@ -28,28 +31,28 @@ pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): B
     carry_out(&request, &session, log_in).await
 }
 
-/// Logs an administrator in who said so in a form.
-pub(crate) async fn log_in_by(
-    request: &HttpRequest,
-    session: &Session,
-    email: String,
-    password: String,
-) -> Result<HttpResponse, Problem> {
-    carry_out(request, session, LogIn::Administrator { email, password }).await
-}
-
 /// Tries a log-in, as often as it may be tried.
-async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
+pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
     let (state, principal) = (state_of(request), counted_as(&log_in));
     state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
+    let with_code = of_code(&log_in);
+    if let Some(name) = &with_code {
+        state.log_ins().attempt_code(name)?;
+    }
     let request_id = Facts::of(request).id();
     let (name, by) = (name_in(&log_in), request_id.clone());
     let answered = match log_in {
         LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password, by).await,
-        LogIn::Administrator { email, password } => log_in_administrator(&state, session, email, password, by).await,
+        LogIn::Administrator { email, password, new_password, code } => {
+            let said = OwnedLogIn { email, password, new_password, code, user_agent: user_agent(request), request_id: by };
+            log_in_administrator(&state, session, said).await
+        }
     };
     answered.inspect_err(|problem| {
         state.log_ins().failed(&principal, problem);
+        if let Some(name) = with_code.filter(|_| problem.is_invalid_code()) {
+            state.log_ins().failed(&name, problem);
+        }
         if problem.is_refused_credential() {
             note_failed(state.clone(), name, request_id);
         }
@@ -81,6 +84,32 @@ fn counted_as(log_in: &LogIn) -> String {
     }
 }
 
+/// Codes of an administrator are counted together wherever they come from: who tries them has the password.
+fn of_code(log_in: &LogIn) -> Option<String> {
+    match log_in {
+        LogIn::Administrator { email, code: Some(_), .. } => Some(format!("code of {}", email.to_lowercase())),
+        LogIn::Administrator { .. } | LogIn::ApiKey { .. } => None,
+    }
+}
+
+/// The most characters that are kept of what a browser calls itself.
+const MAX_USER_AGENT_CHARS: usize = 200;
+
+fn user_agent(request: &HttpRequest) -> Option<OneLine> {
+    let said = request.headers().get(USER_AGENT)?.to_str().ok()?;
+    OneLine::parse(&said.chars().take(MAX_USER_AGENT_CHARS).collect::<String>()).ok()
+}
+
+/// What an administrator logs in with, on its way to another thread.
+struct OwnedLogIn {
+    email: String,
+    password: String,
+    new_password: Option<String>,
+    code: Option<String>,
+    user_agent: Option<OneLine>,
+    request_id: Option<RequestId>,
+}
+
 async fn log_in_key(
     state: &HttpState,
     api_key: String,
@@ -91,16 +120,18 @@ async fn log_in_key(
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(
-    state: &HttpState,
-    session: &Session,
-    email: String,
-    password: String,
-    by: Option<RequestId>,
-) -> Result<HttpResponse, Problem> {
+async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedLogIn) -> Result<HttpResponse, Problem> {
     let turn = state.log_ins().hashing_turn().await?;
     let checked = blocking(state, move |services| {
-        let checked = access::log_in_administrator(services, &email, &password, by.as_ref());
+        let log_in = AdministratorLogIn {
+            email: &said.email,
+            password: &said.password,
+            new_password: said.new_password.as_deref(),
+            code: said.code.as_deref(),
+            user_agent: said.user_agent.as_ref(),
+            request_id: said.request_id.as_ref(),
+        };
+        let checked = access::log_in_administrator(services, log_in);
         // Given back by the thread that hashed: nobody may be waiting for it any more.
         drop(turn);
         checked
@@ -121,23 +152,39 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<Ht
 
 pub(crate) async fn generate_key(caller: Caller, request: HttpRequest, OptionalBody(body): OptionalBody) -> OnceAnswer {
     let KeyBody { request: wanted } = read_optional(body.as_ref())?;
-    // Only a session is let through to here; the store has no more than a hash of its id.
-    let session = session::id(&request).ok_or_else(Problem::internal)?;
+    let session = session::shown(&request)?;
     let generated = caller
         .once(body.as_ref())
         .sealed_for(session)
-        .answer::<GeneratedKeyJson, _>(move |services, principal| access::generate_key(services, principal, wanted.clone()));
+        .answer::<GeneratedKeyJson, _>(move |services, principal| keys::generate_key(services, principal, wanted.clone()));
     generated.await
 }
 
 pub(crate) async fn list_keys(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let Paged(page) = query.read::<Paged<MAX_PAGE_SIZE>>()?;
-    let found = caller.run(move |services, principal| access::list_keys(services, principal, page)).await?;
+    let found = caller.run(move |services, principal| keys::list_keys(services, principal, page)).await?;
     Ok(query.answer::<_, ApiKeyJson>(page, &found))
+}
+
+pub(crate) async fn rotate_key(
+    caller: Caller,
+    request: HttpRequest,
+    path: Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> OnceAnswer {
+    let api_key_ref = in_path(ApiKeyRef::parse, &path, Thing::ApiKey)?;
+    let KeyRotationBody { overlap_hours, expires_at } = read_optional(body.as_ref())?;
+    let rotation = Rotation { overlap_hours, expires_at };
+    let session = session::shown(&request)?;
+    let rotated = caller
+        .once(body.as_ref())
+        .sealed_for(session)
+        .answer::<RotatedKeyJson, _>(move |services, principal| keys::rotate_key(services, principal, api_key_ref, rotation));
+    rotated.await
 }
 
 pub(crate) async fn delete_key(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
     let api_key_ref = in_path(ApiKeyRef::parse, &path, Thing::ApiKey)?;
-    caller.run(move |services, principal| access::delete_key(services, principal, api_key_ref)).await?;
+    caller.run(move |services, principal| keys::delete_key(services, principal, api_key_ref)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -5,7 +5,7 @@ use actix_web::web::Path;
 use billing_application::error::Thing;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NO_ANSWER};
 use billing_application::{Services, UseCase};
-use billing_domain::access::Principal;
+use billing_domain::access::{Need, Principal};
 use billing_domain::refs::EventRef;
 use billing_domain::violation::Violations;
 use serde_json::Value;
@@ -34,6 +34,11 @@ pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> O
 /// Whether there are dry runs of the operation on a path.
 pub(crate) fn is_rehearsed(path: &str) -> bool {
     changing(path).is_some_and(|(operation, _, _)| REHEARSED.contains(&operation.id))
+}
+
+/// What the operation on a path needs.
+pub(crate) fn need(path: &str) -> Option<Need> {
+    changing(path).and_then(|(operation, _, _)| operation.need())
 }
 
 /// The operation on a path that changes something, and the reference in that.

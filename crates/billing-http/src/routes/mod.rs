@@ -1,6 +1,7 @@
 //! Handlers: each extracts, calls one use case on a blocking thread, and presents. What each does, takes and answers stands in the
 //! table of operations.
 
+pub(crate) mod administrators;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batches;
@@ -12,6 +13,7 @@ pub(crate) mod contracts;
 pub(crate) mod documents;
 pub(crate) mod imports;
 pub(crate) mod money;
+pub(crate) mod own_account;
 pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod service;

@@ -8,7 +8,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, init_service, try_call_service};
 use billing_application::{Services, StoreHandle, organizations};
-use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys};
+use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
@@ -98,6 +98,7 @@ impl Server {
             ids,
             passwords: Arc::new(BcryptPasswords::with_cost(4).expect("the smallest cost")),
             keys: Arc::new(RandomKeys),
+            codes: Arc::new(TimedCodes),
             tokens: Arc::new(signer),
             mapper: Arc::new(RhaiMapper::new()),
             sealer: Arc::new(AesSealer),

@@ -1,12 +1,13 @@
 //! Who may act: administrators, keys, sessions, ended tokens, secrets.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, PasswordHash, SecretDigest, SecretPurpose, SigningSecret, TokenClaims,
+    AdminSession, Administrator, ApiKey, CodeSource, PasswordHash, SealedSecret, SecondFactor, SecretDigest, SecretPurpose,
+    SigningSecret, TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Administrators, ApiKeys, Insertion, Lock, Sessions, SigningSecrets, StoreResult, Tokens};
-use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId};
+use billing_domain::ports::{Administrators, ApiKeys, Insertion, KeyUse, Lock, Sessions, SigningSecrets, StoreResult, Tokens};
+use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId, SessionRef};
 use billing_domain::text::OneLine;
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
@@ -29,12 +30,35 @@ struct AdministratorRow {
     password_hash: String,
     created_at: Cell<Timestamp>,
     disabled_at: Option<Cell<Timestamp>>,
+    role: String,
+    one_time_until: Option<Cell<Timestamp>>,
+    second_factor_secret: Option<Vec<u8>>,
+    second_factor_since: Option<Cell<Timestamp>>,
+    second_factor_step: Option<i64>,
+    recovery_digests: Option<Vec<u8>>,
 }
+
+/// Bytes of a digest.
+const DIGEST_BYTES: usize = 32;
 
 impl AdministratorRow {
     fn read(self) -> StoreResult<Administrator> {
         let row = Row::new("administrators", self.admin_id.clone());
+        let since = row.optional("second_factor_since", self.second_factor_since)?;
+        let second_factor = match (self.second_factor_secret.map(SealedSecret), since) {
+            (None, _) => SecondFactor::Off,
+            (Some(secret), None) => SecondFactor::Enrolled(secret),
+            (Some(secret), Some(since)) => {
+                let digests = self.recovery_digests.unwrap_or_default();
+                let recovery = digests.chunks(DIGEST_BYTES).map(|bytes| digest(&row, "recovery_digests", bytes));
+                let last_step = self.second_factor_step.unwrap_or_default();
+                SecondFactor::On(CodeSource { secret, since, last_step, recovery: recovery.collect::<StoreResult<_>>()? })
+            }
+        };
         Ok(Administrator {
+            role: row.leaf("role", &self.role)?,
+            one_time_until: row.optional("one_time_until", self.one_time_until)?,
+            second_factor,
             admin_ref: AdminRef::from_uuid(row.cell("admin_id", self.admin_id)?),
             organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
             email: row.leaf("email", &self.email)?,
@@ -45,8 +69,23 @@ impl AdministratorRow {
     }
 }
 
+/// A second factor as its columns have it: secret, since when, the last step, the digests.
+type SecondFactorColumns<'a> = (Option<&'a [u8]>, Option<Bound<Timestamp>>, Option<i64>, Option<Vec<u8>>);
+
+fn second_factor_columns(second_factor: &SecondFactor) -> SecondFactorColumns<'_> {
+    match second_factor {
+        SecondFactor::Off => (None, None, None, None),
+        SecondFactor::Enrolled(secret) => (Some(&secret.0), None, None, None),
+        SecondFactor::On(CodeSource { secret, since, last_step, recovery }) => {
+            let digests = recovery.iter().flat_map(|digest| digest.0).collect();
+            (Some(&secret.0), Some(Bound(*since)), Some(*last_step), Some(digests))
+        }
+    }
+}
+
 impl Administrators for Transaction<'_> {
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion> {
+        let (secret, since, step, digests) = second_factor_columns(&administrator.second_factor);
         let inserted = with_conn!(self, "administrators", |conn| diesel::insert_into(administrators::table)
             .values((
                 administrators::admin_id.eq(Bound(administrator.admin_ref.as_uuid())),
@@ -55,6 +94,12 @@ impl Administrators for Transaction<'_> {
                 administrators::password_hash.eq(&administrator.password_hash.0),
                 administrators::created_at.eq(Bound(administrator.created_at)),
                 administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
+                administrators::role.eq(administrator.role.show()),
+                administrators::one_time_until.eq(administrator.one_time_until.map(Bound)),
+                administrators::second_factor_secret.eq(secret),
+                administrators::second_factor_since.eq(since),
+                administrators::second_factor_step.eq(step),
+                administrators::recovery_digests.eq(&digests),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -104,13 +149,34 @@ impl Administrators for Transaction<'_> {
         rows.into_iter().map(AdministratorRow::read).collect()
     }
 
+    fn hold_administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>> {
+        // In one order, so that two who hold them don't wait for each other.
+        let rows: Vec<AdministratorRow> = load_held!(
+            self,
+            "administrators",
+            Some(Lock::Exclusive),
+            administrators::table
+                .filter(administrators::organization_id.eq(Bound(organization.as_uuid())))
+                .order(administrators::email)
+                .select(AdministratorRow::as_select())
+        )?;
+        rows.into_iter().map(AdministratorRow::read).collect()
+    }
+
     fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()> {
+        let (secret, since, step, digests) = second_factor_columns(&administrator.second_factor);
         with_conn!(self, "administrators", |conn| diesel::update(
             administrators::table.find(Bound(administrator.admin_ref.as_uuid()))
         )
         .set((
             administrators::password_hash.eq(&administrator.password_hash.0),
             administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
+            administrators::role.eq(administrator.role.show()),
+            administrators::one_time_until.eq(administrator.one_time_until.map(Bound)),
+            administrators::second_factor_secret.eq(secret),
+            administrators::second_factor_since.eq(since),
+            administrators::second_factor_step.eq(step),
+            administrators::recovery_digests.eq(&digests),
         ))
         .execute(conn))?;
         Ok(())
@@ -129,6 +195,7 @@ struct ApiKeyRow {
     created_at: Cell<Timestamp>,
     last_used_at: Option<Cell<Timestamp>>,
     expires_at: Option<Cell<Timestamp>>,
+    successor_id: Option<Cell<Uuid>>,
 }
 
 impl ApiKeyRow {
@@ -144,6 +211,7 @@ impl ApiKeyRow {
             created_at: row.cell("created_at", self.created_at)?,
             last_used_at: row.optional("last_used_at", self.last_used_at)?,
             expires_at: row.optional("expires_at", self.expires_at)?,
+            successor: row.optional("successor_id", self.successor_id)?.map(ApiKeyRef::from_uuid),
         })
     }
 }
@@ -165,6 +233,7 @@ impl ApiKeys for Transaction<'_> {
                 api_keys::created_at.eq(Bound(key.created_at)),
                 api_keys::last_used_at.eq(key.last_used_at.map(Bound)),
                 api_keys::expires_at.eq(key.expires_at.map(Bound)),
+                api_keys::successor_id.eq(key.successor.map(|key| Bound(key.as_uuid()))),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -224,11 +293,38 @@ impl ApiKeys for Transaction<'_> {
         Ok(Page { items: rows.into_iter().map(ApiKeyRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 
-    fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()> {
-        with_conn!(self, "api_keys", |conn| diesel::update(api_keys::table.find(Bound(api_key_ref.as_uuid())))
-            .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
-            .set(api_keys::last_used_at.eq(Bound(at)))
+    fn hold_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let mut rows: Vec<ApiKeyRow> = load_held!(
+            self,
+            "api_keys",
+            Some(Lock::Exclusive),
+            api_keys::table
+                .filter(api_keys::api_key_id.eq(Bound(api_key_ref.as_uuid())))
+                .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+                .select(ApiKeyRow::as_select())
+        )?;
+        rows.pop().map(ApiKeyRow::read).transpose()
+    }
+
+    fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()> {
+        with_conn!(self, "api_keys", |conn| diesel::update(api_keys::table.find(Bound(key.api_key_ref.as_uuid())))
+            .filter(api_keys::organization_id.eq(Bound(key.organization.as_uuid())))
+            .set((
+                api_keys::expires_at.eq(key.expires_at.map(Bound)),
+                api_keys::successor_id.eq(key.successor.map(|key| Bound(key.as_uuid()))),
+            ))
             .execute(conn))?;
+        Ok(())
+    }
+
+    fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
+        for KeyUse { organization, api_key_ref, at } in uses {
+            with_conn!(self, "api_keys", |conn| diesel::update(api_keys::table.find(Bound(api_key_ref.as_uuid())))
+                .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.lt(Bound(*at))))
+                .set(api_keys::last_used_at.eq(Bound(*at)))
+                .execute(conn))?;
+        }
         Ok(())
     }
 
@@ -247,10 +343,29 @@ impl ApiKeys for Transaction<'_> {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 struct SessionRow {
+    digest: Vec<u8>,
+    session_id: Cell<Uuid>,
     admin_id: Cell<Uuid>,
     organization_id: Cell<Uuid>,
     created_at: Cell<Timestamp>,
     last_seen_at: Cell<Timestamp>,
+    user_agent: Option<String>,
+}
+
+impl SessionRow {
+    fn read(self) -> StoreResult<AdminSession> {
+        // The digest is nobody's business, so the reference names the row.
+        let row = Row::new("sessions", self.session_id.clone());
+        Ok(AdminSession {
+            digest: digest(&row, "digest", &self.digest)?,
+            session_ref: SessionRef::from_uuid(row.cell("session_id", self.session_id)?),
+            admin_ref: AdminRef::from_uuid(row.cell("admin_id", self.admin_id)?),
+            organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
+            created_at: row.cell("created_at", self.created_at)?,
+            last_seen_at: row.cell("last_seen_at", self.last_seen_at)?,
+            user_agent: row.optional_leaf("user_agent", self.user_agent.as_deref())?,
+        })
+    }
 }
 
 impl Sessions for Transaction<'_> {
@@ -258,10 +373,12 @@ impl Sessions for Transaction<'_> {
         with_conn!(self, "sessions", |conn| diesel::insert_into(sessions::table)
             .values((
                 sessions::digest.eq(session.digest.0.as_slice()),
+                sessions::session_id.eq(Bound(session.session_ref.as_uuid())),
                 sessions::admin_id.eq(Bound(session.admin_ref.as_uuid())),
                 sessions::organization_id.eq(Bound(session.organization.as_uuid())),
                 sessions::created_at.eq(Bound(session.created_at)),
                 sessions::last_seen_at.eq(Bound(session.last_seen_at)),
+                sessions::user_agent.eq(session.user_agent.as_ref().map(OneLine::as_str)),
             ))
             .execute(conn))?;
         Ok(())
@@ -273,16 +390,24 @@ impl Sessions for Transaction<'_> {
             .select(SessionRow::as_select())
             .first(conn)
             .optional())?;
-        let Some(found) = found else { return Ok(None) };
-        // The digest is nobody's business, so the administrator names the row.
-        let row = Row::new("sessions of administrator", found.admin_id.clone());
-        Ok(Some(AdminSession {
-            digest,
-            admin_ref: AdminRef::from_uuid(row.cell("admin_id", found.admin_id)?),
-            organization: OrganizationId::from_uuid(row.cell("organization_id", found.organization_id)?),
-            created_at: row.cell("created_at", found.created_at)?,
-            last_seen_at: row.cell("last_seen_at", found.last_seen_at)?,
-        }))
+        found.map(SessionRow::read).transpose()
+    }
+
+    fn sessions(&mut self, admin_ref: AdminRef) -> StoreResult<Vec<AdminSession>> {
+        let rows: Vec<SessionRow> = with_conn!(self, "sessions", |conn| sessions::table
+            .filter(sessions::admin_id.eq(Bound(admin_ref.as_uuid())))
+            .order((sessions::created_at.desc(), sessions::session_id.desc()))
+            .select(SessionRow::as_select())
+            .load(conn))?;
+        rows.into_iter().map(SessionRow::read).collect()
+    }
+
+    fn delete_session_of(&mut self, admin_ref: AdminRef, session_ref: SessionRef) -> StoreResult<bool> {
+        let deleted = with_conn!(self, "sessions", |conn| diesel::delete(sessions::table)
+            .filter(sessions::admin_id.eq(Bound(admin_ref.as_uuid())))
+            .filter(sessions::session_id.eq(Bound(session_ref.as_uuid())))
+            .execute(conn))?;
+        Ok(deleted == 1)
     }
 
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()> {
@@ -297,9 +422,12 @@ impl Sessions for Transaction<'_> {
         Ok(())
     }
 
-    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()> {
+    fn delete_sessions(&mut self, admin_ref: AdminRef, kept: Option<SecretDigest>) -> StoreResult<()> {
+        // No digest is empty.
+        let kept = kept.map(|digest| digest.0.to_vec()).unwrap_or_default();
         with_conn!(self, "sessions", |conn| diesel::delete(sessions::table)
             .filter(sessions::admin_id.eq(Bound(admin_ref.as_uuid())))
+            .filter(sessions::digest.ne(&kept))
             .execute(conn))?;
         Ok(())
     }

@@ -5,9 +5,9 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Organization;
 use billing_domain::ports::{
-    Administrators, ApiKeys, Insertion, Organizations, Sessions, SigningSecrets, StoreError, StoreResult, Tokens,
+    Administrators, ApiKeys, Insertion, KeyUse, Organizations, Sessions, SigningSecrets, StoreError, StoreResult, Tokens,
 };
-use billing_domain::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId};
+use billing_domain::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId, SessionRef};
 use billing_domain::text::OneLine;
 use uuid::Uuid;
 
@@ -70,9 +70,16 @@ impl Administrators for MemoryTx {
         Ok(rows)
     }
 
+    fn hold_administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>> {
+        self.administrators(organization)
+    }
+
     fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()> {
         if let Some(row) = self.state.administrators.iter_mut().find(|row| row.admin_ref == administrator.admin_ref) {
+            row.role = administrator.role;
             row.password_hash = administrator.password_hash.clone();
+            row.one_time_until = administrator.one_time_until;
+            row.second_factor = administrator.second_factor.clone();
             row.disabled_at = administrator.disabled_at;
         }
         Ok(())
@@ -106,10 +113,26 @@ impl ApiKeys for MemoryTx {
         Ok(page(rows, request, |row| (row.created_at, row.api_key_ref)))
     }
 
-    fn touch_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef, at: Timestamp) -> StoreResult<()> {
+    fn hold_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>> {
+        let mut rows = self.state.api_keys.iter();
+        Ok(rows.find(|row| row.organization == organization && row.api_key_ref == api_key_ref).cloned())
+    }
+
+    fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()> {
         let mut rows = self.state.api_keys.iter_mut();
-        if let Some(row) = rows.find(|row| row.organization == organization && row.api_key_ref == api_key_ref) {
-            row.last_used_at = Some(at);
+        if let Some(row) = rows.find(|row| row.organization == key.organization && row.api_key_ref == key.api_key_ref) {
+            row.expires_at = key.expires_at;
+            row.successor = key.successor;
+        }
+        Ok(())
+    }
+
+    fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
+        for KeyUse { organization, api_key_ref, at } in uses {
+            let mut rows = self.state.api_keys.iter_mut();
+            if let Some(row) = rows.find(|row| row.organization == *organization && row.api_key_ref == *api_key_ref) {
+                row.last_used_at = row.last_used_at.max(Some(*at));
+            }
         }
         Ok(())
     }
@@ -145,8 +168,20 @@ impl Sessions for MemoryTx {
         Ok(())
     }
 
-    fn delete_sessions(&mut self, admin_ref: AdminRef) -> StoreResult<()> {
-        self.state.sessions.retain(|row| row.admin_ref != admin_ref);
+    fn sessions(&mut self, admin_ref: AdminRef) -> StoreResult<Vec<AdminSession>> {
+        let mut found: Vec<_> = self.state.sessions.iter().filter(|row| row.admin_ref == admin_ref).cloned().collect();
+        found.sort_by_key(|row| std::cmp::Reverse((row.created_at, row.session_ref)));
+        Ok(found)
+    }
+
+    fn delete_session_of(&mut self, admin_ref: AdminRef, session_ref: SessionRef) -> StoreResult<bool> {
+        let before = self.state.sessions.len();
+        self.state.sessions.retain(|row| row.admin_ref != admin_ref || row.session_ref != session_ref);
+        Ok(self.state.sessions.len() < before)
+    }
+
+    fn delete_sessions(&mut self, admin_ref: AdminRef, kept: Option<SecretDigest>) -> StoreResult<()> {
+        self.state.sessions.retain(|row| row.admin_ref != admin_ref || Some(row.digest) == kept);
         Ok(())
     }
 

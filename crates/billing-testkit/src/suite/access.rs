@@ -1,7 +1,10 @@
 //! Administrators, keys, sessions, tokens and secrets.
 
-use billing_domain::access::{Administrator, ApiKey, PasswordHash, Scope, Scopes, SecretPurpose};
-use billing_domain::ports::{Insertion, Store};
+use billing_domain::access::{
+    AdminSession, Administrator, ApiKey, CodeSource, PasswordHash, Role, Scope, Scopes, SealedSecret, SecondFactor, SecretDigest,
+    SecretPurpose,
+};
+use billing_domain::ports::{Insertion, KeyUse, Store};
 use billing_domain::refs::ApiKeyRef;
 use uuid::Uuid;
 
@@ -17,6 +20,7 @@ pub fn administrators_and_keys_come_back_with_every_field(store: &dyn Store) {
         scopes: Scopes::of(&[Scope::Read, Scope::UsageWrite]),
         last_used_at: Some(later(1)),
         expires_at: Some(later(2)),
+        successor: Some(plain.api_key_ref),
         ..fixtures::api_key(&FreshIds, w.org)
     };
     let none = ApiKey { scopes: Scopes::of(&[]), ..fixtures::api_key(&FreshIds, w.org) };
@@ -83,15 +87,42 @@ pub fn administrators_of_an_organization_are_listed_by_e_mail(store: &dyn Store)
     a.disabled_at = Some(later(1));
     let foreign = fixtures::administrator(&FreshIds, other.org);
     write(store, |tx| [&b, &a, &foreign].into_iter().try_for_each(|row| done(tx.insert_administrator(row))));
-    assert_eq!(read(store, |tx| tx.administrators(w.org)), [a, b]);
+    assert_eq!(read(store, |tx| tx.administrators(w.org)), [a.clone(), b.clone()]);
+    assert_eq!(write(store, |tx| tx.hold_administrators(w.org)), [a, b]);
+}
+
+pub fn an_administrator_has_the_role_they_were_made_with(store: &dyn Store) {
+    let w = world(store);
+    for role in Role::ALL {
+        let made = Administrator {
+            role,
+            one_time_until: Some(later(5)),
+            second_factor: SecondFactor::Enrolled(SealedSecret(vec![7; 40])),
+            ..fixtures::administrator(&FreshIds, w.org)
+        };
+        write(store, |tx| done(tx.insert_administrator(&made)));
+        assert_eq!(read(store, |tx| tx.administrator(made.admin_ref)), Some(made));
+    }
 }
 
 pub fn an_administrator_who_is_changed_keeps_the_rest(store: &dyn Store) {
     let w = world(store);
     let (before, other) = (fixtures::administrator(&FreshIds, w.org), fixtures::administrator(&FreshIds, w.org));
     write(store, |tx| [&before, &other].into_iter().try_for_each(|row| done(tx.insert_administrator(row))));
-    let changed =
-        Administrator { password_hash: PasswordHash("another".to_owned()), disabled_at: Some(later(3)), ..before.clone() };
+    let source = CodeSource {
+        secret: SealedSecret(vec![0, 1, 255]),
+        since: later(2),
+        last_step: 58_000_000,
+        recovery: vec![SecretDigest([1; 32]), SecretDigest([2; 32])],
+    };
+    let changed = Administrator {
+        role: Role::Finance,
+        password_hash: PasswordHash("another".to_owned()),
+        one_time_until: Some(later(4)),
+        second_factor: SecondFactor::On(source.clone()),
+        disabled_at: Some(later(3)),
+        ..before.clone()
+    };
     write(store, |tx| {
         assert_eq!(tx.hold_administrator(before.email.as_str())?.as_ref(), Some(&before));
         assert_eq!(tx.hold_administrator("nobody@example.com")?, None);
@@ -99,6 +130,12 @@ pub fn an_administrator_who_is_changed_keeps_the_rest(store: &dyn Store) {
     });
     assert_eq!(read(store, |tx| tx.administrator(before.admin_ref)), Some(changed.clone()));
     assert_eq!(read(store, |tx| tx.administrator(other.admin_ref)), Some(other.clone()));
+    let without_codes = SecondFactor::On(CodeSource { recovery: Vec::new(), ..source.clone() });
+    for second_factor in [without_codes, SecondFactor::Enrolled(source.secret), SecondFactor::Off] {
+        let changed = Administrator { second_factor, ..changed.clone() };
+        write(store, |tx| tx.update_administrator(&changed));
+        assert_eq!(read(store, |tx| tx.administrator(before.admin_ref)), Some(changed));
+    }
     write(store, |tx| tx.update_administrator(&before));
     assert_eq!(read(store, |tx| tx.administrator(before.admin_ref)), Some(before.clone()));
     let absent = fixtures::administrator(&FreshIds, w.org);
@@ -115,13 +152,56 @@ pub fn all_sessions_of_an_administrator_end_together(store: &dyn Store) {
         [&one, &other].into_iter().try_for_each(|row| done(tx.insert_administrator(row)))?;
         [&first, &second, &kept].into_iter().try_for_each(|session| tx.insert_session(session))
     });
-    write(store, |tx| tx.delete_sessions(one.admin_ref));
+    write(store, |tx| tx.delete_sessions(one.admin_ref, Some(second.digest)));
+    assert_eq!(read(store, |tx| tx.sessions(one.admin_ref)), [second.clone()]);
+    write(store, |tx| tx.delete_sessions(one.admin_ref, None));
     read(store, |tx| {
         assert_eq!((tx.session(first.digest)?, tx.session(second.digest)?), (None, None));
         assert_eq!(tx.session(kept.digest)?.as_ref(), Some(&kept));
         Ok(())
     });
-    write(store, |tx| tx.delete_sessions(one.admin_ref));
+    write(store, |tx| tx.delete_sessions(one.admin_ref, None));
+}
+
+pub fn the_sessions_of_an_administrator_are_listed_and_end_by_their_reference(store: &dyn Store) {
+    let w = world(store);
+    let (one, other) = (fixtures::administrator(&FreshIds, w.org), fixtures::administrator(&FreshIds, w.org));
+    let begun = |administrator, seconds| AdminSession {
+        created_at: later(seconds),
+        user_agent: Some(fixtures::line("Browser/1.0 (machine)")),
+        ..fixtures::session(&FreshIds, administrator)
+    };
+    let (older, newer, foreign) = (begun(&one, 1), begun(&one, 2), begun(&other, 3));
+    write(store, |tx| {
+        [&one, &other].into_iter().try_for_each(|row| done(tx.insert_administrator(row)))?;
+        [&older, &newer, &foreign].into_iter().try_for_each(|session| tx.insert_session(session))
+    });
+    assert_eq!(read(store, |tx| tx.sessions(one.admin_ref)), [newer.clone(), older.clone()]);
+    assert!(!write(store, |tx| tx.delete_session_of(one.admin_ref, foreign.session_ref)));
+    assert!(write(store, |tx| tx.delete_session_of(one.admin_ref, newer.session_ref)));
+    assert!(!write(store, |tx| tx.delete_session_of(one.admin_ref, newer.session_ref)));
+    assert_eq!(read(store, |tx| tx.sessions(one.admin_ref)), [older]);
+    assert_eq!(read(store, |tx| tx.sessions(other.admin_ref)), [foreign]);
+}
+
+pub fn a_key_that_gives_way_keeps_the_rest(store: &dyn Store) {
+    let w = world(store);
+    let (key, successor) = (fixtures::api_key(&FreshIds, w.org), fixtures::api_key(&FreshIds, w.org));
+    write(store, |tx| [&key, &successor].into_iter().try_for_each(|key| done(tx.insert_api_key(key))));
+    let mut old = key.clone();
+    old.give_way(successor.api_key_ref, later(9));
+    write(store, |tx| {
+        assert_eq!(tx.hold_api_key(w.org, key.api_key_ref)?.as_ref(), Some(&key));
+        tx.update_api_key(&ApiKey { name: Some(fixtures::line("another")), ..old.clone() })
+    });
+    assert_eq!(read(store, |tx| tx.api_key_by_name(&key.api_key)), Some(old));
+    assert_eq!(read(store, |tx| tx.api_key_by_name(&successor.api_key)), Some(successor.clone()));
+    let absent = fixtures::api_key(&FreshIds, w.org);
+    write(store, |tx| {
+        assert_eq!(tx.hold_api_key(w.org, absent.api_key_ref)?, None);
+        tx.update_api_key(&absent)
+    });
+    assert_eq!(read(store, |tx| tx.api_key_by_name(&absent.api_key)), None);
 }
 
 pub fn api_keys_are_listed_by_creation_then_by_reference(store: &dyn Store) {
@@ -146,7 +226,11 @@ pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
         done(tx.insert_api_key(&key))?;
         done(tx.insert_api_key(&other))
     });
-    write(store, |tx| tx.touch_api_key(w.org, key.api_key_ref, later(7)));
+    let used = |at| KeyUse { organization: w.org, api_key_ref: key.api_key_ref, at };
+    let absent = KeyUse { api_key_ref: fixtures::api_key(&FreshIds, w.org).api_key_ref, ..used(later(8)) };
+    write(store, |tx| tx.touch_api_keys(&[used(later(7)), absent]));
+    // Another server writes what was earlier.
+    write(store, |tx| tx.touch_api_keys(&[used(later(6))]));
     let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
     assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(touched));
     let stored = read(store, |tx| tx.api_key_by_name(&key.api_key));
@@ -188,11 +272,7 @@ pub fn purged_sessions_are_those_that_began_before(store: &dyn Store) {
     let limit = long_ago();
     let begun = |seconds| {
         let created_at = limit.plus_seconds(seconds);
-        billing_domain::access::AdminSession {
-            created_at,
-            last_seen_at: later(0),
-            ..fixtures::session(&FreshIds, &administrator)
-        }
+        AdminSession { created_at, last_seen_at: later(0), ..fixtures::session(&FreshIds, &administrator) }
     };
     let (before, exactly, after) = (begun(-1), begun(0), begun(1));
     write(store, |tx| {

@@ -1,14 +1,14 @@
 //! What belongs to another organization is not there: every method that takes an organization, asked by the
 //! wrong one.
 
-use billing_domain::access::Actor;
+use billing_domain::access::{Actor, ApiKey};
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
 use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Settlement, Standing};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
-use billing_domain::ports::{DocumentFilter, FamilySum, Lock, Store, StoreError, Update};
+use billing_domain::ports::{DocumentFilter, FamilySum, KeyUse, Lock, Store, StoreError, Update};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageTotal};
 use uuid::Uuid;
@@ -37,7 +37,10 @@ pub fn another_organization_sees_no_keys(store: &dyn Store) {
     write(store, |tx| {
         assert_eq!(key_of_token(tx, stranger, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_keys(stranger, all())?, Page::empty());
-        tx.touch_api_key(stranger, key.api_key_ref, later(1))?;
+        let at = later(1);
+        tx.touch_api_keys(&[KeyUse { organization: stranger, api_key_ref: key.api_key_ref, at }])?;
+        assert_eq!(tx.hold_api_key(stranger, key.api_key_ref)?, None);
+        tx.update_api_key(&ApiKey { organization: stranger, expires_at: Some(at), ..key.clone() })?;
         assert_eq!(tx.delete_api_key(stranger, key.api_key_ref)?, None);
         Ok(())
     });

@@ -78,7 +78,10 @@ macro_rules! store_contract {
                 a_key_remembers_its_last_use_and_can_be_deleted_once
                 administrators_of_an_organization_are_listed_by_e_mail
                 an_administrator_who_is_changed_keeps_the_rest
+                an_administrator_has_the_role_they_were_made_with
                 all_sessions_of_an_administrator_end_together
+                the_sessions_of_an_administrator_are_listed_and_end_by_their_reference
+                a_key_that_gives_way_keeps_the_rest
                 sessions_begin_are_used_and_end
                 purged_sessions_are_those_that_began_before
                 a_token_can_be_ended_twice_and_forgotten_once_expired

@@ -1,6 +1,6 @@
 //! Keys and log-ins.
 
-use billing_application::access::GeneratedKey;
+use billing_application::keys::GeneratedKey;
 use billing_domain::access::{Scope, Scopes};
 use billing_domain::refs::OrganizationId;
 use billing_testkit::{CountingIds, fixtures};
@@ -51,11 +51,19 @@ fn a_log_in_is_a_keys_or_an_administrators() {
     for body in [r#"{"api_key":"KEY","password":"secret"}"#, r#"{"username":"KEY","email":null,"password":"secret"}"#] {
         assert_eq!(LogInBody::read_log_in(&json(body)).expect("a log-in"), key);
     }
-    let administrator = LogIn::Administrator { email: "a@example.com".to_owned(), password: "secret".to_owned() };
-    assert_eq!(
-        LogInBody::read_log_in(&json(r#"{"email":"a@example.com","password":"secret"}"#)).expect("a log-in"),
-        administrator
-    );
+    let administrator = |new_password: Option<&str>, code: Option<&str>| LogIn::Administrator {
+        email: "a@example.com".to_owned(),
+        password: "secret".to_owned(),
+        new_password: new_password.map(str::to_owned),
+        code: code.map(str::to_owned),
+    };
+    for (body, expected) in [
+        (r#"{"email":"a@example.com","password":"secret"}"#, administrator(None, None)),
+        (r#"{"email":"a@example.com","password":"secret","code":"123 456"}"#, administrator(None, Some("123 456"))),
+        (r#"{"email":"a@example.com","password":"secret","new_password":"own"}"#, administrator(Some("own"), None)),
+    ] {
+        assert_eq!(LogInBody::read_log_in(&json(body)).expect("a log-in"), expected);
+    }
 }
 
 #[test]
@@ -71,6 +79,10 @@ fn both_kinds_of_log_in_at_once_or_neither_are_refused() {
             (
                 r#"{"email":"e","username":"u","api_key":"k"}"#,
                 &["/email not_allowed", "/username not_allowed", "/password required"],
+            ),
+            (
+                r#"{"api_key":"k","password":"p","code":"123456","new_password":"q"}"#,
+                &["/new_password not_allowed", "/code not_allowed"],
             ),
             (r#"{"api_key":1,"password":[]}"#, &["/api_key wrong_type", "/password wrong_type"]),
             (r#"{"api_key":"","password":""}"#, &["/api_key too_short", "/password too_short"]),
@@ -104,7 +116,8 @@ fn a_key_is_shown_with_its_password_once_only() {
       ],
       "created_at": "2026-01-01T00:00:00Z",
       "last_used_at": "2026-01-20T10:15:30.123456Z",
-      "expires_at": null
+      "expires_at": null,
+      "successor_ref": null
     }
     "#);
     let made = GeneratedKey { key, password: "once".to_owned() };

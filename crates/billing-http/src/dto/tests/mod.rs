@@ -14,10 +14,10 @@ mod parties;
 mod pricings;
 mod schemas;
 
-use billing_application::access::KeyRequest;
 use billing_application::catalog::WantedEntity;
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
+use billing_application::keys::KeyRequest;
 use billing_application::usage::EventUpdate;
 use billing_domain::catalog::{PricingContent, UsageProductProfile};
 use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};

@@ -1,0 +1,230 @@
+//! One's own account: password, second factor and sessions.
+
+use maud::{Markup, PreEscaped, html};
+use qrcode::{EcLevel, QrCode, render::svg};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::{href, instant, section, words};
+
+/// What the interface answers about one's own account.
+#[derive(Clone, Debug)]
+pub struct AccountAnswers {
+    /// Who one is.
+    pub account: Value,
+    /// One's sessions.
+    pub sessions: Value,
+    /// Which of the forms was refused.
+    pub tried: String,
+    /// What was wrong with it, by field.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// The body of the page of one's own account.
+pub fn account(answers: &AccountAnswers) -> Markup {
+    let at = At(&answers.account);
+    html! {
+        h1 { "Your account" }
+        dl.facts {
+            div { dt { "E-mail address" } dd { (at.at("email").text()) } }
+            div { dt { "Role" } dd { (words(&at.at("role").text())) } }
+            div { dt { "Organization" } dd { (at.at("organization").text()) } }
+            div { dt { "This session ends" } dd { (instant(at.at("expires_at"))) } }
+        }
+        (section("Password", &password(answers)))
+        (section("Second factor", &second_factor(answers, at)))
+        (section("Sessions", &sessions(At(&answers.sessions))))
+    }
+}
+
+/// A field of a form of the page, with what is wrong with it.
+fn field(answers: &AccountAnswers, form: &str, name: &str, label: &str, input: &Markup) -> Markup {
+    let wrong = answers.wrong.iter().filter(|(field, _)| answers.tried == form && field == name);
+    html! {
+        div.field {
+            label for={ (form) "-" (name) } { (label) }
+            (input)
+            @for (_, reason) in wrong { p.wrong { (reason) } }
+        }
+    }
+}
+
+fn secret(form: &str, name: &str, autocomplete: &str) -> Markup {
+    html! { input id={ (form) "-" (name) } type="password" name=(name) autocomplete=(autocomplete) required maxlength="255"; }
+}
+
+fn code(form: &str) -> Markup {
+    html! {
+        input id={ (form) "-code" } name="code" autocomplete="one-time-code" required maxlength="32" spellcheck="false"
+            autocapitalize="off";
+    }
+}
+
+fn password(answers: &AccountAnswers) -> Markup {
+    html! {
+        form.stack.narrow method="post" action=(href(&["account", "password"])) {
+            (field(answers, "password", "password", "Present password", &secret("password", "password", "current-password")))
+            (field(answers, "password", "new_password", "New password", &secret("password", "new_password", "new-password")))
+            p.told { "12 to 72 bytes, and no common one. Your other sessions end." }
+            div { button { "Change" } }
+        }
+    }
+}
+
+fn second_factor(answers: &AccountAnswers, at: At<'_>) -> Markup {
+    html! {
+        @if at.at("second_factor_since").is_there() {
+            p {
+                "On since " (instant(at.at("second_factor_since"))) ". Recovery codes left: "
+                (at.at("recovery_codes_left").text()) "."
+            }
+            details open[answers.tried == "remove"] {
+                summary { "Remove it" }
+                form.stack.narrow method="post" action=(href(&["account", "second-factor", "remove"])) {
+                    (field(answers, "remove", "password", "Password", &secret("remove", "password", "current-password")))
+                    (field(answers, "remove", "code", "Code of your app, or a recovery code", &code("remove")))
+                    div { button.grave { "Remove" } }
+                }
+            }
+        } @else {
+            p { "Off: your password alone lets you in. An app on your phone makes a code that a log-in takes, too." }
+            form method="post" action=(href(&["account", "second-factor", "enroll"])) { button { "Set up" } }
+        }
+    }
+}
+
+fn sessions(all: At<'_>) -> Markup {
+    let has_others = all.items().count() > 1;
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Sessions" {
+            table {
+                thead { tr {
+                    th scope="col" { "Began" } th scope="col" { "Seen last" } th scope="col" { "Ends" } th scope="col" { "Browser" }
+                    th scope="col" { "End it" }
+                } }
+                tbody { @for one in all.items() { tr {
+                    td { (instant(one.at("created_at"))) }
+                    td { (instant(one.at("last_seen_at"))) }
+                    td { (instant(one.at("expires_at"))) }
+                    td.agent { (one.at("user_agent").text()) }
+                    td {
+                        @if one.at("is_current").is_true() {
+                            "this one"
+                        } @else {
+                            form method="post" action=(href(&["account", "sessions", "end", &one.at("session_ref").text()])) {
+                                button.plain { "End" }
+                            }
+                        }
+                    }
+                } } }
+            }
+        }
+        @if has_others {
+            form method="post" action=(href(&["account", "sessions", "end-others"])) { button.plain { "End all others" } }
+        }
+    }
+}
+
+/// A second factor that waits for its first code.
+#[derive(Clone, Debug)]
+pub struct Enrollment {
+    /// The secret.
+    pub secret: String,
+    /// The same for an app.
+    pub uri: String,
+    /// What was wrong with the code.
+    pub wrong: Vec<String>,
+}
+
+/// The body of the page on which a device is given its secret.
+pub fn enrolled(enrollment: &Enrollment) -> Markup {
+    let Enrollment { secret, uri, wrong } = enrollment;
+    let groups: Vec<String> = secret.as_bytes().chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+    html! {
+        h1 { "Set up a second factor" }
+        ol {
+            li { "Open an app for codes on your phone, and have it read this picture." }
+            li { "If it can't, type this in: " code { (groups.join(" ")) } }
+            li { "Type the code that it shows." }
+        }
+        @if let Some(picture) = picture(uri) { div.qr { (PreEscaped(picture)) } }
+        form.stack.narrow method="post" action=(href(&["account", "second-factor", "confirm"])) {
+            div.field {
+                label for="first-code" { "Code" }
+                input id="first-code" name="code" autocomplete="one-time-code" inputmode="numeric" required maxlength="32" autofocus
+                    aria-invalid=[(!wrong.is_empty()).then_some("true")];
+                @for reason in wrong { p.wrong { (reason) } }
+            }
+            input type="hidden" name="secret" value=(secret);
+            input type="hidden" name="uri" value=(uri);
+            div { button { "Confirm" } }
+        }
+        p { a href=(href(&["account"])) { "Not now" } }
+    }
+}
+
+/// A QR code, in black on white whatever the colours of the page are. None of what is too long for one.
+fn picture(uri: &str) -> Option<String> {
+    let code = QrCode::with_error_correction_level(uri, EcLevel::M).ok()?;
+    let drawn = code.render::<svg::Color<'_>>().min_dimensions(200, 200).build();
+    // Without the declaration of a file of its own.
+    drawn.find("<svg").map(|begin| drawn[begin..].replacen("<svg", "<svg role=\"img\" aria-label=\"QR code of the secret\"", 1))
+}
+
+/// The body of the page with the codes for who has lost their device.
+pub fn recovery_codes(answer: &Value) -> Markup {
+    html! {
+        h1 { "Your recovery codes" }
+        p {
+            strong { "They are shown this once." }
+            " Each lets you in once in the place of a code of your app, for when you have lost it. Print them, or keep them where \
+              passwords are kept."
+        }
+        ul.codes { @for code in At(answer).at("recovery_codes").items() { li { code { (code.text()) } } } }
+        p { "From now on a log-in takes a code." }
+        p { a.button href=(href(&["account"])) { "I have kept them" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers(account: Value) -> AccountAnswers {
+        AccountAnswers { account, sessions: json!([]), tried: String::new(), wrong: Vec::new() }
+    }
+
+    #[test]
+    fn a_second_factor_is_set_up_where_there_is_none_and_removed_where_there_is() {
+        let off = account(&answers(json!({"email": "a@example.com"}))).into_string();
+        assert!(off.contains("second-factor/enroll") && !off.contains("second-factor/remove"), "{off}");
+        let on = json!({"second_factor_since": "2026-01-01T00:00:00Z", "recovery_codes_left": 9});
+        let on = account(&answers(on)).into_string();
+        assert!(!on.contains("second-factor/enroll") && on.contains("second-factor/remove") && on.contains("left: 9"), "{on}");
+    }
+
+    #[test]
+    fn what_is_wrong_stands_beside_its_field_of_the_form_that_was_sent() {
+        let wrong = vec![("password".to_owned(), "is not your present password".to_owned())];
+        let on = json!({"second_factor_since": "2026-01-01T00:00:00Z"});
+        let shown = account(&AccountAnswers { tried: "remove".to_owned(), wrong, ..answers(on) }).into_string();
+        assert_eq!(shown.matches("is not your present password").count(), 1, "{shown}");
+        assert!(shown.contains("<details open>"), "{shown}");
+    }
+
+    #[test]
+    fn the_secret_is_a_picture_and_text_and_stays_when_a_code_is_wrong() {
+        let uri = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing";
+        let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+        let shown =
+            enrolled(&Enrollment { secret: secret.to_owned(), uri: uri.to_owned(), wrong: vec!["is not valid".to_owned()] });
+        let shown = shown.into_string();
+        assert!(shown.contains("<svg role=\"img\"") && !shown.contains("<?xml") && !shown.contains("style="), "{shown}");
+        assert!(shown.contains("GEZD GNBV") && shown.contains("is not valid") && shown.contains(&format!("value=\"{secret}\"")));
+        // What somebody puts in the place of the secret is text.
+        let evil = Enrollment { secret: "<script>".to_owned(), uri: "\"><script>".to_owned(), wrong: Vec::new() };
+        assert!(!enrolled(&evil).into_string().contains("<script>"));
+    }
+}

@@ -1,0 +1,207 @@
+//! API keys: which there are, what they may do, and how they are made, rotated and deleted.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::{href, instant, words};
+
+/// An API key whose password is shown, this once.
+#[derive(Clone, Debug)]
+pub struct GeneratedKey {
+    /// The answer of the interface.
+    pub answer: Value,
+    /// Where the service is reached.
+    pub service: String,
+}
+
+/// What is shown again of a key that couldn't be made, and why.
+#[derive(Clone, Debug)]
+pub struct KeyForm {
+    /// Every scope there is.
+    pub scopes: Vec<String>,
+    /// Its name.
+    pub name: String,
+    /// The scopes that are chosen.
+    pub chosen: Vec<String>,
+    /// The day it ends on.
+    pub ends: String,
+    /// What is wrong, by field.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// For how long a key may go on beside its successor, in hours.
+const OVERLAPS: [(&str, &str); 4] = [("0", "at once"), ("24", "in a day"), ("168", "in a week"), ("720", "in 30 days")];
+
+/// What each scope is for.
+const MEANINGS: [(&str, &str); 5] = [
+    ("usage:write", "report usage"),
+    ("contracts:write", "make and change contracts"),
+    ("catalog:write", "make and change customers, entities, products and pricings"),
+    ("documents:write", "issue, void and settle documents"),
+    ("read", "read everything"),
+];
+
+/// The body of the page of API keys.
+pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
+    html! {
+        h1 { "API keys" }
+        @if At(keys).items().next().is_some() {
+            (table(At(keys)))
+        } @else {
+            p { "There are no keys yet. Make one for the software that reports your usage." }
+        }
+        section {
+            h2 { "Make a key" }
+            (made(form))
+        }
+    }
+}
+
+fn table(keys: At<'_>) -> Markup {
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="API keys" {
+            table {
+                thead { tr {
+                    th scope="col" { "Key" } th scope="col" { "Name" } th scope="col" { "May" } th scope="col" { "Made" }
+                    th scope="col" { "Used last" } th scope="col" { "Ends" } th scope="col" { "Change" }
+                } }
+                tbody { @for key in keys.items() {
+                    tr {
+                        td { code { (key.at("api_key").text()) } }
+                        td { (key.at("name").text()) }
+                        td { (scopes(key)) }
+                        td { (instant(key.at("created_at"))) }
+                        td { @if key.at("last_used_at").is_there() { (instant(key.at("last_used_at"))) } @else { span.muted { "never" } } }
+                        td { @if key.at("expires_at").is_there() { (instant(key.at("expires_at"))) } @else { span.muted { "never" } } }
+                        td { (change(key)) }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn scopes(key: At<'_>) -> Markup {
+    let all: Vec<String> = key.at("scopes").items().map(At::text).collect();
+    html! { @if all.len() == MEANINGS.len() { "everything" } @else { @for scope in &all { code { (scope) } " " } } }
+}
+
+fn change(key: At<'_>) -> Markup {
+    let (reference, name) = (key.at("api_key_ref").text(), key.at("api_key").text());
+    html! {
+        details {
+            summary aria-label={ "Change " (name) } { "Change" }
+            @if key.at("successor_ref").is_there() {
+                p.muted { "It has a successor." }
+            } @else {
+                form.stack method="post" action=(href(&["keys", "rotate", &reference])) {
+                    label { "The old one ends" select name="overlap_hours" {
+                        @for (hours, shown) in OVERLAPS { option value=(hours) selected[hours == "24"] { (shown) } }
+                    } }
+                    div { button { "Rotate" } }
+                }
+            }
+            form.stack method="post" action=(href(&["keys", "delete", &reference])) {
+                p.told { "What uses it can't report any more, from that instant." }
+                div { button.grave { "Delete" } }
+            }
+        }
+    }
+}
+
+fn made(form: &KeyForm) -> Markup {
+    let wrong = |field: &str| {
+        let reasons =
+            form.wrong.iter().filter(|(name, _)| name.split('/').next() == Some(field)).map(|(_, reason)| reason.as_str());
+        reasons.collect::<Vec<_>>()
+    };
+    html! {
+        form.stack.wide method="post" action=(href(&["keys"])) {
+            div.field {
+                label for="key-name" { "Name" }
+                input id="key-name" name="name" maxlength="255" value=(form.name) aria-describedby="told-name";
+                p.told id="told-name" { "What uses it, such as the name of a gateway." }
+                @for reason in wrong("name") { p.wrong { (reason) } }
+            }
+            fieldset.choices {
+                legend { "What it may do" }
+                @for scope in &form.scopes {
+                    label.check {
+                        input type="checkbox" name="scopes" value=(scope) checked[form.chosen.contains(scope)];
+                        span { (meaning(scope)) " " code { (scope) } }
+                    }
+                }
+                @for reason in wrong("scopes") { p.wrong { (reason) } }
+            }
+            div.field {
+                label for="key-ends" { "Ends" }
+                input id="key-ends" name="ends" type="date" value=(form.ends) aria-describedby="told-ends";
+                p.told id="told-ends" { "The day from whose beginning, in UTC, it works no more; never when left empty." }
+                @for reason in wrong("expires_at") { p.wrong { (reason) } }
+            }
+            div { button { "Make" } }
+        }
+    }
+}
+
+fn meaning(scope: &str) -> String {
+    let known = MEANINGS.iter().find(|(known, _)| *known == scope);
+    words(known.map_or(scope, |(_, meaning)| meaning))
+}
+
+/// The body of the page of a key that was made.
+pub fn generated_key(made: &GeneratedKey) -> Markup {
+    let answer = At(&made.answer);
+    let (key, password, service) = (answer.at("api_key").text(), answer.at("password").text(), &made.service);
+    html! {
+        h1 { "A new API key" }
+        p { strong { "Its password is shown this once." } " Keep it where secrets are kept." }
+        dl.facts {
+            div { dt { "Key" } dd { code { (key) } } }
+            div { dt { "Password" } dd { code { (password) } } }
+            @if answer.at("rotated_expires_at").is_there() {
+                div { dt { "The one before ends" } dd { (instant(answer.at("rotated_expires_at"))) } }
+            }
+        }
+        h2 { "Log in with it" }
+        pre { code {
+            "TOKEN=$(curl -s " (service) "/auth/login -H 'Content-Type: application/json' \\\n  -d '{\"api_key\":\"" (key)
+            "\",\"password\":\"" (password) "\"}' | tr -d '\"')"
+        } }
+        p { a href=(href(&["keys"])) { "All keys" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form() -> KeyForm {
+        let scopes: Vec<String> = MEANINGS.iter().map(|(scope, _)| (*scope).to_owned()).collect();
+        KeyForm { scopes: scopes.clone(), name: String::new(), chosen: scopes, ends: String::new(), wrong: Vec::new() }
+    }
+
+    #[test]
+    fn a_key_shows_what_it_may_and_one_with_a_successor_is_rotated_no_more() {
+        let key = json!({"api_key": "K", "api_key_ref": "r", "name": "<b>", "scopes": ["read", "usage:write"]});
+        let shown = keys(&json!([key]), &form()).into_string();
+        assert!(shown.contains("&lt;b&gt;") && shown.contains("<code>read</code>"), "{shown}");
+        assert!(shown.contains("/console/keys/rotate/r") && shown.contains("never"), "{shown}");
+        let rotated = json!({"api_key": "K", "api_key_ref": "r", "scopes": ["read"], "successor_ref": "s"});
+        let shown = keys(&json!([rotated]), &form()).into_string();
+        assert!(!shown.contains("/console/keys/rotate/") && shown.contains("has a successor"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_wrong_stands_beside_its_field_and_what_was_said_stays() {
+        let wrong =
+            vec![("scopes".to_owned(), "must have at least one".to_owned()), ("expires_at".to_owned(), "later".to_owned())];
+        let said = KeyForm { name: "Gateway".to_owned(), chosen: vec!["read".to_owned()], wrong, ..form() };
+        let shown = keys(&json!([]), &said).into_string();
+        assert!(shown.contains("must have at least one") && shown.contains("later") && shown.contains("value=\"Gateway\""));
+        assert_eq!(shown.matches(" checked").count(), 1, "{shown}");
+    }
+}

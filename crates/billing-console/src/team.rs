@@ -1,0 +1,184 @@
+//! The people who log in: who they are, what they may do, and how they are invited, changed and helped.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::{href, instant, words};
+
+/// What is shown again of an invitation that was refused, and why.
+#[derive(Clone, Debug, Default)]
+pub struct Invitation {
+    /// The address.
+    pub email: String,
+    /// What they may do.
+    pub role: String,
+    /// What is wrong, by field.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// What each role is for, the least first.
+const ROLES: [(&str, &str); 4] = [
+    ("read", "read everything"),
+    ("finance", "issue, void and settle documents, too"),
+    ("operator", "report usage, and change catalog and contracts, too"),
+    ("owner", "manage administrators and API keys, too"),
+];
+
+/// The body of the page of administrators; `own` is the address of who looks at it.
+pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Markup {
+    html! {
+        h1 { "Team" }
+        div.scrolls tabindex="0" role="region" aria-label="Administrators" {
+            table {
+                thead { tr {
+                    th scope="col" { "E-mail address" } th scope="col" { "Role" } th scope="col" { "Second factor" }
+                    th scope="col" { "State" } th scope="col" { "Made" } th scope="col" { "Change" }
+                } }
+                tbody { @for one in At(administrators).items() { (row(one, own)) } }
+            }
+        }
+        section {
+            h2 { "Invite somebody" }
+            p.muted { "They are given a password that works once, which you are shown. At their first log-in they set their own." }
+            form.stack.wide method="post" action=(href(&["team"])) {
+                div.field {
+                    label for="invited" { "E-mail address" }
+                    input id="invited" type="email" name="email" required maxlength="255" value=(invitation.email)
+                        aria-invalid=[is_wrong(invitation, "email")];
+                    (reasons(invitation, "email"))
+                }
+                div.field {
+                    label for="role" { "Role" }
+                    (roles("role", if invitation.role.is_empty() { "read" } else { &invitation.role }))
+                    (reasons(invitation, "role"))
+                }
+                div { button { "Invite" } }
+            }
+        }
+    }
+}
+
+fn is_wrong(invitation: &Invitation, field: &str) -> Option<&'static str> {
+    invitation.wrong.iter().any(|(name, _)| name == field).then_some("true")
+}
+
+fn reasons(invitation: &Invitation, field: &str) -> Markup {
+    html! { @for (_, reason) in invitation.wrong.iter().filter(|(name, _)| name == field) { p.wrong { (reason) } } }
+}
+
+fn roles(id: &str, chosen: &str) -> Markup {
+    html! {
+        select id=(id) name="role" {
+            @for (role, meaning) in ROLES { option value=(role) selected[role == chosen] { (words(role)) ": " (meaning) } }
+        }
+    }
+}
+
+fn row(one: At<'_>, own: &str) -> Markup {
+    let is_own = one.at("email").is(own);
+    html! {
+        tr {
+            td { (one.at("email").text()) @if is_own { " " span.muted { "(you)" } } }
+            td { (words(&one.at("role").text())) }
+            td { @if one.at("second_factor_since").is_there() { "on" } @else { span.muted { "off" } } }
+            td { (state(one)) }
+            td { (instant(one.at("created_at"))) }
+            td { (change(one, is_own)) }
+        }
+    }
+}
+
+fn state(one: At<'_>) -> Markup {
+    html! {
+        @if one.at("disabled_at").is_there() {
+            span.state data-state="VOID" { "Disabled" }
+        } @else if one.at("one_time_until").is_there() {
+            span.state data-state="DRAFT" { "Invited" } " until " (instant(one.at("one_time_until")))
+        } @else {
+            span.state data-state="ACTIVE" { "Enabled" }
+        }
+    }
+}
+
+fn change(one: At<'_>, is_own: bool) -> Markup {
+    let (reference, email) = (one.at("admin_ref").text(), one.at("email").text());
+    let is_disabled = one.at("disabled_at").is_there();
+    html! {
+        details {
+            summary aria-label={ "Change " (email) } { "Change" }
+            form.stack method="post" action=(href(&["team", "role", &reference])) {
+                label { "Role" (roles(&format!("role-{reference}"), &one.at("role").text())) }
+                div { button { "Save" } }
+            }
+            @if is_own {
+                p.muted { "Password and second factor of yours are in " a href=(href(&["account"])) { "your account" } "." }
+            } @else {
+                form.stack method="post" action=(href(&["team", "reset", &reference])) {
+                    p.told { "For who has forgotten their password: another one that works once." }
+                    @if one.at("second_factor_since").is_there() {
+                        label.check {
+                            input type="checkbox" name="remove_second_factor" value="true";
+                            span { "They have lost their device and the recovery codes, too" }
+                        }
+                    }
+                    div { button.plain { "Reset" } }
+                }
+            }
+            form.stack method="post" action=(href(&["team", if is_disabled { "enable" } else { "disable" }, &reference])) {
+                @if is_disabled {
+                    div { button.plain { "Enable" } }
+                } @else {
+                    p.told { "They are logged out at once, and can't log in. Keys go on working." }
+                    div { button.grave { "Disable" } }
+                }
+            }
+        }
+    }
+}
+
+/// The body of the page of somebody who was given a password that works once.
+pub fn invited(answer: &Value, service: &str) -> Markup {
+    let at = At(answer);
+    html! {
+        h1 { "A password for " (at.at("email").text()) }
+        p { strong { "It is shown this once, and works once." } " Give it to them; at their log-in they set their own." }
+        dl.facts {
+            div { dt { "Where" } dd { (service) (href(&[])) } }
+            div { dt { "E-mail address" } dd { (at.at("email").text()) } }
+            div { dt { "Password" } dd { code { (at.at("password").text()) } } }
+            div { dt { "Works until" } dd { (instant(at.at("one_time_until"))) } }
+        }
+        p { a href=(href(&["team"])) { "The team" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_can_not_reset_oneself_and_is_led_to_ones_account() {
+        let all = json!([
+            {"admin_ref": "1", "email": "me@example.com", "role": "owner"},
+            {"admin_ref": "2", "email": "<i>@example.com", "role": "finance", "second_factor_since": "2026-01-01T00:00:00Z"},
+            {"admin_ref": "3", "email": "gone@example.com", "role": "read", "disabled_at": "2026-01-01T00:00:00Z"},
+        ]);
+        let shown = team(&all, "me@example.com", &Invitation::default()).into_string();
+        assert!(!shown.contains("/console/team/reset/1") && shown.contains("/console/team/reset/2"), "{shown}");
+        assert!(shown.contains("/console/team/disable/1") && shown.contains("/console/team/enable/3"), "{shown}");
+        assert_eq!(shown.matches("name=\"remove_second_factor\"").count(), 1, "of who has one");
+        assert!(!shown.contains("<i>"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_invitation_stands_beside_its_field() {
+        let wrong = vec![("email".to_owned(), "is in use already".to_owned())];
+        let said = Invitation { email: "a@b.example".to_owned(), role: "finance".to_owned(), wrong };
+        let shown = team(&json!([]), "", &said).into_string();
+        assert!(shown.contains("is in use already") && shown.contains("value=\"a@b.example\""), "{shown}");
+        assert!(shown.contains("<option value=\"finance\" selected>"), "{shown}");
+    }
+}

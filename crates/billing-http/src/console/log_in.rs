@@ -1,0 +1,136 @@
+//! Logging in, step by step: what a step has said is sealed on its way through the browser, so that nobody reads it there, and
+//! each step is a whole log-in of the interface.
+
+use actix_session::SessionExt as _;
+use actix_web::{HttpRequest, HttpResponse};
+use billing_console::{LogIn, ROOT, Step};
+use billing_domain::calendar::Timestamp;
+use serde_json::{Value, json};
+
+use super::reply::{to, told};
+use super::said::{self, Said};
+use crate::dto::log_in::LogIn as Credential;
+use crate::problem::Problem;
+use crate::routes::auth::carry_out;
+use crate::state::{HttpState, state_of};
+
+/// For how long the next step may be taken, in seconds.
+const STEP_SECONDS: i64 = 300;
+
+/// What was said so far.
+#[derive(Default)]
+struct Passed {
+    password: String,
+    new_password: Option<String>,
+}
+
+/// Logs an administrator in, and shows where they wanted to go, or what is wanted next.
+pub(super) async fn log_in(request: &HttpRequest, said: &Said) -> HttpResponse {
+    let state = state_of(request);
+    let whole = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
+    let field = |name| said::field(said, name).unwrap_or_default().to_owned();
+    let (email, next) = (field("email"), field("next"));
+    let mut passed = match whole("passed") {
+        None => Passed { password: whole("password").unwrap_or_default(), new_password: None },
+        Some(sealed) => match opened(&state, &email, &sealed) {
+            Some(passed) => passed,
+            None => return begin_again(email, next),
+        },
+    };
+    passed.new_password = whole("new_password").or(passed.new_password);
+    let code = said::field(said, "code").map(str::to_owned);
+    let credential = Credential::Administrator {
+        email: email.clone(),
+        password: passed.password.clone(),
+        new_password: passed.new_password.clone(),
+        code: code.clone(),
+    };
+    let problem = match carry_out(request, &request.get_session(), credential).await {
+        Ok(_) => return to(if is_own(&next) { &next } else { ROOT }),
+        Err(problem) => problem,
+    };
+    let step = match problem.code() {
+        "new_password_required" | "password_refused" => Step::NewPassword,
+        "second_factor_required" | "invalid_code" => Step::Code,
+        // Whoever has come to a step may try it again once they have waited.
+        "too_many_log_ins" if code.is_some() => Step::Code,
+        _ => Step::Password,
+    };
+    let is_asked_first = problem.code().ends_with("_required");
+    let refused = (!is_asked_first).then(|| reason(&problem));
+    if problem.code() == "password_refused" {
+        passed.new_password = None;
+    }
+    let sealed = if step == Step::Password { Some(String::new()) } else { sealed(&state, &email, &passed) };
+    match sealed {
+        Some(passed) => told(problem, billing_console::log_in(&LogIn { email, next, refused, step, passed })),
+        None => begin_again(email, next),
+    }
+}
+
+fn reason(problem: &Problem) -> String {
+    match problem.errors().first() {
+        Some(error) => format!("The new password {}.", error.detail),
+        None => problem.detail().to_owned(),
+    }
+}
+
+/// The first step, for who has waited too long with the next one.
+fn begin_again(email: String, next: String) -> HttpResponse {
+    let refused = Some("this took too long: log in again".to_owned());
+    let page = billing_console::log_in(&LogIn { email, next, refused, ..LogIn::default() });
+    told(Problem::unauthenticated(true), page)
+}
+
+/// Where a step's words are bound to: nobody else's log-in takes them.
+fn place(email: &str) -> String {
+    format!("log-in of {}", email.to_lowercase())
+}
+
+fn sealed(state: &HttpState, email: &str, passed: &Passed) -> Option<String> {
+    let until = state.services().now().plus_seconds(STEP_SECONDS);
+    let said = json!({"until": until.as_micros(), "password": passed.password, "new_password": passed.new_password});
+    let key = state.settings().cookie_key.text();
+    let bytes = state.services().sealer.seal(&key, &place(email), said.to_string().as_bytes()).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<Passed> {
+    let digits = sealed.as_bytes().chunks(2);
+    let bytes: Vec<u8> =
+        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect::<Option<_>>()?;
+    let said = state.services().sealer.open(&state.settings().cookie_key.text(), &place(email), &bytes)?;
+    let said: Value = serde_json::from_slice(&said).ok()?;
+    let until = Timestamp::from_micros(said["until"].as_i64()?).ok()?;
+    let text = |name: &str| said[name].as_str().map(str::to_owned);
+    (state.services().now() < until).then_some(Passed { password: text("password")?, new_password: text("new_password") })
+}
+
+/// Whether it is a page of the console: nobody is sent elsewhere.
+fn is_own(next: &str) -> bool {
+    let below = next.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    below && !next.contains(['\\', '\r', '\n']) && !next.contains("//")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_in_leads_to_pages_of_the_console_alone() {
+        for (next, expected) in [
+            ("/console", true),
+            ("/console/documents?state=DRAFT", true),
+            ("/console?x", true),
+            ("", false),
+            ("//evil.example", false),
+            ("https://evil.example/console", false),
+            ("/consoles", false),
+            ("/console//evil.example", false),
+            ("/console/\\evil.example", false),
+            ("/console/\r\nSet-Cookie: x", false),
+        ] {
+            assert_eq!(is_own(next), expected, "{next:?}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The team, one's own account and API keys: which answers their pages are made of, and what their forms ask for.
+
+use actix_web::web::Path;
+use actix_web::{HttpResponse, ResponseError as _};
+use billing_application::UseCase;
+use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, href};
+use billing_domain::access::Scope;
+use serde_json::{Map, Value, json};
+
+use super::answers::{list, one, written};
+use super::made::{Made, framed};
+use super::reply::{html, reasons, to, told};
+use super::said::{Said, field};
+use super::visitor::{Visitor, service};
+use crate::body::{Body, OptionalBody};
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::{administrators, auth, own_account};
+
+/// All there are: neither keys nor administrators are many.
+const ALL: &str = "pageSize=1000&pageNumber=0";
+
+/// Carries out a form of these parts; none of another part's.
+pub(super) async fn act(visitor: &Visitor, place: &[&str], said: &Said) -> Option<Result<HttpResponse, Problem>> {
+    let done = match place {
+        ["keys"] => make_key(visitor, said).await,
+        ["keys", "rotate", reference] => rotate_key(visitor, reference, said).await,
+        ["keys", "delete", reference] => delete_key(visitor, reference).await,
+        ["team"] => invite(visitor, said).await,
+        ["team", "reset", reference] => reset(visitor, reference, said).await,
+        ["team", action, reference] => edit(visitor, action, reference, said).await,
+        ["account", "password"] => change_password(visitor, said).await,
+        ["account", "second-factor", action] => second_factor(visitor, action, said).await,
+        ["account", "sessions", "end", reference] => end_session(visitor, reference).await,
+        ["account", "sessions", "end-others"] => end_other_sessions(visitor).await,
+        _ => return None,
+    };
+    Some(done)
+}
+
+/// The page of one of these parts.
+pub(super) async fn page(visitor: &Visitor, part: &str) -> Result<Made, Problem> {
+    match part {
+        "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
+        "team" => team(visitor, Invitation::default()).await,
+        _ => account(visitor, "", None).await,
+    }
+}
+
+/// What is wrong, by the field.
+fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
+    let errors = problem.map_or(&[][..], Problem::errors);
+    errors.iter().map(|error| (error.pointer.trim_start_matches('/').to_owned(), error.detail.clone())).collect()
+}
+
+/// A page whose form was refused, with what was said.
+fn refused(visitor: &Visitor, made: Made, problem: Problem) -> HttpResponse {
+    let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
+    let page = framed(visitor, made, Some(notice));
+    told(problem, page)
+}
+
+/// Whether what refuses a form belongs on its page: anything else has a page of its own.
+fn belongs_there(problem: &Problem) -> bool {
+    matches!(problem.status_code().as_u16(), 409 | 422 | 429)
+}
+
+async fn keys(visitor: &Visitor, form: KeyForm) -> Result<Made, Problem> {
+    let caller = visitor.caller(UseCase::ListKeys);
+    let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", ALL)?)).await?.elements;
+    Ok(Made::of("API keys", "keys", &["/auth/keys/list"], billing_console::keys(&keys, &form)))
+}
+
+fn key_form(said: &Said, problem: Option<&Problem>) -> KeyForm {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let scopes: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
+    let chosen = if said.is_empty() { scopes.clone() } else { chosen_scopes(said) };
+    KeyForm { scopes, name: text("name"), chosen, ends: text("ends"), wrong: wrong(problem) }
+}
+
+fn chosen_scopes(said: &Said) -> Vec<String> {
+    said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
+}
+
+async fn make_key(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+    let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
+    if let Some(name) = field(said, "name") {
+        body.insert("name".to_owned(), name.into());
+    }
+    if let Some(day) = field(said, "ends") {
+        body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
+    }
+    let caller = visitor.caller(UseCase::GenerateKey);
+    match auth::generate_key(caller, visitor.request.clone(), OptionalBody(Some(Value::Object(body)))).await {
+        Ok(made) => Ok(shown_key(visitor, written(made).await?)),
+        Err(problem) if belongs_there(&problem) => {
+            Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn rotate_key(visitor: &Visitor, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+    let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
+    let body = hours.map(|hours| json!({"overlap_hours": hours}));
+    let (caller, path) = (visitor.caller(UseCase::RotateKey), Path::from(reference.to_owned()));
+    let rotated = auth::rotate_key(caller, visitor.request.clone(), path, OptionalBody(body)).await?;
+    Ok(shown_key(visitor, written(rotated).await?))
+}
+
+/// The page of a key whose password is shown once.
+fn shown_key(visitor: &Visitor, answer: Value) -> HttpResponse {
+    let service = service(&visitor.request);
+    shown_once(visitor, "A new API key", "keys", billing_console::generated_key(&GeneratedKey { answer, service }))
+}
+
+fn shown_once(visitor: &Visitor, title: &str, part: &'static str, body: maud::Markup) -> HttpResponse {
+    let frame = Frame { part, who: Some(visitor.who()), ..Frame::bare(title.to_owned(), service(&visitor.request)) };
+    html(billing_console::page(&frame, &body))
+}
+
+async fn delete_key(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
+    auth::delete_key(visitor.caller(UseCase::DeleteKey), Path::from(reference.to_owned())).await?;
+    Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
+}
+
+async fn team(visitor: &Visitor, invitation: Invitation) -> Result<Made, Problem> {
+    let caller = visitor.caller(UseCase::ListAdministrators);
+    let all = list(administrators::list_administrators(caller, Query::of("/api/administrators/filter", ALL)?)).await?.elements;
+    let body = billing_console::team(&all, &visitor.who().email, &invitation);
+    Ok(Made::of("Team", "team", &["/api/administrators/filter"], body))
+}
+
+async fn invite(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let (email, role) = (text("email"), text("role"));
+    let body = Body(json!({"email": email, "role": role}));
+    match administrators::invite_administrator(visitor.caller(UseCase::InviteAdministrator), visitor.request.clone(), body).await
+    {
+        Ok(invited) => Ok(shown_invitation(visitor, &written(invited).await?)),
+        Err(problem) if belongs_there(&problem) => {
+            let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
+            Ok(refused(visitor, team(visitor, invitation).await?, problem))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+fn shown_invitation(visitor: &Visitor, answer: &Value) -> HttpResponse {
+    let body = billing_console::invited(answer, &service(&visitor.request));
+    shown_once(visitor, "A password that works once", "team", body)
+}
+
+async fn reset(visitor: &Visitor, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+    let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
+    let (caller, path) = (visitor.caller(UseCase::ResetAdministrator), Path::from(reference.to_owned()));
+    let reset = administrators::reset_administrator(caller, visitor.request.clone(), path, OptionalBody(Some(body))).await;
+    match reset {
+        Ok(reset) => Ok(shown_invitation(visitor, &written(reset).await?)),
+        Err(problem) => team_refused(visitor, problem).await,
+    }
+}
+
+async fn edit(visitor: &Visitor, action: &str, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+    let (body, done) = match action {
+        "role" => (json!({"role": field(said, "role")}), "edit"),
+        "disable" => (json!({"disabled": true}), "disable"),
+        "enable" => (json!({"disabled": false}), "enable"),
+        _ => return Err(Problem::unknown_route()),
+    };
+    let (caller, path) = (visitor.caller(UseCase::EditAdministrator), Path::from(reference.to_owned()));
+    match administrators::edit_administrator(caller, path, Body(body)).await {
+        Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
+        Err(problem) => team_refused(visitor, problem).await,
+    }
+}
+
+async fn team_refused(visitor: &Visitor, problem: Problem) -> Result<HttpResponse, Problem> {
+    if !belongs_there(&problem) {
+        return Err(problem);
+    }
+    Ok(refused(visitor, team(visitor, Invitation::default()).await?, problem))
+}
+
+async fn account(visitor: &Visitor, tried: &str, problem: Option<&Problem>) -> Result<Made, Problem> {
+    let request = || visitor.request.clone();
+    let own = one(own_account::get_session(visitor.caller(UseCase::GetOwnSession), request())).await?;
+    let sessions = one(own_account::list_sessions(visitor.caller(UseCase::ListSessions), request())).await?;
+    let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
+    Ok(Made::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
+}
+
+/// The account again, with what was done or what refused it.
+async fn account_after(visitor: &Visitor, form: &str, outcome: Result<HttpResponse, Problem>) -> Result<HttpResponse, Problem> {
+    match outcome {
+        Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
+        Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn change_password(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+    let body = Body(secrets(said, &["password", "new_password"]));
+    let changed = own_account::change_password(visitor.caller(UseCase::ChangePassword), visitor.request.clone(), body).await;
+    account_after(visitor, "password", changed).await
+}
+
+/// Fields as they were said: of a password every character counts.
+fn secrets(said: &Said, names: &[&str]) -> Value {
+    let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| Value::from(value.as_str()));
+    Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
+}
+
+async fn second_factor(visitor: &Visitor, action: &str, said: &Said) -> Result<HttpResponse, Problem> {
+    let request = || visitor.request.clone();
+    match action {
+        "enroll" => {
+            let answer = one(own_account::enroll_second_factor(visitor.caller(UseCase::EnrollSecondFactor))).await?;
+            let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+            let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
+            Ok(shown_once(visitor, "Set up a second factor", "account", billing_console::enrolled(&enrollment)))
+        }
+        "confirm" => {
+            let body = Body(secrets(said, &["code"]));
+            match one(own_account::confirm_second_factor(visitor.caller(UseCase::ConfirmSecondFactor), request(), body)).await {
+                Ok(codes) => Ok(shown_once(visitor, "Your recovery codes", "account", billing_console::recovery_codes(&codes))),
+                Err(problem) if problem.is_invalid_code() || problem.status_code().as_u16() == 429 => {
+                    Ok(wrong_code(visitor, said, problem))
+                }
+                Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
+            }
+        }
+        "remove" => {
+            let body = Body(secrets(said, &["password", "code"]));
+            let removed = own_account::remove_second_factor(visitor.caller(UseCase::RemoveSecondFactor), request(), body).await;
+            account_after(visitor, "remove", removed).await
+        }
+        _ => Err(Problem::unknown_route()),
+    }
+}
+
+/// The secret again, which the form has brought back, and what was wrong with its code.
+fn wrong_code(visitor: &Visitor, said: &Said, problem: Problem) -> HttpResponse {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
+    let made = Made::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
+    let page = framed(visitor, made, None);
+    told(problem, page)
+}
+
+fn reason(problem: &Problem) -> String {
+    problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())
+}
+
+async fn end_session(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
+    own_account::end_session(visitor.caller(UseCase::EndSessions), Path::from(reference.to_owned())).await?;
+    Ok(to(&format!("{}?done=end-session", href(&["account"]))))
+}
+
+async fn end_other_sessions(visitor: &Visitor) -> Result<HttpResponse, Problem> {
+    own_account::end_other_sessions(visitor.caller(UseCase::EndSessions), visitor.request.clone()).await?;
+    Ok(to(&format!("{}?done=end-session", href(&["account"]))))
+}

@@ -1,0 +1,72 @@
+//! `key`: API keys, for whoever has the database.
+
+use std::sync::Arc;
+
+use billing_application::Services;
+use billing_application::keys::{Rotation, list_keys, rotate_key};
+use billing_application::organizations::organization_named;
+use billing_domain::access::{ApiKey, Principal, Scope};
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::PageRequest;
+use billing_domain::text::OneLine;
+
+use crate::composition;
+use crate::environment::SystemClock;
+use crate::failure::{Failure, Outcome};
+use crate::say;
+use crate::settings::{KeyCommand, StoreSettings};
+
+/// Carries out one of the commands.
+pub(crate) fn keys(command: KeyCommand) -> Outcome<()> {
+    match command {
+        KeyCommand::List { organization, store } => {
+            let (services, principal) = present(&store, &organization)?;
+            all(&services, &principal)?.iter().try_for_each(|key| say(&shown(key)))
+        }
+        KeyCommand::Rotate { key, overlap_hours, organization, store } => {
+            let (services, principal) = present(&store, &organization)?;
+            let found = all(&services, &principal)?.into_iter().find(|known| known.api_key == key);
+            let found = found.ok_or_else(|| Failure::Setting("there is no such API key".to_owned()))?;
+            let rotated = rotate_key(&services, &principal, found.api_key_ref, Rotation { overlap_hours, expires_at: None })?;
+            let successor = &rotated.successor;
+            say(&format!("API key {} ends {}.", rotated.old.api_key, ends(&rotated.old)))?;
+            say(&format!(
+                "Its successor is {} ({}), which ends {}.",
+                successor.key.api_key,
+                successor.key.api_key_ref,
+                ends(&successor.key)
+            ))?;
+            say(&format!("Password, shown this once: {}", successor.password))
+        }
+    }
+}
+
+fn present(store: &StoreSettings, organization: &OneLine) -> Outcome<(Services<'static>, Principal)> {
+    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
+    let organization = organization_named(&services, organization)?;
+    Ok((services, Principal::of_command_line(organization.id)))
+}
+
+fn all(services: &Services, principal: &Principal) -> Outcome<Vec<ApiKey>> {
+    let (mut all, mut page) = (Vec::new(), PageRequest::LARGEST);
+    loop {
+        let part = list_keys(services, principal, page)?;
+        if part.items.is_empty() {
+            return Ok(all);
+        }
+        all.extend(part.items);
+        page = page.next();
+    }
+}
+
+/// Log-in name, reference, name, scopes, when it was used last, when it ends.
+fn shown(key: &ApiKey) -> String {
+    let name = key.name.as_ref().map_or("-", OneLine::as_str);
+    let scopes = key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(",");
+    let used = key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("used {at}"));
+    format!("{}  {}  {name}  {scopes}  {used}  ends {}", key.api_key, key.api_key_ref, ends(key))
+}
+
+fn ends(key: &ApiKey) -> String {
+    key.expires_at.map_or_else(|| "never".to_owned(), |at: Timestamp| format!("at {at}"))
+}

@@ -1,0 +1,539 @@
+//! The people who log in: what each role may do, how they are invited, changed and helped, their second factor and their sessions;
+//! and how keys are rotated.
+
+use std::time::{Duration, Instant};
+
+use acceptance::codes::code_at;
+use acceptance::problem::{Refusal, Table, refused, rule};
+use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    each_credential_gets_as_far_in_each_operation_as_the_table_says,
+    somebody_is_invited_with_a_password_that_works_once,
+    a_role_and_whether_one_may_log_in_change_with_the_next_request,
+    the_last_owner_stays,
+    who_can_not_log_in_is_helped_by_an_owner,
+    a_second_factor_is_confirmed_asked_for_and_removed,
+    a_code_is_taken_once_and_guessing_is_slowed_down,
+    a_recovery_code_lets_in_once_in_the_place_of_a_code,
+    a_password_is_changed_by_who_knows_it,
+    sessions_are_listed_and_ended,
+    a_key_gives_way_to_its_successor,
+    a_keys_last_use_is_that_of_its_tokens,
+);
+
+const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+const PASSWORD: &str = "a pass phrase of one's own";
+const ROLES: [&str; 4] = ["read", "finance", "operator", "owner"];
+const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
+
+/// Makes an administrator with a password of their own, on the command line.
+fn make(database: &Database, email: &str, role: &str) {
+    let arguments = ["admin", "create", "--organization", "default", "--email", email, "--password", PASSWORD, "--role", role];
+    binary::succeed(database, &arguments);
+}
+
+fn member(database: &Database, server: &Server, role: &str) -> Client {
+    let email = format!("{role}@example.com");
+    make(database, &email, role);
+    Client::log_in_admin(server, &email, PASSWORD)
+}
+
+fn log_in(server: &Server, body: &Value) -> Answer {
+    Client::anonymous(server).post("/auth/login", body)
+}
+
+fn by_password(email: &str, password: &str) -> Value {
+    json!({"email": email, "password": password})
+}
+
+/// Who has logged in.
+fn client_of(server: &Server, answer: &Answer) -> Client {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let cookie = answer.header("Set-Cookie").split(';').next().unwrap_or_default().to_owned();
+    Client::anonymous(server).with_header("Cookie", &cookie)
+}
+
+fn reference_of(owner: &Client, email: &str) -> String {
+    let all = owner.get("/api/administrators/filter").ok();
+    let found = all.as_array().expect("a list").iter().find(|one| one["email"] == email).expect("they are listed").clone();
+    found["admin_ref"].as_str().expect("a reference").to_owned()
+}
+
+#[track_caller]
+fn check(answer: &Answer, status: u16, code: &'static str) {
+    let outcome = refused(status, code).check(answer);
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+#[track_caller]
+fn check_rule(answer: &Answer, code: &'static str, errors: &'static str) {
+    let outcome = rule(code, errors).check(answer);
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// An operation, and what its line in the table asks for.
+struct Line {
+    method: String,
+    path: String,
+    /// The scope a key needs; none where it takes none.
+    scope: Option<String>,
+    /// The least role of a person.
+    role: String,
+}
+
+fn lines(client: &Client) -> Vec<Line> {
+    let document = client.get("/openapi.json").ok();
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("methods") {
+            let takes = operation["security"].as_array().cloned().unwrap_or_default();
+            let of = |kind: &str| takes.iter().find_map(|one| one[kind][0].as_str()).map(str::to_owned);
+            let Some(role) = of("session") else { continue };
+            let filled = path.split('/').map(|part| if part.starts_with('{') { UNKNOWN } else { part }).collect::<Vec<_>>();
+            all.push(Line { method: method.to_uppercase(), path: filled.join("/"), scope: of("bearer"), role });
+        }
+    }
+    all
+}
+
+fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Database) {
+    let server = Server::start(database);
+    let owner = Client::admin(&server);
+    let nobody = Client::anonymous(&server);
+    let people = ROLES.map(|role| (role, member(database, &server, role)));
+    let keys = SCOPES.map(|scope| (scope, Client::key(&server, &owner.generate_key(&json!({"scopes": [scope]})))));
+    let place = |role: &str| ROLES.iter().position(|known| *known == role).unwrap_or_else(|| panic!("{role} is no role"));
+    let lines = lines(&nobody);
+    assert!(lines.len() > 70, "{}", lines.len());
+    for (role, count) in [("finance", 10), ("operator", 20), ("owner", 8)] {
+        assert!(lines.iter().filter(|line| line.role == role).count() >= count, "{role}");
+    }
+    let mut table = Table::default();
+    for line in &lines {
+        // What gets in is refused for this, or names nothing.
+        let body = r#"{"nobody_has_this_field": true}"#;
+        let request = match line.method.as_str() {
+            "POST" => Request::post(&line.path, body),
+            method => Request { method, ..Request::get(&line.path) },
+        };
+        let mut tried = |client: &Client, who: &str, expected: Option<(u16, &'static str)>| {
+            let answer = client.send(&request);
+            let outcome = match expected {
+                Some((status, code)) => refused(status, code).check(&answer),
+                None if matches!(answer.status, 401 | 403) => Err(format!("{who} is let in: {}", answer.text)),
+                None => Ok(()),
+            };
+            table.note(who, &request, outcome);
+        };
+        tried(&nobody, "nobody", Some((401, "unauthenticated")));
+        for (scope, key) in &keys {
+            let expected = match &line.scope {
+                None => Some((403, "admin_session_required")),
+                Some(needed) => (needed != scope).then_some((403, "insufficient_scope")),
+            };
+            tried(key, scope, expected);
+        }
+        for (role, person) in &people {
+            tried(person, role, (place(role) < place(&line.role)).then_some((403, "insufficient_role")));
+        }
+    }
+    table.finish();
+    let told = people[1].1.post("/auth/keys/generate", &json!({}));
+    assert!(told.text.contains("takes the role owner") && told.text.contains("yours is finance"), "{}", told.text);
+    // What owners alone manage, they alone read of.
+    for (role, person) in &people {
+        let log = person.get("/api/audit/filter?object_kind=API_KEY").ok();
+        assert_eq!(log != json!([]), *role == "owner", "{role}");
+    }
+}
+
+fn somebody_is_invited_with_a_password_that_works_once(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on(database, &clock);
+    let owner = Client::admin(&server);
+    let invitation = json!({"email": "New@Example.com", "role": "finance"});
+    let answer = owner.post("/api/administrators/", &invitation);
+    let (email, password) = (answer.text_of("email"), answer.text_of("password"));
+    assert_eq!((email.as_str(), answer.body["role"].as_str()), ("new@example.com", Some("finance")));
+    assert!(answer.text_of("one_time_until").starts_with("2026-11-13T12:00"), "{}", answer.text);
+    let taken = Refusal { status: 409, code: "already_exists", errors: "/email already_exists" };
+    taken.check(&owner.post("/api/administrators/", &invitation)).expect("it is taken");
+    let wrong = owner.post("/api/administrators/", &json!({"email": "nobody", "role": "king"}));
+    assert!(wrong.status == 422 && wrong.text.contains("/email") && wrong.text.contains("/role"), "{}", wrong.text);
+
+    check(&log_in(&server, &by_password(&email, &password)), 401, "new_password_required");
+    check(&log_in(&server, &by_password(&email, "not the password")), 401, "invalid_credentials");
+    let with = |new: &str| json!({"email": email, "password": password, "new_password": new});
+    check_rule(&log_in(&server, &with("short")), "password_refused", "/new_password password_refused");
+    check_rule(&log_in(&server, &with(&password)), "password_refused", "/new_password password_refused");
+    let member = client_of(&server, &log_in(&server, &with(PASSWORD)));
+    let own = member.get("/auth/session").ok();
+    assert_eq!((&own["email"], &own["role"], &own["organization"]), (&json!(email), &json!("finance"), &json!("default")));
+    check(&log_in(&server, &with(PASSWORD)), 401, "invalid_credentials");
+    let own_password = json!({"email": email, "password": PASSWORD, "new_password": "another pass phrase"});
+    assert_eq!(log_in(&server, &own_password).status, 422, "a password of one's own is changed elsewhere");
+    assert_eq!(log_in(&server, &by_password(&email, PASSWORD)).status, 200);
+    let listed = owner.get("/api/administrators/filter").ok();
+    let row = listed.as_array().expect("a list").iter().find(|one| one["email"] == "new@example.com").expect("a row");
+    assert_eq!(
+        (&row["one_time_until"], &row["disabled_at"], &row["second_factor_since"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+
+    // Nobody waits for ever.
+    let late = owner.post("/api/administrators/", &json!({"email": "late@example.com", "role": "read"}));
+    let late = json!({"email": "late@example.com", "password": late.text_of("password"), "new_password": PASSWORD});
+    clock.set("2026-11-13T12:01:00Z");
+    check(&log_in(&server, &late), 401, "invalid_credentials");
+    let log = Client::admin(&server).get("/api/audit/filter?object_kind=ADMINISTRATOR&pageSize=1000");
+    assert!(!log.text.contains(&password) && log.text.contains("CHANGE_PASSWORD"), "{}", log.text);
+}
+
+fn a_role_and_whether_one_may_log_in_change_with_the_next_request(database: &Database) {
+    let server = Server::start(database);
+    let owner = Client::admin(&server);
+    let member = member(database, &server, "read");
+    let edit = format!("/api/administrators/edit/{}", reference_of(&owner, "read@example.com"));
+    let customer = json!({"name": "New"});
+    check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
+    let changed = owner.post(&edit, &json!({"role": "operator"})).ok();
+    assert_eq!(changed["role"], "operator");
+    assert_eq!(member.post("/api/customers/", &customer).status, 200, "with the session that is open");
+    owner.post(&edit, &json!({"role": "finance", "disabled": false})).ok();
+    check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
+    let disabled = owner.post(&edit, &json!({"disabled": true})).ok();
+    assert!(disabled["disabled_at"].is_string(), "{disabled}");
+    check(&member.get("/api/customers/filter"), 401, "unauthenticated");
+    check(&log_in(&server, &by_password("read@example.com", PASSWORD)), 401, "invalid_credentials");
+    let again = owner.post(&edit, &json!({"disabled": true})).ok();
+    assert_eq!(again["disabled_at"], disabled["disabled_at"], "since when it is");
+    owner.post(&edit, &json!({"disabled": false})).ok();
+    assert_eq!(log_in(&server, &by_password("read@example.com", PASSWORD)).status, 200);
+    let found = owner.get("/api/audit/filter?object_kind=ADMINISTRATOR&pageSize=1000").ok();
+    let of_admin = |entry: &&Value| entry["actor"].as_str().is_some_and(|actor| actor.starts_with("admin:"));
+    let actions: Vec<&str> =
+        found.as_array().expect("entries").iter().filter(of_admin).filter_map(|e| e["action"].as_str()).collect();
+    let changes: Vec<&&str> = actions.iter().filter(|action| **action != "LOG_IN").collect();
+    assert_eq!(changes, [&"ENABLE", &"DISABLE", &"EDIT", &"EDIT"]);
+    let gone = format!("/api/administrators/edit/{UNKNOWN}");
+    check(&owner.post(&gone, &json!({"role": "read"})), 404, "administrator_not_found");
+}
+
+fn the_last_owner_stays(database: &Database) {
+    let server = Server::start(database);
+    let owner = Client::admin(&server);
+    let own = format!("/api/administrators/edit/{}", reference_of(&owner, ADMIN_EMAIL));
+    for change in [json!({"role": "operator"}), json!({"disabled": true}), json!({"role": "read", "disabled": true})] {
+        check(&owner.post(&own, &change), 409, "last_owner");
+    }
+    let second = member(database, &server, "owner");
+    let other = format!("/api/administrators/edit/{}", reference_of(&owner, "owner@example.com"));
+    owner.post(&other, &json!({"disabled": true})).ok();
+    check(&owner.post(&own, &json!({"role": "read"})), 409, "last_owner");
+    owner.post(&other, &json!({"disabled": false})).ok();
+    check(&second.get("/auth/session"), 401, "unauthenticated");
+    let second = client_of(&server, &log_in(&server, &by_password("owner@example.com", PASSWORD)));
+
+    // Each takes the other's role at the same time: one of them is left.
+    let places = [(&owner, &other), (&second, &own)];
+    std::thread::scope(|scope| {
+        for (client, path) in places {
+            let client = client.with_own_connections();
+            scope.spawn(move || client.post(path, &json!({"role": "finance"})));
+        }
+    });
+    let left = [&owner, &second].iter().filter(|client| client.get("/api/administrators/filter").status == 200).count();
+    assert_eq!(left, 1);
+}
+
+fn who_can_not_log_in_is_helped_by_an_owner(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on(database, &clock);
+    let owner = Client::admin(&server);
+    let member = member(database, &server, "finance");
+    let secret = enroll(&member);
+    member.post("/auth/second-factor/confirm", &json!({"code": code_at(&secret, "2026-11-10T12:00:00Z")})).ok();
+    let reset = format!("/api/administrators/reset/{}", reference_of(&owner, "finance@example.com"));
+    check(&owner.post_nothing(&format!("/api/administrators/reset/{}", reference_of(&owner, ADMIN_EMAIL))), 409, "own_account");
+
+    let password = owner.post_nothing(&reset).text_of("password");
+    check(&member.get("/auth/session"), 401, "unauthenticated");
+    check(&log_in(&server, &by_password("finance@example.com", PASSWORD)), 401, "invalid_credentials");
+    let chosen = |password: &str| json!({"email": "finance@example.com", "password": password, "new_password": PASSWORD});
+    check(&log_in(&server, &chosen(&password)), 401, "second_factor_required");
+    // The device is lost, too.
+    let password = owner.post(&reset, &json!({"remove_second_factor": true})).text_of("password");
+    let member = client_of(&server, &log_in(&server, &chosen(&password)));
+    assert_eq!(member.get("/auth/session").ok()["second_factor_since"], Value::Null);
+    // On the command line, the password is one's own.
+    let secret = enroll(&member);
+    member.post("/auth/second-factor/confirm", &json!({"code": code_at(&secret, "2026-11-10T12:00:30Z")})).ok();
+    let given = ["admin", "reset-password", "--email", "finance@example.com", "--password", "another pass phrase"];
+    binary::succeed(database, &given);
+    let by_given = by_password("finance@example.com", "another pass phrase");
+    check(&log_in(&server, &by_given), 401, "second_factor_required");
+    binary::succeed(database, &[&given[..], &["--remove-second-factor"]].concat());
+    assert_eq!(log_in(&server, &by_given).status, 200);
+    binary::succeed(database, &["admin", "role", "--email", "finance@example.com", "--role", "read"]);
+    assert!(
+        binary::succeed(database, &["admin", "list"]).lines().any(|line| line.contains("finance@") && line.contains("  read  "))
+    );
+}
+
+fn enroll(client: &Client) -> String {
+    let answer = client.post_nothing("/auth/second-factor/enroll");
+    let (secret, uri) = (answer.text_of("secret"), answer.text_of("uri"));
+    assert!(secret.len() == 32 && uri.starts_with("otpauth://totp/Usage%20Billing:") && uri.contains(&secret), "{uri}");
+    assert!(answer.header("Cache-Control").contains("no-store"));
+    secret
+}
+
+fn with_code(code: &str) -> Value {
+    json!({"email": ADMIN_EMAIL, "password": ADMIN_PASSWORD, "code": code})
+}
+
+fn a_second_factor_is_confirmed_asked_for_and_removed(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on(database, &clock);
+    let admin = Client::admin(&server);
+    check(&admin.post("/auth/second-factor/confirm", &json!({"code": "123456"})), 409, "second_factor_not_enrolled");
+    check(
+        &admin.post("/auth/second-factor/remove", &json!({"password": ADMIN_PASSWORD, "code": "123456"})),
+        409,
+        "second_factor_off",
+    );
+    let first = enroll(&admin);
+    let secret = enroll(&admin);
+    assert_ne!(first, secret, "another one each time");
+    let confirm = |code: &str| admin.post("/auth/second-factor/confirm", &json!({"code": code}));
+    check_rule(&confirm(&code_at(&first, "2026-11-10T12:00:00Z")), "invalid_code", "/code invalid_code");
+    check_rule(&confirm(&code_at(&secret, "2026-11-10T12:05:00Z")), "invalid_code", "/code invalid_code");
+    assert_eq!(log_in(&server, &by_password(ADMIN_EMAIL, ADMIN_PASSWORD)).status, 200, "not in effect yet");
+    let codes = confirm(&code_at(&secret, "2026-11-10T12:00:00Z"));
+    assert!(codes.header("Cache-Control").contains("no-store"));
+    assert_eq!(codes.ok()["recovery_codes"].as_array().map(Vec::len), Some(10));
+    let own = admin.get("/auth/session").ok();
+    assert!(own["second_factor_since"].is_string() && own["recovery_codes_left"] == 10, "{own}");
+    check(&admin.post_nothing("/auth/second-factor/enroll"), 409, "second_factor_on");
+    check(&confirm("123456"), 409, "second_factor_on");
+
+    clock.set("2026-11-10T12:10:00Z");
+    check(&log_in(&server, &by_password(ADMIN_EMAIL, ADMIN_PASSWORD)), 401, "second_factor_required");
+    let wrong = json!({"email": ADMIN_EMAIL, "password": "not the password", "code": code_at(&secret, "2026-11-10T12:10:00Z")});
+    check(&log_in(&server, &wrong), 401, "invalid_credentials");
+    check(&log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:00:00Z"))), 401, "invalid_code");
+    let session = client_of(&server, &log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:10:00Z"))));
+    clock.set("2026-11-10T12:20:00Z");
+    let code = code_at(&secret, "2026-11-10T12:20:00Z");
+    let remove =
+        |password: &str, code: &str| session.post("/auth/second-factor/remove", &json!({"password": password, "code": code}));
+    check_rule(&remove("not the password", &code), "wrong_password", "/password wrong_password");
+    check_rule(&remove(ADMIN_PASSWORD, "000000"), "invalid_code", "/code invalid_code");
+    assert_eq!(remove(ADMIN_PASSWORD, &code).status, 204);
+    assert_eq!(log_in(&server, &by_password(ADMIN_EMAIL, ADMIN_PASSWORD)).status, 200);
+    let log = session.get("/api/audit/filter?object_kind=ADMINISTRATOR&pageSize=1000");
+    for action in ["ADD_SECOND_FACTOR", "REMOVE_SECOND_FACTOR"] {
+        assert_eq!(log.text.matches(action).count(), 1, "{action}: {}", log.text);
+    }
+    assert!(!log.text.contains(&secret));
+}
+
+/// An owner with a second factor, whose codes are used up to an instant; and the recovery codes.
+fn with_second_factor(server: &Server, instant: &str) -> (String, Vec<String>) {
+    let admin = Client::admin(server);
+    let secret = enroll(&admin);
+    let codes = admin.post("/auth/second-factor/confirm", &json!({"code": code_at(&secret, instant)})).ok();
+    let codes = codes["recovery_codes"].as_array().expect("codes").iter().map(|code| code.as_str().expect("a code").to_owned());
+    (secret, codes.collect())
+}
+
+fn a_code_is_taken_once_and_guessing_is_slowed_down(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on_with(database, &clock, &["--login-failures", "4"]);
+    let (secret, _) = with_second_factor(&server, "2026-11-10T12:00:00Z");
+    check(&log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:00:00Z"))), 401, "invalid_code");
+    clock.set("2026-11-10T12:01:00Z");
+    let code = code_at(&secret, "2026-11-10T12:01:00Z");
+    assert_eq!(log_in(&server, &with_code(&code)).status, 200);
+    check(&log_in(&server, &with_code(&code)), 401, "invalid_code");
+    check(&log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:00:30Z"))), 401, "invalid_code");
+    clock.set("2026-11-10T12:02:00Z");
+    let fresh = with_code(&code_at(&secret, "2026-11-10T12:02:00Z"));
+    // At the same time, too: one of them is let in.
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..3).map(|_| scope.spawn(|| log_in(&server, &fresh).status)).collect();
+        tries.into_iter().map(|one| one.join().expect("an answer")).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+
+    let statuses: Vec<u16> = (0..6).map(|_| log_in(&server, &with_code("000000")).status).collect();
+    assert!(statuses.contains(&429) && !statuses.contains(&200), "{statuses:?}");
+    clock.set("2026-11-10T12:05:00Z");
+    let began = Instant::now();
+    loop {
+        let answer = log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:05:00Z")));
+        if answer.status == 200 {
+            break;
+        }
+        assert!(answer.status == 429 && began.elapsed() < Duration::from_secs(25), "{}", answer.text);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn a_recovery_code_lets_in_once_in_the_place_of_a_code(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on(database, &clock);
+    let (secret, codes) = with_second_factor(&server, "2026-11-10T12:00:00Z");
+    let unwritten = codes[0].replace('-', " ").to_lowercase();
+    let session = client_of(&server, &log_in(&server, &with_code(&unwritten)));
+    assert_eq!(session.get("/auth/session").ok()["recovery_codes_left"], 9);
+    check(&log_in(&server, &with_code(&codes[0])), 401, "invalid_code");
+    let log = session.get("/api/audit/filter?action=USE_RECOVERY_CODE").ok();
+    assert_eq!(log.as_array().map(Vec::len), Some(1));
+    let removed = session.post("/auth/second-factor/remove", &json!({"password": ADMIN_PASSWORD, "code": codes[1]}));
+    assert_eq!(removed.status, 204, "{}", removed.text);
+    if let Some(path) = database.url().strip_prefix("sqlite://") {
+        let files = [path.to_owned(), format!("{path}-wal")].map(|file| std::fs::read(file).unwrap_or_default());
+        for told in codes.iter().map(|code| code.replace('-', "")).chain([secret]) {
+            assert!(
+                !files.iter().any(|file| file.windows(told.len()).any(|part| part == told.as_bytes())),
+                "nothing is kept as it is"
+            );
+        }
+    }
+}
+
+fn a_password_is_changed_by_who_knows_it(database: &Database) {
+    let server = Server::start(database);
+    let member = member(database, &server, "read");
+    let other = client_of(&server, &log_in(&server, &by_password("read@example.com", PASSWORD)));
+    let change = |present: &str, new: &str| member.post("/auth/password", &json!({"password": present, "new_password": new}));
+    check_rule(&change("not the password", "another pass phrase"), "wrong_password", "/password wrong_password");
+    for bad in ["short", "password1234", PASSWORD] {
+        check_rule(&change(PASSWORD, bad), "password_refused", "/new_password password_refused");
+    }
+    assert_eq!(other.get("/auth/session").status, 200, "nothing has changed");
+    assert_eq!(change(PASSWORD, "another pass phrase").status, 204);
+    assert_eq!((member.get("/auth/session").status, other.get("/auth/session").status), (200, 401));
+    check(&log_in(&server, &by_password("read@example.com", PASSWORD)), 401, "invalid_credentials");
+    assert_eq!(log_in(&server, &by_password("read@example.com", "another pass phrase")).status, 200);
+    let statuses: Vec<u16> = (0..14).map(|_| change("not the password", "yet another phrase").status).collect();
+    assert!(statuses.contains(&429), "an open browser is no way to guess: {statuses:?}");
+}
+
+fn sessions_are_listed_and_ended(database: &Database) {
+    let server = Server::start(database);
+    make(database, "read@example.com", "read");
+    let browser = |name: &str| {
+        let client = Client::anonymous(&server).with_header("User-Agent", name);
+        client_of(&server, &client.post("/auth/login", &by_password("read@example.com", PASSWORD)))
+    };
+    let (first, second, third) = (browser("First/1.0"), browser("Second/2.0"), browser("Third/3.0"));
+    let listed = first.get("/auth/sessions/list").ok();
+    let rows = listed.as_array().expect("a list");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["user_agent"].as_str()).collect();
+    assert_eq!(names, ["Third/3.0", "Second/2.0", "First/1.0"]);
+    let current: Vec<bool> = rows.iter().map(|row| row["is_current"] == true).collect();
+    assert_eq!(current, [false, false, true]);
+    let end = |row: usize| format!("/auth/sessions/{}", rows[row]["session_ref"].as_str().expect("a reference"));
+    check(&Client::admin(&server).delete(&end(1)), 404, "session_not_found");
+    assert_eq!(first.delete(&end(1)).status, 204);
+    check(&first.delete(&end(1)), 404, "session_not_found");
+    assert_eq!([&first, &second, &third].map(|client| client.get("/auth/session").status), [200, 401, 200]);
+    for _ in 0..2 {
+        assert_eq!(third.delete("/auth/sessions/others").status, 204);
+    }
+    assert_eq!([&first, &third].map(|client| client.get("/auth/session").status), [401, 200]);
+    assert_eq!(third.get("/auth/sessions/list").ok().as_array().map(Vec::len), Some(1));
+    let log = Client::admin(&server).get("/api/audit/filter?action=END_SESSIONS").ok();
+    assert_eq!(log.as_array().map(Vec::len), Some(2), "what ends nothing leaves no entry");
+}
+
+fn a_key_gives_way_to_its_successor(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on_with(database, &clock, &["--token-lifetime-seconds", "86400"]);
+    let admin = Client::admin(&server);
+    let key = admin.generate_key(&json!({"name": "gateway", "scopes": ["read"], "expires_at": "2027-02-08T12:00:00Z"}));
+    let client = Client::key(&server, &key);
+    let rotate = format!("/auth/keys/rotate/{}", key.api_key_ref);
+    let wrong = admin.post(&rotate, &json!({"overlap_hours": 721, "expires_at": "yesterday"}));
+    assert!(wrong.status == 422 && wrong.text.contains("/overlap_hours") && wrong.text.contains("/expires_at"), "{}", wrong.text);
+    assert_eq!(admin.post(&rotate, &json!({"expires_at": "2026-11-10T11:00:00Z"})).status, 422);
+    check(&admin.post_nothing(&format!("/auth/keys/rotate/{UNKNOWN}")), 404, "api_key_not_found");
+
+    let keyed = admin.with_header("Idempotency-Key", "once");
+    let rotated = keyed.post(&rotate, &json!({"overlap_hours": 2}));
+    assert!(rotated.text_of("rotated_expires_at").starts_with("2026-11-10T14:00"), "{}", rotated.text);
+    // As long again as the key was made for.
+    assert!(rotated.text_of("expires_at").starts_with("2027-02-08T1"), "{}", rotated.text);
+    assert_eq!(
+        keyed.post(&rotate, &json!({"overlap_hours": 2})).body,
+        rotated.clone().ok(),
+        "once, however often it is asked for"
+    );
+    check(&admin.post(&rotate, &json!({})), 409, "key_rotated");
+    let made = json!({"api_key": rotated.text_of("api_key"), "password": rotated.text_of("password")});
+    let token = log_in(&server, &made).ok();
+    let successor =
+        Client::anonymous(&server).with_header("Authorization", &format!("Bearer {}", token.as_str().expect("a token")));
+    let path = "/api/customers/filter";
+    assert_eq!([&client, &successor].map(|client| client.get(path).status), [200, 200], "both work");
+    check(&successor.post("/api/customers/", &json!({"name": "x"})), 403, "insufficient_scope");
+    let listed = admin.get("/auth/keys/list").ok();
+    let row = listed.as_array().expect("keys").iter().find(|row| row["api_key_ref"] == *key.api_key_ref).expect("a row");
+    assert_eq!(row["successor_ref"], rotated.body["api_key_ref"]);
+
+    clock.set("2026-11-10T14:00:30Z");
+    check(&client.get(path), 401, "unauthenticated");
+    assert_eq!(successor.get(path).status, 200);
+    let admin = Client::admin(&server);
+    let log = admin.get("/api/audit/filter?action=ROTATE").ok();
+    assert_eq!(log[0]["object_ref"], *key.api_key_ref, "{log}");
+    let expired = admin.generate_key(&json!({"expires_at": "2026-11-10T14:05:00Z"}));
+    clock.set("2026-11-10T14:06:00Z");
+    check(&Client::admin(&server).post_nothing(&format!("/auth/keys/rotate/{}", expired.api_key_ref)), 409, "key_expired");
+
+    // On the command line, too, on the command line's own clock.
+    let other = admin.generate_key(&json!({"name": "meter"}));
+    let said = binary::succeed(database, &["key", "rotate", "--key", &other.api_key, "--overlap-hours", "720"]);
+    let password = said.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a password").to_owned();
+    let listed = binary::succeed(database, &["key", "list"]);
+    let row = listed
+        .lines()
+        .find(|line| said.contains(line.split_whitespace().next().unwrap_or("?")) && !line.starts_with(&other.api_key));
+    let successor = row.and_then(|line| line.split_whitespace().next()).expect("the successor is listed");
+    assert_eq!(log_in(&server, &json!({"api_key": successor, "password": password})).status, 200, "{listed}");
+    assert!(!listed.contains(&password) && listed.contains("meter"), "{listed}");
+}
+
+fn a_keys_last_use_is_that_of_its_tokens(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on_with(database, &clock, &["--token-lifetime-seconds", "86400"]);
+    let key = Client::admin(&server).generate_key(&json!({}));
+    let client = Client::key(&server, &key);
+    // Long after the token was issued.
+    clock.set("2026-11-10T15:00:00Z");
+    let admin = Client::admin(&server);
+    client.get("/api/customers/filter").ok();
+    let began = Instant::now();
+    loop {
+        let used = admin.get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("it was used").to_owned();
+        if used.starts_with("2026-11-10T15:00") {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{used}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // What was used last before a server ends is written then.
+    clock.set("2026-11-10T15:00:20Z");
+    client.get("/api/customers/filter").ok();
+    server.terminate();
+    let mut server = server;
+    assert!(server.wait_for_exit(Duration::from_secs(20)).is_some(), "it ends");
+    let again = Server::start_on(database, &clock);
+    let used = Client::admin(&again).get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("it was used").to_owned();
+    assert!(used[..19] >= *"2026-11-10T15:00:20", "{used}");
+}
