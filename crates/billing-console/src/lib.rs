@@ -5,10 +5,12 @@
 //! scripts.
 
 mod answer;
+mod chart;
 mod contract;
 mod customer;
 mod document;
 mod event;
+mod figure;
 mod form;
 mod frame;
 mod home;
@@ -17,6 +19,7 @@ mod list;
 mod log_in;
 mod parts;
 mod thing;
+mod usage;
 
 pub use answer::At;
 pub use contract::{ContractAnswers, contract};
@@ -31,5 +34,6 @@ pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, found, list};
 pub use log_in::{LogIn, log_in};
 pub use parts::{href, query};
 pub use thing::{GeneratedKey, generated_key, keys, thing};
+pub use usage::{Explored, Slot, Span, UsageAnswers, usage};
 
 pub mod listings;

@@ -4,6 +4,7 @@
 mod actions;
 mod answers;
 mod described;
+mod explorer;
 mod forms;
 mod pages;
 mod reply;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
+use super::explorer;
 use super::forms::{self, Tried};
 use super::said::{Said, field, query};
 use super::things;
@@ -25,12 +26,12 @@ const PAGE_SIZE: &str = "50";
 const FEW: &str = "10";
 
 /// A page as it is made.
-struct Made {
-    title: String,
-    part: &'static str,
-    crumbs: Vec<Crumb>,
-    calls: Vec<String>,
-    body: Markup,
+pub(super) struct Made {
+    pub(super) title: String,
+    pub(super) part: &'static str,
+    pub(super) crumbs: Vec<Crumb>,
+    pub(super) calls: Vec<String>,
+    pub(super) body: Markup,
 }
 
 /// A page.
@@ -43,6 +44,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
+        ["usage"] => explorer::page(visitor, &asked).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
         ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
@@ -116,7 +118,7 @@ fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>,
     billing_console::query(&pairs)
 }
 
-async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
+pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
     let query = || Query::of(listing.path, raw);
     match listing.part {
         "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
@@ -163,7 +165,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
 }
 
 /// Some elements of a list, of what a page is about.
-async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
+pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
     let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
