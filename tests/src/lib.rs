@@ -6,6 +6,7 @@ pub mod books;
 pub mod catalog;
 pub mod client;
 pub mod clock;
+pub mod console;
 pub mod cluster;
 pub mod database;
 mod described;

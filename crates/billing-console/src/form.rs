@@ -80,7 +80,8 @@ fn is_wrong(group: &Group) -> bool {
     group.fields.iter().any(|field| !field.wrong.is_empty())
 }
 
-fn shown(field: &Field) -> Markup {
+/// A field with what it means and what is wrong with it.
+pub(crate) fn shown(field: &Field) -> Markup {
     let Field { name, meaning, kind, required, value, wrong } = field;
     let own = name.rsplit('/').next().unwrap_or(name);
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));

@@ -18,6 +18,8 @@ mod input;
 mod list;
 mod log_in;
 mod parts;
+mod pricing;
+mod start;
 mod thing;
 mod usage;
 
@@ -28,11 +30,13 @@ pub use document::{DocumentAnswers, document};
 pub use event::event;
 pub use form::{Field, Form, Group, form};
 pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, page, problem};
-pub use home::{HomeAnswers, home};
+pub use home::{Counted, HomeAnswers, UsageToday, home};
 pub use input::InputKind;
 pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, found, list};
 pub use log_in::{LogIn, log_in};
 pub use parts::{href, query};
+pub use pricing::{PricingAnswers, pricing, quantities};
+pub use start::{FirstCall, Start, Step, Waited, first_call, start, wait};
 pub use thing::{GeneratedKey, generated_key, keys, thing};
 pub use usage::{Explored, Slot, Span, UsageAnswers, usage};
 

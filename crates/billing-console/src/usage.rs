@@ -1,5 +1,7 @@
 //! The usage explorer: charts of what was used, each bar a way to look closer, with the events and the refusals of the same time.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -227,7 +229,54 @@ fn totals(all: &[Series], span: &Span) -> Markup {
     }
 }
 
-const WHY: &[Column] = &[
+/// Two times, and where the explorer shows them.
+pub(crate) struct Compared {
+    pub(crate) now: (&'static str, String),
+    pub(crate) before: (&'static str, String),
+}
+
+/// What was used in two times, by usage product.
+pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &Compared) -> Markup {
+    let earlier = UsageAnswers { summary: before.clone(), usage_products: now.usage_products.clone() };
+    let sums = |answers: &UsageAnswers| {
+        let mut sums: BTreeMap<String, (i128, String, String)> = BTreeMap::new();
+        for row in At(&answers.summary).items() {
+            let reference = row.at("usage_product_ref").text();
+            let Series { name, unit, .. } = named(answers, reference.clone(), 0);
+            let sum = sums.entry(reference).or_insert((0, name, unit));
+            sum.0 += billionths(&row.at("quantity").text()).unwrap_or_default();
+        }
+        sums
+    };
+    let (now, before) = (sums(now), sums(&earlier));
+    let all: BTreeMap<&String, (&str, &str)> =
+        before.iter().chain(&now).map(|(reference, (_, name, unit))| (reference, (name.as_str(), unit.as_str()))).collect();
+    let sum = |sums: &BTreeMap<String, (i128, String, String)>, reference: &String| {
+        grouped(&digits(sums.get(reference).map_or(0, |(sum, ..)| *sum)))
+    };
+    html! {
+        @if all.is_empty() { p.muted { "None, now or before. " a href=(compared.now.1) { (compared.now.0) } } } @else {
+            div.scrolls tabindex="0" role="region" aria-label="Usage compared" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Usage product" }
+                        @for (name, address) in [&compared.now, &compared.before] { th.amount scope="col" { a href=(address) { (name) } } }
+                        th scope="col" { "Unit" }
+                    } }
+                    tbody { @for (reference, (name, unit)) in &all { tr {
+                        td { a href=(href(&["usage-products", reference])) { (name) } }
+                        td.amount { (sum(&now, reference)) }
+                        td.amount { (sum(&before, reference)) }
+                        td { (unit) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+/// What is shown of refused usage beside something else.
+pub(crate) const WHY: &[Column] = &[
     Column { label: "Day", field: "day", shown: Shown::Day },
     Column { label: "Why", field: "code", shown: Shown::Text },
     Column { label: "Customer", field: "customer_ref", shown: Shown::Link { part: "customers", key: "customer_ref" } },
@@ -301,6 +350,18 @@ mod tests {
         let of_day = "/console/events?customer_ref=acme&amp;from=2026-11-21T00%3A00%3A00Z&amp;to=2026-11-22T00%3A00%3A00Z";
         assert!(page.contains(of_day), "{page}");
         assert!(!page.contains("<b>"), "{page}");
+    }
+
+    #[test]
+    fn two_times_stand_beside_each_other() {
+        let before = json!([{"usage_product_ref": "calls", "quantity": 5}, {"usage_product_ref": "old", "quantity": 2}]);
+        let compared = Compared { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
+        let shown = comparison(&answers(), &before, &compared).into_string();
+        let amounts: Vec<&str> =
+            shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+        assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");
+        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("None"));
     }
 
     #[test]

@@ -198,6 +198,8 @@ pub struct ContractFilter {
     pub ends_before: Option<NaiveDate>,
     /// That agree on this pricing in any of their versions.
     pub pricing_ref: Option<PricingRef>,
+    /// That next have a document to issue before this instant.
+    pub issues_before: Option<Timestamp>,
 }
 
 /// What a list of customers is narrowed to.

@@ -1,5 +1,7 @@
 //! Which answers the usage explorer is made of, and which stretches of time its bars stand for.
 
+use std::time::Duration;
+
 use billing_application::UseCase;
 use billing_application::error::UseCaseError;
 use billing_console::{Explored, Filter, InputKind, Slot, Span, UsageAnswers, listings};
@@ -25,6 +27,8 @@ const MAX_DAYS_BY_HOUR: u32 = 3;
 const USUAL_DAYS: u32 = 30;
 /// Where sums are.
 const SUMMARY: &str = "/api/usage/summary";
+/// How long a page of something else waits for sums of usage: of very many events they take longer, and stand in the explorer.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 /// Counts of refused usage that are shown.
 const MOST_REFUSED: &str = "10";
 
@@ -160,6 +164,20 @@ pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<(UsageAnswers, 
     let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
     let (usage_products, products_call) = few(visitor, &listings::USAGE_PRODUCTS, &[("pageSize", "1000")]).await?;
     Ok((UsageAnswers { summary, usage_products }, vec![format!("{SUMMARY}?{raw}"), products_call]))
+}
+
+/// Usage of the usual days, where it is summed up soon, and the call that asks for it.
+pub(super) async fn lately(
+    visitor: &Visitor,
+    narrowed: Vec<(String, String)>,
+) -> Result<(Option<(UsageAnswers, Span)>, String), Problem> {
+    let shown = Shown::usual(visitor.state.services().now(), usual_zone(visitor).await?)?;
+    let raw = shown.summary(&narrowed);
+    let call = format!("{SUMMARY}?{raw}");
+    Ok(match tokio::time::timeout(PATIENCE, sums(visitor, &raw)).await {
+        Ok(answers) => (Some((answers?.0, Span { narrowed, slots: shown.slots() })), call),
+        Err(_) => (None, call),
+    })
 }
 
 /// The explorer's page.

@@ -6,9 +6,11 @@ mod answers;
 mod described;
 mod explorer;
 mod forms;
+mod home;
 mod pages;
 mod reply;
 mod said;
+mod start;
 mod things;
 mod visitor;
 
@@ -55,7 +57,10 @@ async fn show(request: HttpRequest) -> HttpResponse {
         return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
     }
     match Visitor::of(&request).await {
-        Ok(visitor) => shown(&visitor, &place, None).await,
+        Ok(visitor) => match special(&visitor, &place).await {
+            Some(answered) => answered.unwrap_or_else(|problem| refused(&request, problem)),
+            None => shown(&visitor, &place, None).await,
+        },
         Err(problem) => stranger(&request, problem),
     }
 }
@@ -78,6 +83,9 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
+    if let [start::START, step] = place.as_slice() {
+        return start::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused(&request, problem));
+    }
     let form = match place.as_slice() {
         ["new", part] => Some((*part, None)),
         ["edit", part, reference] => Some((*part, Some(*reference))),
@@ -91,6 +99,19 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         (Err(problem), Some(page)) => shown(&visitor, page, Some(problem)).await,
         (Err(problem), None) => refused(&request, problem),
     }
+}
+
+/// A page that is more than its text, or isn't always there.
+async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
+    Some(match place {
+        [] => home::page(visitor).await.map(|made| match made {
+            Some(made) => html(pages::framed(visitor, made, None)),
+            None => to(&format!("{ROOT}/{}", start::START)),
+        }),
+        [start::START] => start::page(visitor, None).await.map(html),
+        [start::START, "wait"] => start::wait(visitor).await,
+        _ => return None,
+    })
 }
 
 /// Makes or edits a thing; what is wrong with what was said stands beside it.

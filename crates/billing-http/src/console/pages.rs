@@ -3,9 +3,8 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
+    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, Listing, Notice, Part, PricingAnswers, href, listings,
 };
-use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
 
@@ -41,7 +40,6 @@ pub(super) struct Made {
 pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notice>) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
-        [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
         ["usage"] => explorer::page(visitor, &asked).await?,
@@ -52,19 +50,18 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         ["contracts", reference] => contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
         ["events", reference] => event(visitor, reference).await?,
+        ["pricings", reference] => pricing(visitor, reference, &asked).await?,
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
+    Ok(framed(visitor, made, notice.or_else(|| done(&asked))))
+}
+
+/// A page with what is around it.
+pub(super) fn framed(visitor: &Visitor, made: Made, notice: Option<Notice>) -> String {
     let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let frame = Frame {
-        title: made.title,
-        part: made.part,
-        crumbs: made.crumbs,
-        service: service(&visitor.request),
-        calls,
-        notice: notice.or_else(|| done(&asked)),
-    };
-    Ok(billing_console::page(&frame, &made.body))
+    let Made { title, part, crumbs, body, .. } = made;
+    billing_console::page(&Frame { title, part, crumbs, service: service(&visitor.request), calls, notice }, &body)
 }
 
 /// The page of a form.
@@ -104,7 +101,7 @@ fn crumbs(listing: &Listing) -> Vec<Crumb> {
 }
 
 /// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
-fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
+pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
     let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && *name != "done").collect();
     let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
     if !has(&pairs, "pageSize") {
@@ -170,44 +167,6 @@ pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str,
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
 
-/// How many elements a list has, and what they amount to that is left to pay.
-async fn counted(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(String, Option<String>), Problem> {
-    let Listed { total, amount_due, .. } = listed(visitor, listing, &wanted(listing, narrowed.iter().copied(), "1")).await?;
-    Ok((total.unwrap_or_default(), amount_due))
-}
-
-async fn home(visitor: &Visitor) -> Result<Made, Problem> {
-    let documents = &listings::DOCUMENTS;
-    let mut steps = [false; 5];
-    let first = [&listings::ENTITIES, &listings::USAGE_PRODUCTS, &listings::PRICINGS, &listings::CUSTOMERS, &listings::CONTRACTS];
-    let mut customers = String::new();
-    for (taken, listing) in steps.iter_mut().zip(first) {
-        let (count, _) = counted(visitor, listing, &[]).await?;
-        *taken = count != "0";
-        if listing.part == listings::CUSTOMERS.part {
-            customers = count;
-        }
-    }
-    let (drafts, _) = counted(visitor, documents, &[("state", "DRAFT")]).await?;
-    let (owed, owed_amounts) = counted(visitor, documents, &[("has_amount_due", "true")]).await?;
-    let (overdue, overdue_amounts) = counted(visitor, documents, &[("overdue", "true")]).await?;
-    let (latest, call) = few(visitor, documents, &[("order", "-created"), ("totals", "false")]).await?;
-    let refused = refused_since_yesterday(visitor).await?;
-    let answers =
-        HomeAnswers { refused, customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
-    let body = billing_console::home(&answers);
-    Ok(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls: vec![call], body })
-}
-
-/// How many events were refused since yesterday's beginning, in UTC.
-async fn refused_since_yesterday(visitor: &Visitor) -> Result<String, Problem> {
-    let today = TimeZone::UTC.service_date(visitor.state.services().now());
-    let yesterday = today.pred_opt().unwrap_or(today).to_string();
-    let raw = billing_console::query(&[("from", &yesterday), ("pageSize", "1000"), ("pageNumber", "0")]);
-    let counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    Ok(At(&counts).items().filter_map(|count| count.0["count"].as_u64()).sum::<u64>().to_string())
-}
-
 async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
@@ -224,14 +183,16 @@ async fn customer(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
     let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
+    let (usage, usage_call) = explorer::lately(visitor, vec![("customer_ref".to_owned(), reference.to_owned())]).await?;
     let calls = vec![
         format!("/api/customers/{reference}"),
         format!("/api/customers/balance/{reference}"),
         contracts_call,
         documents_call,
+        usage_call,
     ];
     let title = At(&customer).at("name").text();
-    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents });
+    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage });
     Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 
@@ -277,6 +238,38 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let edit = forms::has(part).then(|| href(&["edit", part, reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
+    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+}
+
+async fn pricing(visitor: &Visitor, reference: &str, said: &Said) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let pricing = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
+    let listing = &listings::PRICINGS;
+    let rates_path = format!("/api/pricings/rates/{reference}");
+    let rated = async |quantities: &str| {
+        let raw = billing_console::query(&[("quantity", quantities)]);
+        let query = Query::of(&rates_path, &raw)?;
+        one(catalog::rate_pricing(visitor.caller(UseCase::RatePricing), path(), query)).await
+    };
+    let quantity = field(said, "quantity").unwrap_or_default().to_owned();
+    let mut calls = vec![format!("/api/pricings/{reference}")];
+    let asked = if quantity.is_empty() {
+        None
+    } else {
+        calls.push(format!("{rates_path}?{}", billing_console::query(&[("quantity", &quantity)])));
+        Some(match rated(&quantity).await {
+            Ok(rates) => Ok(rates[0].clone()),
+            Err(problem) => Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())),
+        })
+    };
+    let drawn = billing_console::quantities(&pricing, &quantity);
+    // What a drawing goes up to may be more than an amount can be.
+    let rates = if drawn.is_empty() { Value::Null } else { rated(&drawn.join(",")).await.unwrap_or_default() };
+    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
+    calls.push(contracts_call);
+    let title = At(&pricing).at("name").text();
+    let edit = forms::has(listing.part).then(|| href(&["edit", listing.part, reference]));
+    let body = billing_console::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }
 

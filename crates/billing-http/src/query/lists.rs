@@ -3,7 +3,7 @@
 use billing_application::charges::ChargeQuery;
 use billing_application::contracts::ContractQuery;
 use billing_application::documents::PaymentQuery;
-use billing_domain::calendar::Date;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
@@ -56,6 +56,8 @@ params! {
         ends_before: Option<Date>,
         /// That agree on this pricing, in any of their versions.
         product_pricing_ref: Option<Sought<PricingRef>>,
+        /// That next have a document to issue before this instant: RFC 3339 with an offset.
+        issues_before: Option<Timestamp>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -70,6 +72,7 @@ impl ContractSearchParams {
             state: None,
             ends_before: self.ends_before,
             pricing_ref: possible(self.product_pricing_ref)?,
+            issues_before: self.issues_before,
         };
         Some(ContractQuery { customer_ref: possible(self.customer_ref)?, state: self.state, filter })
     }

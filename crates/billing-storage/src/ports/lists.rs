@@ -169,6 +169,9 @@ impl Lists for Transaction<'_> {
             );
             narrowed.text(pricing_ref.as_str()).sql(")");
         }
+        if let Some(end) = filter.issues_before {
+            narrowed.sql(" AND next_due_at < ").ts(end);
+        }
         if let Some((state, todays)) = &filter.state {
             push_contract_state(&mut narrowed, *state, todays);
         }

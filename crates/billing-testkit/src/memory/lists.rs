@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract};
 use billing_domain::document::{Document, DocumentHead, DocumentKind, Lifecycle};
 use billing_domain::money::{Currency, Money};
@@ -229,7 +230,7 @@ impl Lists for MemoryTx {
         filter: &ContractFilter,
         request: PageRequest,
     ) -> StoreResult<Page<Contract>> {
-        let passes = |row: &&Contract| {
+        let passes = |row: &Contract| {
             is(filter.customer_id, &row.customer_id)
                 && is(filter.number, &row.number)
                 && filter.po_number.as_ref().is_none_or(|wanted| row.po_number.as_ref() == Some(wanted))
@@ -237,8 +238,9 @@ impl Lists for MemoryTx {
                 && filter.pricing_ref.as_ref().is_none_or(|wanted| agrees_on(row, wanted))
                 && filter.state.as_ref().is_none_or(|(wanted, todays)| row.state_on(todays.of(row.stating_entity())) == *wanted)
         };
-        let rows = self.state.contracts.of(organization).map(|row| &row.contract).filter(passes);
-        Ok(page(rows, request, |row| (row.created_at, row.contract_ref)))
+        let is_due = |due: Option<Timestamp>| filter.issues_before.is_none_or(|end| due.is_some_and(|due| due < end));
+        let rows = self.state.contracts.of(organization).filter(|row| is_due(row.next_due_at) && passes(&row.contract));
+        Ok(page(rows.map(|row| &row.contract), request, |row| (row.created_at, row.contract_ref)))
     }
 
     fn listed_customers(

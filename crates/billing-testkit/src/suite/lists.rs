@@ -351,7 +351,11 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     let mut other_terms = terms("2029-01-01", "2029-12-31");
     other_terms.pricing.pricing_ref = PricingRef::parse("elsewhere").expect("a reference");
     let elsewhere = made(8, 6, vec![other_terms]);
-    write(store, |tx| tx.insert_contract(w.org, &elsewhere, None));
+    write(store, |tx| tx.insert_contract(w.org, &elsewhere, Some(later(100))));
+    let issues_before = |end| find(&ContractFilter { issues_before: Some(end), ..any() });
+    assert!(!issues_before(later(100)).contains(&elsewhere.contract_ref));
+    assert!(issues_before(later(101)).contains(&elsewhere.contract_ref));
+    assert!(!issues_before(later(101)).contains(&past.contract_ref), "it has nothing to issue any more");
     let by_pricing = |pricing: &str| {
         find(&ContractFilter { pricing_ref: Some(PricingRef::parse(pricing).expect(pricing)), ..any() })
     };
