@@ -1,8 +1,9 @@
 // The console in a real browser: `node journeys.mjs SERVICE CHROMIUM [PICTURES]`, with the administrator's address and password and a bearer
-// token in EMAIL, PASSWORD and TOKEN, and in EMPTY a service with the same administrator where nothing was made. Ends with 1 and says why when a journey fails. With a directory for pictures it takes one of every page.
+// token in EMAIL, PASSWORD and TOKEN, and in EMPTY a service with the same administrator where nothing was made. Ends with 1 and says why
+// when a journey fails. With a directory for pictures it takes one of every page.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

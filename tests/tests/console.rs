@@ -232,7 +232,7 @@ fn a_foreign_page_can_do_nothing_and_names_are_text() {
     assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing happened");
     for path in ["/console", "/console/customers", "/console/customers/acme", "/console/documents", "/console/events"] {
         let page = page(&admin, path);
-        assert!(!page.contains("<script") && !page.contains("49\""), "{path}: {page}");
+        assert!(!page.contains("<script") && !page.contains("gt;49"), "{path}: {page}");
     }
     assert!(page(&admin, "/console/customers").contains("&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}"));
     for path in

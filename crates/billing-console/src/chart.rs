@@ -1,5 +1,5 @@
 //! Charts as SVG, drawn here: no script is let in, and none is needed. They are for the eye and the pointer; a table beside says the
-//! same to everybody else.
+//! same to everybody else. Elements of SVG are closed each by itself: nothing of it is void in HTML.
 
 use maud::{Markup, html};
 
@@ -45,8 +45,8 @@ pub(crate) fn bars(bars: &[Bar]) -> Markup {
                 // Both hang on one link: a low bar is met by whoever points above it.
                 a href=(bar.href) tabindex="-1" {
                     title { (bar.told) }
-                    rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT);
-                    rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high);
+                    rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
+                    rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high) {}
                 }
             }
             @if index % every == 0 {
@@ -84,7 +84,7 @@ pub(crate) fn line(points: &[Point], marked: Option<&Point>, below: &str, told: 
             text x=(LEFT + far.along(mark, WIDTH)) y=(TOP + HEIGHT + 18) text-anchor="middle" { (grouped(&far.written(mark))) }
         }
         text x=(LEFT + WIDTH) y=(TOP + HEIGHT + 36) text-anchor="end" { (below) }
-        polyline.line points=(line.join(" "));
+        polyline.line points=(line.join(" ")) {}
         @if let Some((x, y)) = marked.and_then(Point::places).map(at) {
             circle.mark cx=(x) cy=(y) r="6" { title { (told) } }
         }
@@ -96,7 +96,7 @@ fn heights(axis: Axis) -> Markup {
     html! {
         @for mark in axis.marks() {
             @let y = TOP + HEIGHT - axis.along(mark, HEIGHT);
-            line.grid x1=(LEFT) y1=(y) x2=(LEFT + WIDTH) y2=(y);
+            line.grid x1=(LEFT) y1=(y) x2=(LEFT + WIDTH) y2=(y) {}
             text x=(LEFT - 8) y=(y + 4) text-anchor="end" { (grouped(&axis.written(mark))) }
         }
     }
@@ -135,6 +135,7 @@ mod tests {
         }
         assert!(!svg.contains("?v=0\""), "nothing leads to nothing: {svg}");
         assert!(!svg.contains("style="), "the policy lets no style in: {svg}");
+        assert_eq!(svg.matches("<rect").count(), svg.matches("</rect>").count(), "an open one would swallow the others: {svg}");
     }
 
     #[test]
