@@ -1,5 +1,7 @@
 //! Exact numbers as charts and totals need them: whole billionths, worked out of digits without a float.
 
+use crate::parts::grouped;
+
 /// Billionths of one: no quantity or amount has smaller parts.
 pub(crate) const ONE: i128 = 1_000_000_000;
 const FRACTION_DIGITS: usize = 9;
@@ -64,7 +66,7 @@ impl Axis {
         if number > 0 { along.max(1) } else { 0 }
     }
 
-    /// A mark as it is written: in millions and more where the axis is that long.
+    /// A mark as it is written, grouped: in thousands and more where the axis is that long.
     pub(crate) fn written(self, mark: i128) -> String {
         let units = [
             (1_000_000_000_000, 1_000_000_000_000, "T"),
@@ -73,8 +75,8 @@ impl Axis {
             (10_000, 1000, "k"),
         ];
         match units.into_iter().find(|(from, ..)| self.end >= from * ONE) {
-            Some((_, unit, name)) if mark > 0 => format!("{} {name}", digits(mark / unit)),
-            _ => digits(mark),
+            Some((_, unit, name)) if mark > 0 => format!("{} {name}", grouped(&digits(mark / unit))),
+            _ => grouped(&digits(mark)),
         }
     }
 }
@@ -122,8 +124,8 @@ mod tests {
     #[test]
     fn long_marks_are_written_short() {
         for (largest, marks) in [
-            ("8000", vec!["0", "2000", "4000", "6000", "8000"]),
-            ("80000", vec!["0", "20 k", "40 k", "60 k", "80 k"]),
+            ("8000", vec!["0", "2,000", "4,000", "6,000", "8,000"]),
+            ("13500", vec!["0", "5 k", "10 k", "15 k"]),
             ("1500000", vec!["0", "0.5 M", "1 M", "1.5 M"]),
             ("4000000000000", vec!["0", "1 T", "2 T", "3 T", "4 T"]),
         ] {

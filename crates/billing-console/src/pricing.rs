@@ -216,7 +216,7 @@ fn over_quantity(item: At<'_>, answers: &PricingAnswers) -> Markup {
         @if points.len() > 1 {
             figure {
                 figcaption.muted { "Price over the quantity of a whole period, " (currency.as_deref().unwrap_or_default()) }
-                (line(&points, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
+                (line(&format!("Chart of {}", item.at("name").text()), &points, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
             }
             details {
                 summary { "As a table" }

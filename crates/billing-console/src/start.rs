@@ -129,9 +129,7 @@ pub fn first_call(call: &FirstCall) -> Markup {
 /// What the interface answers while the first event is waited for.
 #[derive(Clone, Debug)]
 pub struct Waited {
-    /// The contract's first event, once there is one.
-    pub events: Value,
-    /// The document that it is on.
+    /// The document that the contract's first event is on, once there is one.
     pub document: Value,
     /// What was refused today.
     pub refused: Value,

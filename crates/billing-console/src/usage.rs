@@ -13,6 +13,8 @@ use crate::parts::{day, grouped, href, query, section};
 
 /// The most bars of charts on a page: it stays below 100 KB.
 const MAX_DRAWN: usize = 186;
+/// The filters that say which time is shown, and stand first.
+const TIME: usize = 3;
 /// The most charts on a page.
 const MAX_CHARTS: usize = 4;
 
@@ -135,7 +137,7 @@ pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup
         @for series in drawn {
             figure {
                 figcaption { strong { (series.name) } @if !series.unit.is_empty() { span.muted { ", " (series.unit) } } }
-                (bars(&bars_of(series, narrowed, slots)))
+                (bars(&format!("Chart of {}", series.name), &bars_of(series, narrowed, slots)))
             }
         }
         @if !drawn.is_empty() { (as_table(drawn, narrowed, slots)) }
@@ -201,7 +203,12 @@ pub fn usage(answers: &UsageAnswers, span: &Span, explored: &Explored) -> Markup
 fn narrowing(explored: &Explored) -> Markup {
     html! {
         form method="get" action=(href(&["usage"])) {
-            div.filters { @for filter in &explored.filters { (field(filter)) } button { "Show" } }
+            @let (time, others) = explored.filters.split_at(explored.filters.len().min(TIME));
+            div.filters { @for filter in time { (field(filter)) } button { "Show" } }
+            details open[others.iter().any(|filter| !filter.value.is_empty())] {
+                summary { "Filters" }
+                div.filters { @for filter in others { (field(filter)) } }
+            }
         }
         nav.pages aria-label="Other times" {
             @for (name, said) in &explored.elsewhere { a href=(format!("?{}", query(&pairs(said)))) { (name) } }

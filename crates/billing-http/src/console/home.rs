@@ -41,7 +41,6 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
         ("Overdue", &listings::DOCUMENTS, vec![("overdue", "true".to_owned()), ("order", "due_date".to_owned())]),
         ("Drafts", &listings::DOCUMENTS, vec![("state", "DRAFT".to_owned())]),
         ("Contracts with documents to issue today", &listings::CONTRACTS, vec![("issues_before", tomorrow)]),
-        ("Customers", &listings::CUSTOMERS, Vec::new()),
     ] {
         cards.push(counted(visitor, name, listing, narrowed).await?);
     }

@@ -67,7 +67,7 @@ const STEPS: [Made; 5] = [
     Made {
         name: "usage-product",
         title: "What is counted: a usage product",
-        why: "Each event reports a quantity of one.",
+        why: "Events report how much of it was used.",
         path: "/api/usage/products/",
         listing: &listings::USAGE_PRODUCTS,
         reference: "usage_product_ref",
@@ -400,10 +400,12 @@ pub(super) async fn wait(visitor: &Visitor) -> Result<HttpResponse, Problem> {
     let raw = billing_console::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
     let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
     calls.push(format!("{}?{raw}", listings::REFUSED.path));
-    let is_looking = document.is_null() && field_of(&asked, "paused").is_none();
-    let body = billing_console::wait(&Waited { events, document, refused, contract_ref, is_looking });
+    let has_document = !document.is_null();
+    let is_looking = !has_document && field_of(&asked, "paused").is_none();
+    let body = billing_console::wait(&Waited { document, refused, contract_ref, is_looking });
     let calls = calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let mut answer = html(framed(visitor, "Waiting for the first event", calls, &body));
+    let title = if has_document { "The first invoice" } else { "Waiting for the first event" };
+    let mut answer = html(framed(visitor, title, calls, &body));
     if is_looking {
         let (name, value) = REFRESH;
         answer.headers_mut().insert(name, value);
