@@ -55,7 +55,9 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     };
     let expected: Vec<String> = rows
         .iter()
-        .map(|row| format!("{}: {} call, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"]))
+        .map(|row| {
+            format!("{}: {} call, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"])
+        })
         .collect();
     assert_eq!(told(&explorer), expected, "a bar for each row");
     assert!(explorer.contains("value=\"1000000001206.500000001\""), "their sum is exact: {explorer}");
@@ -144,7 +146,8 @@ fn the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it(databas
     assert!(asked.contains("at 1,500 → 60.00 EUR") && asked.contains("<circle"), "{asked}");
     assert!(links(&asked).contains(&format!("/console/contracts/{contract}")), "who agreed on it");
     // Every amount that is drawn is what the interface says.
-    let drawn = asked.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(|text| text.replace(',', ""));
+    let drawn =
+        asked.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(|text| text.replace(',', ""));
     let drawn: Vec<String> = drawn.collect();
     let start = drawn.windows(2).position(|pair| pair == ["0", "0.00"]).expect("the beginning of the table");
     let points: Vec<&[String]> = drawn[start..].chunks_exact(2).collect();
@@ -167,7 +170,10 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 
 /// The value of an input.
 fn value_of(page: &str, name: &str) -> String {
-    let input = page.split("<input").find(|input| input.contains(&format!("name=\"{name}\""))).unwrap_or_else(|| panic!("{name}: {page}"));
+    let input = page
+        .split("<input")
+        .find(|input| input.contains(&format!("name=\"{name}\"")))
+        .unwrap_or_else(|| panic!("{name}: {page}"));
     input.split("value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
 }
 
@@ -179,16 +185,28 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
     let steps = page(&admin, "/console/start");
     assert!(steps.contains("action=\"/console/start/entity\"") && !steps.contains(">Done<"), "{steps}");
 
-    let address = [("name", "We & Co"), ("address/line1", "1 Main Street"), ("address/city", "Berlin"), ("timezone", "Europe/Berlin")];
-    let wrong = submit(&admin, "/console/start/entity", &encoded(&[address.as_slice(), &[("address/country_code", "Germany")]].concat()));
-    assert!(wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"We &amp; Co\""), "{}", wrong.text);
+    let address =
+        [("name", "We & Co"), ("address/line1", "1 Main Street"), ("address/city", "Berlin"), ("timezone", "Europe/Berlin")];
+    let wrong =
+        submit(&admin, "/console/start/entity", &encoded(&[address.as_slice(), &[("address/country_code", "Germany")]].concat()));
+    assert!(
+        wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"We &amp; Co\""),
+        "{}",
+        wrong.text
+    );
     let forms: [(&str, &[(&str, &str)]); 5] = [
         ("entity", &[address.as_slice(), &[("address/country_code", "DE")]].concat()),
         ("usage-product", &[("name", "API calls"), ("usage_product_ref", "calls"), ("unit", "call")]),
-        ("pricing", &[
-            ("name", "Plan"), ("currency", "EUR"), ("line_items/0/usage_product_ref", "calls"),
-            ("line_items/0/price/unit_price", "0.05"), ("line_items/1/price/amount", "49"),
-        ]),
+        (
+            "pricing",
+            &[
+                ("name", "Plan"),
+                ("currency", "EUR"),
+                ("line_items/0/usage_product_ref", "calls"),
+                ("line_items/0/price/unit_price", "0.05"),
+                ("line_items/1/price/amount", "49"),
+            ],
+        ),
         ("customer", &[("name", "Acme Ltd"), ("customer_ref", "acme"), ("tax", "19")]),
         ("contract", &[]),
     ];
@@ -197,11 +215,18 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
         assert_eq!(shown.matches(">Done<").count(), done, "{shown}");
         assert!(shown.contains(&format!("action=\"/console/start/{step}\"")), "{step}: {shown}");
         // The last one is sent as it stands there.
-        let usual = ["customer_ref", "products/0/product_pricing_ref", "products/0/billing_start_date", "products/0/billing_end_date"];
+        let usual =
+            ["customer_ref", "products/0/product_pricing_ref", "products/0/billing_start_date", "products/0/billing_end_date"];
         let said: Vec<String> = usual.iter().filter(|_| fields.is_empty()).map(|name| value_of(&shown, name)).collect();
-        let fields: Vec<(&str, &str)> = fields.iter().copied().chain(usual.into_iter().zip(said.iter().map(String::as_str))).collect();
+        let fields: Vec<(&str, &str)> =
+            fields.iter().copied().chain(usual.into_iter().zip(said.iter().map(String::as_str))).collect();
         let made = submit(&admin, &format!("/console/start/{step}"), &encoded(&fields));
-        assert_eq!((made.status, made.header("Location")), (303, format!("/console/start?done={step}").as_str()), "{}", made.text);
+        assert_eq!(
+            (made.status, made.header("Location")),
+            (303, format!("/console/start?done={step}").as_str()),
+            "{}",
+            made.text
+        );
     }
 
     let key = submit(&admin, "/console/start/key", "");
@@ -219,7 +244,11 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
     let answer: Value = serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{call}: {answer:?}"));
     let invoice = admin.get(&wait);
     assert_eq!((invoice.status, invoice.header("Refresh")), (200, ""));
-    assert!(links(&invoice.text).contains(&format!("/console/documents/{}", text(&answer, "related_document_ref"))), "{}", invoice.text);
+    assert!(
+        links(&invoice.text).contains(&format!("/console/documents/{}", text(&answer, "related_document_ref"))),
+        "{}",
+        invoice.text
+    );
     // A fee of 49.00 and 1,500 calls at 0.05, with 19 % tax.
     assert!(invoice.text.contains("147.56"), "{}", invoice.text);
     assert!(page(&admin, "/console").contains("<h1>Home</h1>"));

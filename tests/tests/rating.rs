@@ -133,7 +133,10 @@ fn every_price_model_bills_what_the_rules_say(database: &Database) {
         rated.map(|item| format!("{} 1500 {}", item["line_item_id"].as_str().expect("an id"), item["amount"])).collect();
     let of_usage: Vec<String> = expected[2..].iter().map(|line| line.replace("38.40", "37.80")).collect();
     assert_eq!(rated, of_usage);
-    assert_eq!((rates[0]["quantity"].to_string(), rates[0]["line_items"][0]["amount"].to_string()), ("0".to_owned(), "0.00".to_owned()));
+    assert_eq!(
+        (rates[0]["quantity"].to_string(), rates[0]["line_items"][0]["amount"].to_string()),
+        ("0".to_owned(), "0.00".to_owned())
+    );
     let next = catalog::only(client.get(&format!("/api/contracts/invoices/next/{contract_ref}")).ok());
     assert!(!lines(&next).iter().any(|line| line.starts_with("once") && !line.ends_with(" 0.00")), "{next}");
 }

@@ -37,24 +37,28 @@ pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
     let count = i128::try_from(bars.len().max(1)).unwrap_or(1);
     let place = |index: usize| LEFT + WIDTH * i128::try_from(index).unwrap_or_default() / count;
     let every = bars.len().div_ceil(NAMES).max(1);
-    drawing(name, "chart latest", &html! {
-        (heights(axis))
-        @for (index, bar) in bars.iter().enumerate() {
-            @let (from, to) = (place(index), place(index + 1));
-            @let high = axis.along(billionths(&bar.value).unwrap_or_default(), HEIGHT);
-            @if high > 0 {
-                // Both hang on one link: a low bar is met by whoever points above it.
-                a href=(bar.href) tabindex="-1" {
-                    title { (bar.told) }
-                    rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
-                    rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high) {}
+    drawing(
+        name,
+        "chart latest",
+        &html! {
+            (heights(axis))
+            @for (index, bar) in bars.iter().enumerate() {
+                @let (from, to) = (place(index), place(index + 1));
+                @let high = axis.along(billionths(&bar.value).unwrap_or_default(), HEIGHT);
+                @if high > 0 {
+                    // Both hang on one link: a low bar is met by whoever points above it.
+                    a href=(bar.href) tabindex="-1" {
+                        title { (bar.told) }
+                        rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
+                        rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high) {}
+                    }
+                }
+                @if index % every == 0 {
+                    text x=((from + to) / 2) y=(TOP + HEIGHT + 18) text-anchor="middle" { (bar.name) }
                 }
             }
-            @if index % every == 0 {
-                text x=((from + to) / 2) y=(TOP + HEIGHT + 18) text-anchor="middle" { (bar.name) }
-            }
-        }
-    })
+        },
+    )
 }
 
 /// A place in a line chart: exact numbers.
@@ -82,17 +86,21 @@ pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: 
         (in_parts(LEFT * PARTS + right), in_parts((TOP + HEIGHT) * PARTS - up))
     };
     let line: Vec<String> = points.iter().filter_map(Point::places).map(at).map(|(x, y)| format!("{x},{y}")).collect();
-    drawing(name, "chart", &html! {
-        (heights(high))
-        @for mark in far.marks() {
-            text x=(LEFT + far.along(mark, WIDTH)) y=(TOP + HEIGHT + 18) text-anchor="middle" { (far.written(mark)) }
-        }
-        text x=(LEFT + WIDTH) y=(TOP + HEIGHT + 36) text-anchor="end" { (below) }
-        polyline.line points=(line.join(" ")) {}
-        @if let Some((x, y)) = marked.and_then(Point::places).map(at) {
-            circle.mark cx=(x) cy=(y) r="6" { title { (told) } }
-        }
-    })
+    drawing(
+        name,
+        "chart",
+        &html! {
+            (heights(high))
+            @for mark in far.marks() {
+                text x=(LEFT + far.along(mark, WIDTH)) y=(TOP + HEIGHT + 18) text-anchor="middle" { (far.written(mark)) }
+            }
+            text x=(LEFT + WIDTH) y=(TOP + HEIGHT + 36) text-anchor="end" { (below) }
+            polyline.line points=(line.join(" ")) {}
+            @if let Some((x, y)) = marked.and_then(Point::places).map(at) {
+                circle.mark cx=(x) cy=(y) r="6" { title { (told) } }
+            }
+        },
+    )
 }
 
 /// A length that is told in parts.

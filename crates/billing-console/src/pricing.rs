@@ -208,10 +208,10 @@ fn over_quantity(item: At<'_>, answers: &PricingAnswers) -> Markup {
     let is_within = |point: &Point| billionths(&point.x).is_some_and(|quantity| quantity <= end);
     let points: Vec<Point> = At(&answers.rates).items().filter_map(point).filter(is_within).collect();
     let marked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).and_then(|rate| point(At(rate)));
-    let currency = At(&answers.rates).items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
-    let told = |point: &Point| {
-        format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default())
-    };
+    let currency =
+        At(&answers.rates).items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
+    let told =
+        |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
     html! {
         @if points.len() > 1 {
             figure {
@@ -267,7 +267,8 @@ mod tests {
             let asked = quantities(&json!({"line_items": items}), "12");
             assert!((50..=MAX_QUANTITIES).contains(&asked.len()), "{}", asked.len());
         }
-        let package = json!({"line_items": [{"kind": "USAGE", "price": {"model": "PACKAGE", "package_size": 10, "package_price": 5}}]});
+        let package =
+            json!({"line_items": [{"kind": "USAGE", "price": {"model": "PACKAGE", "package_size": 10, "package_price": 5}}]});
         let asked = quantities(&package, "");
         assert!(["10", "10.12", "80"].iter().all(|bend| asked.iter().any(|quantity| quantity == bend)), "{asked:?}");
     }
@@ -275,9 +276,7 @@ mod tests {
     #[test]
     fn what_is_drawn_and_marked_is_what_was_rated() {
         let exact = |text: &str| serde_json::from_str::<Value>(text).expect(text);
-        let rate = |quantity: &str, amount: &str| {
-            json!({"quantity": exact(quantity), "line_items": [{"line_item_id": "calls", "name": "Calls", "currency": "EUR", "amount": exact(amount)}]})
-        };
+        let rate = |quantity: &str, amount: &str| json!({"quantity": exact(quantity), "line_items": [{"line_item_id": "calls", "name": "Calls", "currency": "EUR", "amount": exact(amount)}]});
         let answers = PricingAnswers {
             pricing: plan(),
             rates: json!([rate("0", "0.00"), rate("100", "10.00"), rate("1000", "55.00"), rate("1800", "63.00")]),

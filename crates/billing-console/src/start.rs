@@ -205,7 +205,8 @@ mod tests {
             contract_ref: text("c"),
         };
         let page = first_call(&call).into_string();
-        for part in ["https://billing.example/auth/login", "https://billing.example/api/usage/event", "p&lt;1", "contract_ref=c"] {
+        for part in ["https://billing.example/auth/login", "https://billing.example/api/usage/event", "p&lt;1", "contract_ref=c"]
+        {
             assert!(page.contains(part), "{part}: {page}");
         }
     }

@@ -148,7 +148,9 @@ fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[Slot]) -> Ve
     let bar = |(slot, (quantity, count)): (&Slot, &(String, u64))| {
         let of_series = ("usage_product_ref", series.reference.as_str());
         let closer = match &slot.closer {
-            Some(closer) => format!("{}?{}", href(&["usage"]), explorer(narrowed, &[&[of_series], pairs(closer).as_slice()].concat())),
+            Some(closer) => {
+                format!("{}?{}", href(&["usage"]), explorer(narrowed, &[&[of_series], pairs(closer).as_slice()].concat()))
+            }
             None => events(narrowed, &[of_series, ("from", &slot.from), ("to", &slot.to)]),
         };
         let told = format!("{}: {} {}, events: {count}", slot.told, grouped(quantity), series.unit);
@@ -322,9 +324,7 @@ mod tests {
     }
 
     fn answers() -> UsageAnswers {
-        let row = |day: &str, product: &str, quantity: Value, events: u64| {
-            json!({"from": format!("2026-11-{day}T00:00:00Z"), "usage_product_ref": product, "quantity": quantity, "events": events})
-        };
+        let row = |day: &str, product: &str, quantity: Value, events: u64| json!({"from": format!("2026-11-{day}T00:00:00Z"), "usage_product_ref": product, "quantity": quantity, "events": events});
         let exact: Value = serde_json::from_str("0.000000001").expect("a number");
         UsageAnswers {
             summary: json!([row("20", "calls", json!(1200), 2), row("21", "<b>", json!(7), 1), row("22", "calls", exact, 3)]),
@@ -353,7 +353,10 @@ mod tests {
         assert!(page.contains("2026-11-20: 1,200 call, events: 2") && page.contains("0.000000001"), "{page}");
         // The one with more events first; each bar leads to its day, each number to its events.
         assert!(page.find("API calls").expect("calls") < page.find("&lt;b&gt;").expect("the other"), "{page}");
-        assert!(page.contains("/console/usage?customer_ref=acme&amp;usage_product_ref=calls&amp;from=2026-11-20&amp;to=2026-11-20"), "{page}");
+        assert!(
+            page.contains("/console/usage?customer_ref=acme&amp;usage_product_ref=calls&amp;from=2026-11-20&amp;to=2026-11-20"),
+            "{page}"
+        );
         let of_day = "/console/events?customer_ref=acme&amp;from=2026-11-21T00%3A00%3A00Z&amp;to=2026-11-22T00%3A00%3A00Z";
         assert!(page.contains(of_day), "{page}");
         assert!(!page.contains("<b>"), "{page}");
@@ -364,8 +367,7 @@ mod tests {
         let before = json!([{"usage_product_ref": "calls", "quantity": 5}, {"usage_product_ref": "old", "quantity": 2}]);
         let compared = Compared { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
         let shown = comparison(&answers(), &before, &compared).into_string();
-        let amounts: Vec<&str> =
-            shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+        let amounts: Vec<&str> = shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
         assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("None"));

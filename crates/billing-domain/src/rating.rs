@@ -328,7 +328,8 @@ mod tests {
     fn a_pricing_is_rated_by_its_line_items_of_usage_as_a_period_would_be() {
         let line = |text: &str| crate::text::OneLine::parse(text).expect(text);
         let item = |id: &str, charge| LineItem { id: crate::refs::LineItemId::parse(id).expect(id), name: line(id), charge };
-        let mut prepaid = metered(UsagePrice::Percentage { rate: Percentage::parse("1").expect("percent"), fixed_amount: price("0.25") });
+        let mut prepaid =
+            metered(UsagePrice::Percentage { rate: Percentage::parse("1").expect("percent"), fixed_amount: price("0.25") });
         prepaid.charge.prepaid_quantity = Some(Quantity::parse("2000").expect("a quantity"));
         let fixed = Charge::Fixed { price: FixedPrice::Flat { amount: price("49") }, recurrence: Recurrence::EachPeriod };
         let tiers = metered(UsagePrice::Graduated(three_tiers()));
@@ -338,12 +339,17 @@ mod tests {
             item("share", Charge::Usage(prepaid.charge.clone())),
         ];
         let pricing = PricingContent { name: line("Plan"), currency: eur(), minimum_fee: None, line_items };
-        for (quantity, calls, share) in [("0", "0.00 EUR", "20.00 EUR"), ("1500", "60.00 EUR", "20.25 EUR"), ("3000", "75.00 EUR", "30.25 EUR")] {
+        for (quantity, calls, share) in
+            [("0", "0.00 EUR", "20.00 EUR"), ("1500", "60.00 EUR", "20.25 EUR"), ("3000", "75.00 EUR", "30.25 EUR")]
+        {
             let rated = rate_pricing(&pricing, Quantity::parse(quantity).expect(quantity)).expect("in range");
             let shown: Vec<(&str, String)> =
                 rated.iter().map(|rated| (rated.item.id.as_str(), rated.rated.amount.to_string())).collect();
             assert_eq!(shown, [("calls", calls.to_owned()), ("share", share.to_owned())], "{quantity}");
-            assert_eq!(rated[0].rated, rate(&tiers, &usage(&[quantity]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range"));
+            assert_eq!(
+                rated[0].rated,
+                rate(&tiers, &usage(&[quantity]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range")
+            );
         }
         let huge = Quantity::parse("999999999999999").expect("a quantity");
         let dear = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });

@@ -257,7 +257,10 @@ mod tests {
             let zone = TimeZone::parse(zone).expect(zone);
             let stretches = interval.stretches(days, zone);
             assert_eq!(stretches.len(), count, "{interval:?} {first} {last} {zone:?}");
-            assert_eq!((stretches[0].from, stretches[count - 1].to), (zone.start_of_day(days.start()), zone.start_of_day(days.end())));
+            assert_eq!(
+                (stretches[0].from, stretches[count - 1].to),
+                (zone.start_of_day(days.start()), zone.start_of_day(days.end()))
+            );
             assert!(stretches.windows(2).all(|pair| pair[0].to == pair[1].from), "{interval:?} {first} {last} {zone:?}");
             // The summary names each by the same instant.
             for stretch in &stretches {
@@ -267,7 +270,8 @@ mod tests {
                 assert_eq!(interval.count(days), u32::try_from(count).expect("few"));
             }
         }
-        let cut = Interval::Month.stretches(Period::inclusive(date("2026-01-15"), date("2026-02-10")).expect("days"), TimeZone::UTC);
+        let cut =
+            Interval::Month.stretches(Period::inclusive(date("2026-01-15"), date("2026-02-10")).expect("days"), TimeZone::UTC);
         assert_eq!((cut[0].starts.to_string().as_str(), cut[0].days.start()), ("2026-01-01T00:00:00Z", date("2026-01-15")));
         assert_eq!((cut[0].days.last_day(), cut[1].days.last_day()), (date("2026-01-31"), date("2026-02-10")));
     }

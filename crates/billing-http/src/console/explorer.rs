@@ -69,7 +69,13 @@ impl Shown {
         Self::of(None, None, None, now, zone)
     }
 
-    fn of(from: Option<Date>, to: Option<Date>, asked: Option<Interval>, now: Timestamp, zone: TimeZone) -> Result<Self, Problem> {
+    fn of(
+        from: Option<Date>,
+        to: Option<Date>,
+        asked: Option<Interval>,
+        now: Timestamp,
+        zone: TimeZone,
+    ) -> Result<Self, Problem> {
         let today = zone.service_date(now);
         let last = to.unwrap_or_else(|| from.map_or(today, |first| first.max(today)));
         let first = from.unwrap_or_else(|| minus_days(last, USUAL_DAYS - 1));
@@ -80,7 +86,8 @@ impl Shown {
         let usual = if days.days() <= MAX_DAYS_BY_HOUR { Interval::Hour } else { Interval::Day };
         let wanted = asked.unwrap_or(usual);
         let fits = |interval: &Interval| interval.count(days) <= MAX_BARS;
-        let mut from_there = [Interval::Hour, Interval::Day, Interval::Month].into_iter().skip_while(|interval| *interval != wanted);
+        let mut from_there =
+            [Interval::Hour, Interval::Day, Interval::Month].into_iter().skip_while(|interval| *interval != wanted);
         let interval = from_there.find(fits).unwrap_or(Interval::Month);
         Ok(Self { days, interval, is_coarser: asked.is_some_and(|asked| asked != interval), zone })
     }
@@ -185,7 +192,8 @@ pub(super) async fn lately(
 /// # Errors
 /// What is wrong with what was asked for.
 pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
-    let given: Vec<(&str, &str)> = said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
+    let given: Vec<(&str, &str)> =
+        said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &billing_console::query(&given))?.read()?;
     let zone = match params.timezone {
         Some(zone) => zone,
@@ -228,7 +236,12 @@ fn filters(given: &[(&str, &str)], shown: &Shown) -> Vec<Filter> {
     let said = |name: &str| given.iter().find(|(said, _)| *said == name).map(|(_, value)| (*value).to_owned());
     let days = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let words = ["hour", "day", "month"].map(str::to_owned).to_vec();
-    let filter = |name: &str, meaning: &str, kind, value: String| Filter { name: name.to_owned(), meaning: meaning.to_owned(), kind, value };
+    let filter = |name: &str, meaning: &str, kind, value: String| Filter {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+        kind,
+        value,
+    };
     vec![
         filter("from", "The first day.", InputKind::Day, days.0),
         filter("to", "The last day.", InputKind::Day, days.1),
@@ -236,17 +249,20 @@ fn filters(given: &[(&str, &str)], shown: &Shown) -> Vec<Filter> {
         filter("customer_ref", "This customer's.", InputKind::Text, said("customer_ref").unwrap_or_default()),
         filter("usage_product_ref", "Of this usage product.", InputKind::Text, said("usage_product_ref").unwrap_or_default()),
         filter("contract_ref", "That counts in this contract.", InputKind::Text, said("contract_ref").unwrap_or_default()),
-        filter("timezone", "Whose days they are; the usual entity's when left out.", InputKind::Text, said("timezone").unwrap_or_default()),
+        filter(
+            "timezone",
+            "Whose days they are; the usual entity's when left out.",
+            InputKind::Text,
+            said("timezone").unwrap_or_default(),
+        ),
     ]
 }
 
 /// The same of other times.
 fn elsewhere(narrowed: &[(String, String)], shown: &Shown) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
-    let kept: Vec<(&'static str, String)> = KEPT
-        .into_iter()
-        .filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone())))
-        .collect();
+    let kept: Vec<(&'static str, String)> =
+        KEPT.into_iter().filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone()))).collect();
     let to = |days: Period| [kept.clone(), of_days(days)].concat();
     shown.elsewhere().into_iter().map(|(name, days)| (name, to(days))).collect()
 }

@@ -100,7 +100,12 @@ async fn refused_since(visitor: &Visitor, since: &str) -> Result<((String, Value
 }
 
 /// Usage of today, and of the same day a month before until the same time.
-async fn usage_today(visitor: &Visitor, now: Timestamp, today: Date, zone: TimeZone) -> Result<(UsageToday, Vec<String>), Problem> {
+async fn usage_today(
+    visitor: &Visitor,
+    now: Timestamp,
+    today: Date,
+    zone: TimeZone,
+) -> Result<(UsageToday, Vec<String>), Problem> {
     let before = plus_months(today, -1);
     let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
     let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));

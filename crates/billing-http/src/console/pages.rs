@@ -3,7 +3,8 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, Listing, Notice, Part, PricingAnswers, href, listings,
+    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, Listing, Notice, Part, PricingAnswers, href,
+    listings,
 };
 use maud::Markup;
 use serde_json::Value;
@@ -259,7 +260,9 @@ async fn pricing(visitor: &Visitor, reference: &str, said: &Said) -> Result<Made
         calls.push(format!("{rates_path}?{}", billing_console::query(&[("quantity", &quantity)])));
         Some(match rated(&quantity).await {
             Ok(rates) => Ok(rates[0].clone()),
-            Err(problem) => Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())),
+            Err(problem) => {
+                Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone()))
+            }
         })
     };
     let drawn = billing_console::quantities(&pricing, &quantity);

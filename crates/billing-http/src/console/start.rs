@@ -235,8 +235,7 @@ pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Probl
     let calls = STEPS.iter().map(|made| Call { method: "POST", path: made.path.to_owned() });
     let calls = calls.chain([Call { method: "GET", path: call }]).collect();
     let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("It was saved.".to_owned()));
-    let frame =
-        Frame { part: START, calls, notice: done, ..Frame::bare("First steps".to_owned(), service(&visitor.request)) };
+    let frame = Frame { part: START, calls, notice: done, ..Frame::bare("First steps".to_owned(), service(&visitor.request)) };
     Ok(billing_console::page(&frame, &body))
 }
 
@@ -358,9 +357,7 @@ async fn first_call(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Prob
     }
     let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
     let pricing = match pricing_ref {
-        Some(pricing_ref) => {
-            one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), Path::from(pricing_ref))).await?
-        }
+        Some(pricing_ref) => one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), Path::from(pricing_ref))).await?,
         None => first_pricing,
     };
     let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
@@ -368,7 +365,8 @@ async fn first_call(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Prob
     let name = Body(json!({"name": "First steps"})).0;
     let request = visitor.request.clone();
     let key = key(said, "/auth/keys/generate");
-    let made = written(auth::generate_key(visitor.keyed(UseCase::GenerateKey, key), request, OptionalBody(Some(name))).await?).await?;
+    let made =
+        written(auth::generate_key(visitor.keyed(UseCase::GenerateKey, key), request, OptionalBody(Some(name))).await?).await?;
     let call = FirstCall {
         made,
         service: service(&visitor.request),
@@ -443,7 +441,10 @@ mod tests {
         ];
         let usage = json!({"line_item_id": "usage", "name": "Usage", "kind": "USAGE", "usage_product_ref": "calls",
             "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
-        assert_eq!(body(made("pricing"), &said(&pricing)), json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]}));
+        assert_eq!(
+            body(made("pricing"), &said(&pricing)),
+            json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]})
+        );
         let mut with_fee = pricing;
         with_fee[4].1 = "49";
         let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});

@@ -356,9 +356,8 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     assert!(!issues_before(later(100)).contains(&elsewhere.contract_ref));
     assert!(issues_before(later(101)).contains(&elsewhere.contract_ref));
     assert!(!issues_before(later(101)).contains(&past.contract_ref), "it has nothing to issue any more");
-    let by_pricing = |pricing: &str| {
-        find(&ContractFilter { pricing_ref: Some(PricingRef::parse(pricing).expect(pricing)), ..any() })
-    };
+    let by_pricing =
+        |pricing: &str| find(&ContractFilter { pricing_ref: Some(PricingRef::parse(pricing).expect(pricing)), ..any() });
     assert_eq!(by_pricing("elsewhere"), of(&[&elsewhere]));
     assert_eq!(by_pricing("nowhere"), of(&[]));
     let of_fixture = find(&ContractFilter { pricing_ref: Some(w.pricing.pricing_ref.clone()), ..any() });
