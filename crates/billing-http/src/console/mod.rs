@@ -3,6 +3,7 @@
 
 mod actions;
 mod answers;
+mod customer;
 mod described;
 mod explorer;
 mod forms;
@@ -101,13 +102,17 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     }
 }
 
-/// A page that is more than its text, or isn't always there.
+/// A page that is more than its answers put together, or isn't always there.
 async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
+    let asked = query(&visitor.request);
+    let framed = |made| html(pages::framed(visitor, made, pages::done(&asked)));
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
-            Some(made) => html(pages::framed(visitor, made, None)),
+            Some(made) => framed(made),
             None => to(&format!("{ROOT}/{}", start::START)),
         }),
+        ["usage"] => explorer::page(visitor, &asked).await.map(framed),
+        ["customers", reference] => customer::page(visitor, reference).await.map(framed),
         [start::START] => start::page(visitor, None).await.map(html),
         [start::START, "wait"] => start::wait(visitor).await,
         _ => return None,

@@ -3,15 +3,13 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, Listing, Notice, Part, PricingAnswers, href,
-    listings,
+    At, Call, ContractAnswers, Crumb, DocumentAnswers, Frame, Listing, Notice, Part, PricingAnswers, href, listings,
 };
 use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
-use super::explorer;
 use super::forms::{self, Tried};
 use super::said::{Said, field, query};
 use super::things;
@@ -43,11 +41,9 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
     let made = match place {
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
-        ["usage"] => explorer::page(visitor, &asked).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
         ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
-        ["customers", reference] => customer(visitor, reference).await?,
         ["contracts", reference] => contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
         ["events", reference] => event(visitor, reference).await?,
@@ -79,7 +75,7 @@ pub(super) async fn form_page(visitor: &Visitor, part: &str, edited: Option<&str
 }
 
 /// What was done before this page was asked for.
-fn done(asked: &Said) -> Option<Notice> {
+pub(super) fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
         "issue" => "It was issued.",
         "void" => "It was put out of force.",
@@ -97,7 +93,7 @@ fn listing_of(part: &str) -> Result<&'static Listing, Problem> {
     Listing::of(part).ok_or_else(Problem::unknown_route)
 }
 
-fn crumbs(listing: &Listing) -> Vec<Crumb> {
+pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
     vec![Crumb { name: listing.title.to_owned(), href: href(&[listing.part]) }]
 }
 
@@ -174,27 +170,6 @@ async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
     let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
     let body = billing_console::found(sought, &found);
     Ok(Made { title: "Search".to_owned(), part: "search", crumbs: Vec::new(), calls: vec![format!("/api/search?{raw}")], body })
-}
-
-async fn customer(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let customer = one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path())).await?;
-    let balance = one(money::get_balance(visitor.caller(UseCase::GetBalance), path())).await?;
-    let of_customer = [("customer_ref", reference)];
-    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &of_customer).await?;
-    let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
-    let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let (usage, usage_call) = explorer::lately(visitor, vec![("customer_ref".to_owned(), reference.to_owned())]).await?;
-    let calls = vec![
-        format!("/api/customers/{reference}"),
-        format!("/api/customers/balance/{reference}"),
-        contracts_call,
-        documents_call,
-        usage_call,
-    ];
-    let title = At(&customer).at("name").text();
-    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage });
-    Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 
 async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
