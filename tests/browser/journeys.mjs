@@ -1,6 +1,8 @@
 // The console in a real browser: `node journeys.mjs SERVICE CHROMIUM [PICTURES]`, with the administrator's address and password and a bearer
-// token in EMAIL, PASSWORD and TOKEN. Ends with 1 and says why when a journey fails. With a directory for pictures it takes one of every page.
+// token in EMAIL, PASSWORD and TOKEN, and in EMPTY a service with the same administrator where nothing was made. Ends with 1 and says why
+// when a journey fails. With a directory for pictures it takes one of every page.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +15,7 @@ const { chromium } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const [service, executablePath, pictures] = process.argv.slice(2);
-const { EMAIL: email, PASSWORD: password, TOKEN: token } = process.env;
+const { EMAIL: email, PASSWORD: password, TOKEN: token, EMPTY: empty } = process.env;
 
 const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 const NAME = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">{{7*7}}"'`;
@@ -350,6 +352,43 @@ const journeys = {
         await theirs.close();
     },
 
+    async 'the explorer draws what the summary says, and a bar opens into events'(context, of) {
+        const customer = `uses-${of.length}`;
+        await sell(customer, 'Uses Ltd');
+        const page = await loggedIn(context);
+        await page.goto(`${service}/console/usage?customer_ref=${customer}`);
+        const [row, ...others] = await api('GET', `/api/usage/summary?interval=day&group_by=usage_product_ref&customer_ref=${customer}`);
+        assert.equal(others.length, 0);
+        const bars = page.locator('.chart .bar');
+        assert.equal(await bars.count(), 1);
+        const told = await page.locator('.chart a title').textContent();
+        assert.equal(told, `${row.from.slice(0, 10)}: 1,500 call, events: 1`);
+        // The only bar is as high as the axis says.
+        const [high, top] = [await bars.getAttribute('height'), await page.locator('.chart .grid').last().getAttribute('y2')];
+        assert.equal(Number(await bars.getAttribute('y')), Number(top));
+        assert.ok(Number(high) > 100);
+        await page.locator('.chart .over').click();
+        await page.waitForURL(`**/console/usage?**from=${row.from.slice(0, 10)}&to=${row.from.slice(0, 10)}`);
+        await page.locator('.chart .over').click();
+        await page.waitForURL('**/console/events?**');
+        await page.click('tbody tr td:first-child a');
+        await page.click('dd a[href^="/console/documents/"]');
+        await page.waitForSelector('.sheet');
+    },
+
+    async 'a price is drawn, and says what a quantity costs'(context) {
+        const page = await loggedIn(context);
+        await page.goto(`${service}/console/pricings/api-plan`);
+        await page.fill('[name=quantity]', '1500');
+        await page.click('button:text("What it costs")');
+        assert.match(await page.innerText('[role=status]'), /at 1,500 → 60\.00 EUR/);
+        await page.waitForSelector('.chart circle', { state: 'attached' });
+        await page.fill('[name=quantity]', 'many');
+        await page.click('button:text("What it costs")');
+        await page.waitForSelector('.wrong');
+        assert.equal(await page.inputValue('[name=quantity]'), 'many');
+    },
+
     async 'anything is found by its number, and a name that is a script is text'(context, of) {
         const document = await sell(`evil-${of.length}`, NAME);
         const { document_number: number } = await api('GET', `/api/documents/${document}`);
@@ -363,6 +402,47 @@ const journeys = {
         if (of === 'with scripts') assert.equal(await page.evaluate(() => window.hacked), undefined);
     },
 };
+
+// On a service where nothing was made yet, in a browser without scripts.
+async function firstRun(browser) {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    context.setDefaultTimeout(20_000);
+    const page = await context.newPage();
+    await page.goto(`${empty}/console`);
+    await logIn(page);
+    await page.waitForURL('**/console/start');
+    const step = async (fields) => {
+        for (const [name, value] of Object.entries(fields)) await page.fill(`[name="${name}"]`, value);
+        await page.click('button:text("Save")');
+    };
+    await step({ name: 'We GmbH', 'address/line1': 'Hauptstr. 1', 'address/city': 'Berlin', 'address/country_code': 'Germany' });
+    await page.waitForSelector('.field:has([name="address/country_code"]) .wrong');
+    assert.equal(await page.inputValue('[name=name]'), 'We GmbH');
+    if (pictures) await page.screenshot({ path: join(pictures, 'start-wrong-desktop-light.png'), fullPage: true });
+    await step({ 'address/country_code': 'DE' });
+    await page.waitForSelector('form[action$="/usage-product"]');
+    await step({ name: 'API calls', usage_product_ref: 'api-calls', unit: 'call' });
+    await page.waitForSelector('form[action$="/pricing"]');
+    await step({ name: 'Plan', currency: 'EUR', 'line_items/0/price/unit_price': '0.05', 'line_items/1/price/amount': '49' });
+    await page.waitForSelector('form[action$="/customer"]');
+    await step({ name: 'Acme Ltd', customer_ref: 'acme' });
+    await page.waitForSelector('form[action$="/contract"]');
+    await step({});
+    await page.click('button:text("Make a key")');
+    const call = await page.innerText('#call');
+    if (pictures) await page.screenshot({ path: join(pictures, 'start-call-desktop-light.png'), fullPage: true });
+    await page.click('text=Wait for the event');
+    await page.waitForSelector('h1:text("Waiting")');
+    if (pictures) await page.screenshot({ path: join(pictures, 'start-wait-desktop-light.png'), fullPage: true });
+    const { related_document_numbers: number } = JSON.parse(execFileSync('sh', ['-c', call], { encoding: 'utf8' }));
+    // It looks again by itself.
+    await page.waitForSelector('h1:text("The first invoice")');
+    assert.match(await page.innerText('main'), new RegExp(`${number}[^]*124\\.00`));
+    if (pictures) await page.screenshot({ path: join(pictures, 'start-invoice-desktop-light.png'), fullPage: true });
+    await page.goto(`${empty}/console`);
+    await page.waitForSelector('h1:text("Home")');
+    await context.close();
+}
 
 // What another's page can't do.
 async function foreignPages(browser) {
@@ -412,7 +492,8 @@ async function everyPage(browser) {
             pages.preview = pages.document.replace('/documents/', '/do/issue/');
             const parts = await page.$$eval('nav.parts a', (links) => links.map((link) => link.getAttribute('href')));
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
-            Object.assign(pages, { pricing: '/console/pricings/api-plan', search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
+            Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', start: '/console/start', wait: '/console/start/wait?paused=true',
+                day: `/console/usage?from=${new Date().toISOString().slice(0, 10)}`, search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
             for (const [name, path] of Object.entries(pages)) {
                 const answer = await page.goto(service + path);
                 const { length } = await answer.body();
@@ -450,6 +531,8 @@ try {
             console.log(`ok: ${name}, ${of}`);
         }
     }
+    await firstRun(browser);
+    console.log('ok: from nothing to the first invoice');
     await foreignPages(browser);
     console.log('ok: what another page can do');
     await everyPage(browser);

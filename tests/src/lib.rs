@@ -8,6 +8,7 @@ pub mod client;
 pub mod clock;
 pub mod cluster;
 pub mod codes;
+pub mod console;
 pub mod database;
 mod described;
 pub mod documentation;

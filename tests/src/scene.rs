@@ -35,6 +35,11 @@ impl Scene {
         Self { client, server, key, clock }
     }
 
+    /// The administrator, logged in now.
+    pub fn admin(&self) -> Client {
+        Client::admin(&self.server)
+    }
+
     /// Goes on to noon of a day. It logs in again: a token of a month ago is none.
     pub fn go_to(&mut self, day: &str) {
         self.go_to_instant(&format!("{day}T12:00:00Z"));

@@ -209,6 +209,7 @@ impl Tour {
         self.post("edit_pricing", "/api/pricings/edit/api-plan", json!({"name": "API plan 2026"}));
         self.get("get_pricing", "/api/pricings/api-plan");
         self.get("list_pricings", "/api/pricings/filter");
+        self.get("rate_pricing", "/api/pricings/rates/api-plan?quantity=100,1500");
 
         let customer = json!({
             "customer_ref": "acme", "name": "Acme Ltd", "email": "billing@acme.example", "tax": 19, "net_terms": 30,

@@ -21,6 +21,9 @@ fn journeys(database: &Database) {
     if let (Some(pictures), true) = (std::env::var_os("PICTURES"), database.is_sqlite()) {
         node.arg(pictures);
     }
+    let nothing = if database.is_sqlite() { Database::sqlite() } else { Database::postgres() };
+    let empty = Server::start(&nothing);
+    node.env("EMPTY", empty.base_url());
     node.env("NODE_TOOLS", tools::browser_directory()).env("EMAIL", ADMIN_EMAIL).env("PASSWORD", ADMIN_PASSWORD);
     let said = tools::succeed_within(node.env("TOKEN", token), SECONDS);
     assert!(said.contains("ok: every page"), "{said}");

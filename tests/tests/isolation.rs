@@ -198,6 +198,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     }
     add("GET", "/api/contracts/filter?customer_ref={}&pageSize=20&pageNumber=0", None, customer, UNKNOWN_NAME);
     add("GET", "/api/contracts/search?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/contracts/search?product_pricing_ref={}", None, pricing, UNKNOWN_NAME);
+    for query in ["", "?quantity=1"] {
+        add("GET", &format!("/api/pricings/rates/{{}}{query}"), None, pricing, UNKNOWN_NAME);
+    }
     add("GET", "/api/customers/filter?name={}", None, "theirs", UNKNOWN_NAME);
     add("GET", "/api/documents/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
     add("GET", "/api/audit/filter?object_ref={}", None, customer, UNKNOWN_NAME);

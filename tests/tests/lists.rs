@@ -230,6 +230,13 @@ fn contracts_are_found_without_their_customer(database: &Database) {
         ("customer_ref=nobody", &[]),
         ("ends_before=2027-01-01", &[1]),
         ("ends_before=2026-12-31", &[]),
+        ("product_pricing_ref=plan", &[1, 2]),
+        ("product_pricing_ref=other", &[]),
+        ("product_pricing_ref=a%20b", &[]),
+        // The first issues March in April; the second begins in January.
+        ("issues_before=2026-04-01T00:00:00Z", &[]),
+        ("issues_before=2026-04-02T00:00:00Z", &[1]),
+        ("issues_before=2027-03-01T00:00:00Z", &[1, 2]),
         ("pageSize=1&pageNumber=1", &[2]),
     ] {
         assert_eq!(found(&scene, query), expected, "{query}");
@@ -319,6 +326,7 @@ fn what_is_wrong_with_a_query_is_named(database: &Database) {
         ("/api/documents/filter?format=pdf", "/format invalid_value"),
         ("/api/documents/filter?format=csv&pageSize=5", "/pageSize invalid_value"),
         ("/api/contracts/search?state=DONE&ends_before=x", "/state invalid_value, /ends_before invalid_format"),
+        ("/api/contracts/search?issues_before=2026-04-01", "/issues_before invalid_format"),
         ("/api/customers/filter?name=a&name=b", "/name duplicate"),
         ("/api/search", "/q required"),
         ("/api/search?q=", "/q invalid_format"),

@@ -1,12 +1,14 @@
 //! Prices, from the posted catalog to the invoice: every model, every way to make one quantity of many, currencies, time
 //! zones, and which contract an event lands on.
 
+use acceptance::problem::{Table, invalid};
 use acceptance::when::{self, Day};
 use acceptance::{Client, Database, Server, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
     every_price_model_bills_what_the_rules_say,
+    what_can_not_be_rated_is_named,
     quantities_become_one_as_the_usage_product_says,
     a_pricing_is_rounded_to_its_currency_and_raised_to_its_minimum_fee,
     products_that_are_billed_alike_share_a_document_and_others_do_not,
@@ -124,8 +126,42 @@ fn every_price_model_bills_what_the_rules_say(database: &Database) {
     let shown: Vec<String> = lines(&invoice).iter().map(|line| line.replace(".0 ", " ")).collect();
     assert_eq!(shown, expected);
     assert_eq!(invoice["total"].to_string(), "248.39");
+    // The same without a contract, of the whole quantity in a single event.
+    let rates = client.get("/api/pricings/rates/all?quantity=0,1500").ok();
+    let rated = rates[1]["line_items"].as_array().expect("line items").iter();
+    let rated: Vec<String> =
+        rated.map(|item| format!("{} 1500 {}", item["line_item_id"].as_str().expect("an id"), item["amount"])).collect();
+    let of_usage: Vec<String> = expected[2..].iter().map(|line| line.replace("38.40", "37.80")).collect();
+    assert_eq!(rated, of_usage);
+    assert_eq!(
+        (rates[0]["quantity"].to_string(), rates[0]["line_items"][0]["amount"].to_string()),
+        ("0".to_owned(), "0.00".to_owned())
+    );
     let next = catalog::only(client.get(&format!("/api/contracts/invoices/next/{contract_ref}")).ok());
     assert!(!lines(&next).iter().any(|line| line.starts_with("once") && !line.ends_with(" 0.00")), "{next}");
+}
+
+fn what_can_not_be_rated_is_named(database: &Database) {
+    let (_server, client) = stage(database);
+    usage_product(&client, "used", "SUM");
+    let dear = json!({"model": "PER_UNIT", "unit_price": "999999999.999999999999"});
+    pricing(&client, "dear", "EUR", &[usage_item("dear", "used", dear)]);
+    let mut table = Table::default();
+    let many = vec!["1"; 201].join(",");
+    for (path, expected) in [
+        ("/api/pricings/rates/dear", invalid("/quantity required")),
+        ("/api/pricings/rates/dear?quantity=", invalid("/quantity invalid_format")),
+        ("/api/pricings/rates/dear?quantity=1,-2", invalid("/quantity invalid_format")),
+        ("/api/pricings/rates/dear?quantity=1;2", invalid("/quantity invalid_format")),
+        (&format!("/api/pricings/rates/dear?quantity={many}"), invalid("/quantity too_many")),
+    ] {
+        table.get(&client, path, expected);
+    }
+    table.finish();
+    let beyond = client.get("/api/pricings/rates/dear?quantity=999999999999999");
+    assert_eq!((beyond.status, beyond.text_of("code").as_str()), (422, "amount_out_of_range"));
+    let unknown = client.get("/api/pricings/rates/nothing?quantity=1");
+    assert_eq!((unknown.status, unknown.text_of("code").as_str()), (404, "pricing_not_found"));
 }
 
 fn quantities_become_one_as_the_usage_product_says(database: &Database) {

@@ -162,6 +162,16 @@ fn usage_is_summed_up_by_interval_and_group(database: &Database) {
     assert_eq!(summary("interval=day").ok(), json!([whole]));
     let acme = row(from, to, json!("api-calls"), Value::Null, "7.3", 3);
     assert_eq!(summary("interval=day&group_by=usage_product_ref&customer_ref=acme").ok(), json!([acme]));
+    // A day of Kolkata begins at half past six in the evening, and its hours at half past.
+    let (from, to) = (format!("{}T18:30:00Z", day.plus_days(-1)), format!("{day}T18:30:00Z"));
+    let there = row(from, to, Value::Null, Value::Null, "1000000000006.300000001", 4);
+    assert_eq!(summary("interval=day&timezone=Asia/Kolkata").ok(), json!([there]));
+    let half = |hour: u32| format!("{day}T{hour:02}:30:00Z");
+    let acmes = |from: u32, quantity: &str| row(half(from), half(from + 1), Value::Null, Value::Null, quantity, 1);
+    assert_eq!(
+        summary("interval=hour&timezone=Asia/Kolkata&customer_ref=acme").ok(),
+        json!([acmes(9, "0.1"), acmes(10, "0.2"), acmes(11, "7")])
+    );
     assert_eq!(summary("interval=month&to=2020-01-01T00:00:00Z").ok(), json!([]));
     assert_eq!(summary("interval=month&contract_ref=nonsense").ok(), json!([]));
 }
@@ -178,6 +188,7 @@ fn what_is_wrong_with_a_query_is_said_at_once(database: &Database) {
         ("/api/usage/summary", "/interval required"),
         ("/api/usage/summary?interval=week", "/interval invalid_value"),
         ("/api/usage/summary?interval=day&group_by=contract_ref", "/group_by invalid_value"),
+        ("/api/usage/summary?interval=day&timezone=Berlin", "/timezone invalid_format"),
         ("/api/usage/report?format=pdf", "/format invalid_value"),
         ("/api/usage/report?from=1", "/from invalid_format"),
     ] {

@@ -47,7 +47,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         (section("Documents", &html! {
             @if At(&answers.documents).items().next().is_some() {
                 (table("Documents", DOCUMENTS_OF, At(&answers.documents)))
-                p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("events")), "Usage events")) " · "
+                p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "None yet." } }
         }))

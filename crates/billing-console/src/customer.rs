@@ -8,6 +8,10 @@ use crate::list::table;
 use crate::listings::{CONTRACTS, DOCUMENTS_OF};
 use crate::parts::{changes, encoded, href, link, money, section};
 use crate::thing::fields;
+use crate::usage::{Span, UsageAnswers, charts};
+
+/// Usage products whose usage is drawn.
+const MOST_CHARTS: usize = 2;
 
 /// What the interface answers about a customer.
 #[derive(Clone, Debug)]
@@ -20,11 +24,13 @@ pub struct CustomerAnswers {
     pub contracts: Value,
     /// Their latest documents.
     pub documents: Value,
+    /// What they used lately, and in which time; none where summing it up takes long.
+    pub usage: Option<(UsageAnswers, Span)>,
 }
 
 /// The body of a customer's page.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
-    let CustomerAnswers { customer, balance, contracts, documents } = answers;
+    let CustomerAnswers { customer, balance, contracts, documents, usage } = answers;
     let at = At(customer);
     let reference = at.at("customer_ref").text();
     let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
@@ -43,6 +49,14 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
                 (table("Documents", DOCUMENTS_OF, At(documents)))
                 p { (link(Some(more("documents")), "All documents")) }
             } @else { p.muted { "None." } }
+        }))
+        (section("Usage of the last 30 days", &html! {
+            @match usage {
+                None => p.muted { "Summing it up takes longer than this page waits." },
+                Some((answers, _)) if At(&answers.summary).items().next().is_none() => p.muted { "None." },
+                Some((answers, span)) => (charts(answers, span, MOST_CHARTS)),
+            }
+            p { (link(Some(more("usage")), "Look closer")) }
         }))
         p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }
         (section("Details", &fields(at)))

@@ -25,13 +25,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
         @if answers.may_change { (actions(at)) }
-        div.sheet {
-            (head(at))
-            (lines(at))
-            (totals(at))
-            @if at.at("note").is_there() { p { (at.at("note").text()) } }
-            @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
-        }
+        (sheet(at))
         (family(at))
         (settlement(at, At(&answers.payments), answers.may_change))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
@@ -39,6 +33,19 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
             (section("What the law asks for and it doesn't say", &html! {
                 ul { @for pointer in missing { li { code { (pointer) } } } }
             }))
+        }
+    }
+}
+
+/// What a document says, as a paper does.
+pub(crate) fn sheet(at: At<'_>) -> Markup {
+    html! {
+        div.sheet {
+            (head(at))
+            (lines(at))
+            (totals(at))
+            @if at.at("note").is_there() { p { (at.at("note").text()) } }
+            @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
         }
     }
 }

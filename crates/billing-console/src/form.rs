@@ -189,7 +189,7 @@ fn items(form: &Form, all: &[Item]) -> Markup {
 
 fn shown(form: &Form, item: &Item) -> Markup {
     match item {
-        Item::Field(field) => input(form, field),
+        Item::Field(field) => shown_field(field, &form.suggestions),
         Item::Group(group) => html! {
             details open[!item.is_quiet() || group.items.iter().any(|item| matches!(item, Item::Field(field) if field.required))] {
                 summary { (words(own(&group.name))) }
@@ -257,11 +257,12 @@ fn list_of(field: &str) -> String {
     format!("list-{field}")
 }
 
-fn input(form: &Form, field: &Field) -> Markup {
+/// A field with what it means and what is wrong with it.
+pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions]) -> Markup {
     let Field { name, meaning, kind, required, value, wrong, waits: _ } = field;
     let own = own(name);
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));
-    let suggested = form.suggestions.iter().find(|suggested| suggested.field == own);
+    let suggested = suggestions.iter().find(|suggested| suggested.field == own);
     let list = suggested.map(|suggested| list_of(suggested.field));
     let input = Input {
         name,

@@ -1,4 +1,4 @@
-//! The first page: what is owed, what is open, and what to do where there is nothing yet.
+//! The first page: is billing healthy? What is owed and since when, what is due, what is refused, what is used.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,85 +6,153 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::list::table;
 use crate::listings::LATEST_DOCUMENTS;
-use crate::parts::{encoded, href, link, section};
+use crate::parts::{href, link, query, section};
+use crate::usage::{Compared, UsageAnswers, WHY, comparison};
+
+/// How many there are of something, and where they are listed.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// What.
+    pub name: &'static str,
+    /// How many.
+    pub count: String,
+    /// What is left to pay of them, by currency; empty where nothing is.
+    pub amounts: String,
+    /// The part of the console that lists them.
+    pub part: &'static str,
+    /// What that is narrowed to.
+    pub narrowed: Vec<(&'static str, String)>,
+}
+
+/// Usage of today, and of a day before until the same time.
+#[derive(Clone, Debug)]
+pub struct UsageToday {
+    /// Today's.
+    pub now: UsageAnswers,
+    /// That day's.
+    pub before: Value,
+    /// The days.
+    pub days: (String, String),
+}
 
 /// What the interface answers for the first page.
 #[derive(Clone, Debug)]
 pub struct HomeAnswers {
-    /// How many customers there are, how many drafts, and how many documents have something left to pay, or are overdue.
-    pub customers: String,
-    /// Likewise.
-    pub drafts: String,
-    /// Likewise.
-    pub owed: String,
-    /// What is left to pay, by currency.
-    pub owed_amounts: Option<String>,
-    /// Likewise.
-    pub overdue: String,
-    /// What of it is overdue, by currency.
-    pub overdue_amounts: Option<String>,
-    /// How many events were refused since yesterday.
-    pub refused: String,
+    /// Whether a step to the first invoice is still to be taken.
+    pub is_begun: bool,
+    /// What stands first.
+    pub cards: Vec<Counted>,
+    /// What is left to pay, by how long it is overdue.
+    pub ages: Vec<Counted>,
+    /// Usage of today; none where summing it up takes long.
+    pub usage: Option<UsageToday>,
+    /// How many events were refused since yesterday, and what the most of them were.
+    pub refused: (String, Value),
+    /// The first day of that.
+    pub refused_since: String,
     /// The latest documents.
     pub documents: Value,
-    /// Which of the first steps were taken: an entity, a usage product, a pricing, a customer, a contract.
-    pub steps: [bool; 5],
 }
-
-/// The first steps, where each is made over the interface, and what it is for.
-const STEPS: [(&str, &str, &str); 5] = [
-    ("A supplier entity with its address", "/api/entities/", "who bills"),
-    ("A usage product", "/api/usage/products/", "what is counted"),
-    ("A pricing", "/api/pricings/", "what it costs"),
-    ("A customer", "/api/customers/", "who pays"),
-    ("A contract", "/api/contracts/", "which of it they agreed on, and for how long"),
-];
 
 /// The body of the first page.
 pub fn home(answers: &HomeAnswers) -> Markup {
-    let narrowed = |query: &str| Some(format!("{}?{query}", href(&["documents"])));
     html! {
         h1 { "Home" }
-        @if !answers.steps.iter().all(|taken| *taken) { (first_steps(answers)) }
-        div.cards {
-            (card("Left to pay", answers.owed_amounts.as_deref(), &answers.owed, narrowed("has_amount_due=true&order=due_date")))
-            (card("Overdue", answers.overdue_amounts.as_deref(), &answers.overdue, narrowed("overdue=true&order=due_date")))
-            (card("Drafts", None, &answers.drafts, narrowed("state=DRAFT")))
-            (card("Refused usage since yesterday", None, &answers.refused, Some(href(&["refused"]))))
-            (card("Customers", None, &answers.customers, Some(href(&["customers"]))))
+        @if answers.is_begun {
+            p.notice { "The way to the first invoice isn't complete yet. " a href=(href(&["start"])) { "Go on with the first steps" } }
         }
+        div.cards { @for counted in &answers.cards { (card(counted)) } }
+        (section("Left to pay, by age", &ages(&answers.ages)))
+        (section("Usage today", &usage(answers.usage.as_ref())))
+        (section("Refused usage since yesterday", &refused(answers)))
         @if At(&answers.documents).items().next().is_some() {
             (section("Latest documents", &table("Latest documents", LATEST_DOCUMENTS, At(&answers.documents))))
         }
     }
 }
 
-fn card(name: &str, amounts: Option<&str>, count: &str, to: Option<String>) -> Markup {
+/// Where counted things are listed.
+fn listed(counted: &Counted) -> String {
+    let narrowed: Vec<(&str, &str)> = counted.narrowed.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let address = href(&[counted.part]);
+    if narrowed.is_empty() { address } else { format!("{address}?{}", query(&narrowed)) }
+}
+
+fn card(counted: &Counted) -> Markup {
     html! {
         div.card {
-            h2 { (link(to, name)) }
-            @match amounts {
-                Some(amounts) if !amounts.is_empty() => { p { (amounts) } p.muted { (count) " documents" } }
-                _ => p { (count) },
+            h2 { (link(Some(listed(counted)), counted.name)) }
+            @if counted.amounts.is_empty() { p { (counted.count) } } @else {
+                p { (counted.amounts) }
+                p.muted { (counted.count) " documents" }
             }
         }
     }
 }
 
-fn first_steps(answers: &HomeAnswers) -> Markup {
-    section(
-        "From nothing to the first invoice",
-        &html! {
-            ol {
-                @for ((what, path, why), taken) in STEPS.iter().zip(answers.steps) {
-                    li {
-                        (what) ": " (why) ". "
-                        @if taken { strong { "Done." } } @else { "Made by " code { "POST " (path) } ", see "
-                            a href=(format!("/docs#{}", encoded(path))) { "the reference" } "." }
-                    }
-                }
-                li { "Then software reports usage with " a href=(href(&["keys"])) { "an API key" } "; the answer names the invoice." }
+fn ages(ages: &[Counted]) -> Markup {
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Left to pay, by age" {
+            table {
+                thead { tr { th scope="col" { "Age" } th.amount scope="col" { "Documents" } th.amount scope="col" { "Left to pay" } } }
+                tbody { @for age in ages { tr {
+                    td { a href=(listed(age)) { (age.name) } }
+                    td.amount { (age.count) }
+                    td.amount { @if age.amounts.is_empty() { "–" } @else { (age.amounts) } }
+                } } }
             }
-        },
-    )
+        }
+    }
+}
+
+fn usage(today: Option<&UsageToday>) -> Markup {
+    html! {
+        @match today {
+            Some(UsageToday { now, before, days }) => {
+                @let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
+                (comparison(now, before, &Compared { now: ("Today so far", day(&days.0)), before: ("A month before, until this time", day(&days.1)) }))
+            }
+            None => p.muted { "Summing it up takes longer than this page waits. " a href=(href(&["usage"])) { "Usage" } },
+        }
+    }
+}
+
+fn refused(answers: &HomeAnswers) -> Markup {
+    let (count, most) = &answers.refused;
+    html! {
+        @if count == "0" { p { "None." } } @else {
+            p { strong { (count) } " events were refused, and aren't billed." }
+            (table("Refused usage since yesterday", WHY, At(most)))
+            p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All of it" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn counted(name: &'static str, amounts: &str) -> Counted {
+        let narrowed = vec![("due_to", "2026-08-22".to_owned()), ("has_amount_due", "true".to_owned())];
+        Counted { name, count: "3".to_owned(), amounts: amounts.to_owned(), part: "documents", narrowed }
+    }
+
+    #[test]
+    fn each_number_leads_to_what_it_counts() {
+        let page = home(&HomeAnswers {
+            is_begun: false,
+            cards: vec![counted("Drafts", "")],
+            ages: vec![counted("Over 90 days", "60.00 EUR, 5 JPY"), counted("Not due yet", "")],
+            usage: None,
+            refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
+            refused_since: "2026-11-19".to_owned(),
+            documents: json!([]),
+        })
+        .into_string();
+        assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
+        assert!(page.contains("60.00 EUR, 5 JPY") && page.contains("unknown_reference"), "{page}");
+        assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("takes longer"), "{page}");
+    }
 }

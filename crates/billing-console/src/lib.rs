@@ -6,11 +6,13 @@
 
 mod account;
 mod answer;
+mod chart;
 mod contract;
 mod customer;
 mod document;
 mod effects;
 mod event;
+mod figure;
 mod form;
 mod frame;
 mod home;
@@ -19,8 +21,11 @@ mod keys;
 mod list;
 mod log_in;
 mod parts;
+mod pricing;
+mod start;
 mod team;
 mod thing;
+mod usage;
 
 pub use account::{AccountAnswers, Enrollment, account, enrolled, recovery_codes};
 pub use answer::At;
@@ -31,13 +36,16 @@ pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
 pub use form::{Field, Form, Group, Item, List, RESIZE, Suggestions, form, was};
 pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, Who, page, problem};
-pub use home::{HomeAnswers, home};
+pub use home::{Counted, HomeAnswers, UsageToday, home};
 pub use input::InputKind;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, found, list};
 pub use log_in::{LogIn, Step, log_in};
 pub use parts::{href, query};
+pub use pricing::{PricingAnswers, pricing, quantities};
+pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::thing;
+pub use usage::{Explored, Slot, Span, UsageAnswers, usage};
 
 pub mod listings;

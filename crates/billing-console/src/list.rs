@@ -155,7 +155,7 @@ fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool) -> Markup
     }
 }
 
-fn field(filter: &Filter) -> Markup {
+pub(crate) fn field(filter: &Filter) -> Markup {
     let Filter { name, meaning, kind, value } = filter;
     let input = Input {
         name,

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Timelike as _, Utc};
 use chrono_tz::Tz;
 use thiserror::Error;
 
@@ -137,6 +137,19 @@ impl TimeZone {
         at.0.with_timezone(&self.0).date_naive()
     }
 
+    /// What a clock in this zone shows at an instant.
+    pub fn time_of_day(self, at: Timestamp) -> NaiveTime {
+        at.0.with_timezone(&self.0).time()
+    }
+
+    /// The first instant of the hour that an instant is in, on this zone's clocks.
+    pub fn start_of_hour(self, at: Timestamp) -> Timestamp {
+        let local = at.0.with_timezone(&self.0);
+        let since = i64::from(local.minute() * 60 + local.second()) * 1_000_000 + i64::from(local.timestamp_subsec_micros());
+        // The first hour of all began before the first instant of all.
+        Timestamp::from_micros(at.as_micros() - since).unwrap_or(Timestamp::MIN)
+    }
+
     /// The first instant of a day: midnight, or where a clock change leaves midnight out, the first
     /// quarter of an hour that exists.
     pub fn start_of_day(self, date: NaiveDate) -> Timestamp {
@@ -219,6 +232,11 @@ pub fn day_after(date: NaiveDate) -> NaiveDate {
 /// Later by a number of days; stays at the end of the calendar where that is reached.
 pub fn plus_days(date: NaiveDate, days: u32) -> NaiveDate {
     date.checked_add_days(Days::new(u64::from(days))).unwrap_or(NaiveDate::MAX)
+}
+
+/// Earlier by a number of days; stays at the beginning of the calendar where that is reached.
+pub fn minus_days(date: NaiveDate, days: u32) -> NaiveDate {
+    date.checked_sub_days(Days::new(u64::from(days))).unwrap_or(NaiveDate::MIN)
 }
 
 /// Moves a date by whole months, clamped to the month's end: 31 January + 1 is 28 or 29 February

@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::catalog::{FixedPrice, Tier, Tiers, UsagePrice};
+use crate::catalog::{Charge, FixedPrice, LineItem, PricingContent, Tier, Tiers, UsageCharge, UsagePrice};
 use crate::contract::terms::MeteredCharge;
 use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
 use crate::money::{Currency, DayShare, Money, Price};
@@ -57,7 +57,7 @@ pub fn rate(
 ) -> Result<RatedUsage, AmountOutOfRange> {
     let used = usage.quantity(metered.aggregation);
     let prepaid = metered.charge.prepaid_quantity.map_or(Decimal::ZERO, Quantity::as_decimal);
-    let rated = rate_quantity(metered, used.max(prepaid), usage.events, minimum, share, currency)?;
+    let rated = rate_quantity(&metered.charge, used.max(prepaid), usage.events, minimum, share, currency)?;
     Ok(RatedUsage { quantity: used, ..rated })
 }
 
@@ -71,18 +71,44 @@ pub fn rate_prepaid(
     currency: Currency,
 ) -> Result<Option<RatedUsage>, AmountOutOfRange> {
     let prepaid = metered.charge.prepaid_quantity;
-    prepaid.map(|p| rate_quantity(metered, p.as_decimal(), 0, Minimum::Applies, share, currency)).transpose()
+    prepaid.map(|p| rate_quantity(&metered.charge, p.as_decimal(), 0, Minimum::Applies, share, currency)).transpose()
+}
+
+/// What a line item costs at a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RatedItem {
+    /// The line item as priced.
+    pub item: LineItem,
+    /// What it costs.
+    pub rated: RatedUsage,
+}
+
+/// Rates a quantity of a whole period by each line item that is priced by usage, as if a single event had reported it.
+///
+/// # Errors
+/// [`AmountOutOfRange`] when exact decimals can't hold an amount.
+pub fn rate_pricing(pricing: &PricingContent, quantity: Quantity) -> Result<Vec<RatedItem>, AmountOutOfRange> {
+    let of_usage = pricing.line_items.iter().filter_map(|item| match &item.charge {
+        Charge::Usage(charge) => Some((item, charge)),
+        Charge::Fixed { .. } => None,
+    });
+    let rated = |(item, charge): (&LineItem, &UsageCharge)| {
+        let (used, events) = (quantity.as_decimal(), u64::from(quantity > Quantity::ZERO));
+        let prepaid = charge.prepaid_quantity.map_or(Decimal::ZERO, Quantity::as_decimal);
+        let rated = rate_quantity(charge, used.max(prepaid), events, Minimum::Applies, DayShare::WHOLE, pricing.currency)?;
+        Ok(RatedItem { item: item.clone(), rated: RatedUsage { quantity: used, ..rated } })
+    };
+    of_usage.map(rated).collect()
 }
 
 fn rate_quantity(
-    metered: &MeteredCharge,
+    charge: &UsageCharge,
     quantity: Decimal,
     events: u64,
     minimum: Minimum,
     share: DayShare,
     currency: Currency,
 ) -> Result<RatedUsage, AmountOutOfRange> {
-    let charge = &metered.charge;
     let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
     let (unit_price, tiers, raw) = rate_units(&charge.price, billable, events)?;
     let mut amount = Money::round(raw, currency)?;
@@ -205,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::catalog::{Aggregation, UsageCharge};
+    use crate::catalog::{Aggregation, Recurrence};
     use crate::money::Percentage;
     use crate::refs::{EventRef, UsageProductRef};
     use crate::usage::CountedEvent;
@@ -296,6 +322,39 @@ mod tests {
                 "volume {quantity}"
             );
         }
+    }
+
+    #[test]
+    fn a_pricing_is_rated_by_its_line_items_of_usage_as_a_period_would_be() {
+        let line = |text: &str| crate::text::OneLine::parse(text).expect(text);
+        let item = |id: &str, charge| LineItem { id: crate::refs::LineItemId::parse(id).expect(id), name: line(id), charge };
+        let mut prepaid =
+            metered(UsagePrice::Percentage { rate: Percentage::parse("1").expect("percent"), fixed_amount: price("0.25") });
+        prepaid.charge.prepaid_quantity = Some(Quantity::parse("2000").expect("a quantity"));
+        let fixed = Charge::Fixed { price: FixedPrice::Flat { amount: price("49") }, recurrence: Recurrence::EachPeriod };
+        let tiers = metered(UsagePrice::Graduated(three_tiers()));
+        let line_items = vec![
+            item("fee", fixed),
+            item("calls", Charge::Usage(tiers.charge.clone())),
+            item("share", Charge::Usage(prepaid.charge.clone())),
+        ];
+        let pricing = PricingContent { name: line("Plan"), currency: eur(), minimum_fee: None, line_items };
+        for (quantity, calls, share) in
+            [("0", "0.00 EUR", "20.00 EUR"), ("1500", "60.00 EUR", "20.25 EUR"), ("3000", "75.00 EUR", "30.25 EUR")]
+        {
+            let rated = rate_pricing(&pricing, Quantity::parse(quantity).expect(quantity)).expect("in range");
+            let shown: Vec<(&str, String)> =
+                rated.iter().map(|rated| (rated.item.id.as_str(), rated.rated.amount.to_string())).collect();
+            assert_eq!(shown, [("calls", calls.to_owned()), ("share", share.to_owned())], "{quantity}");
+            assert_eq!(
+                rated[0].rated,
+                rate(&tiers, &usage(&[quantity]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range")
+            );
+        }
+        let huge = Quantity::parse("999999999999999").expect("a quantity");
+        let dear = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });
+        let pricing = PricingContent { line_items: vec![item("dear", Charge::Usage(dear.charge))], ..pricing };
+        assert_eq!(rate_pricing(&pricing, huge), Err(AmountOutOfRange));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::calendar::{TimeZone, Timestamp, plus_months};
+use crate::calendar::{Date, Period, TimeZone, Timestamp, day_after, plus_months};
 use crate::decimal::AmountOutOfRange;
 use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{CustomerId, UsageProductRef};
@@ -13,10 +13,8 @@ use chrono::Datelike as _;
 /// The most rows of a summary.
 pub const MAX_SUMMARY_ROWS: usize = 10_000;
 const HOUR_SECONDS: i64 = 3600;
-const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
-const SECOND_MICROS: i64 = 1_000_000;
 
-/// How long the intervals are. They are those of UTC.
+/// How long the intervals are. They are those of a time zone's calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
     /// From one full hour to the next.
@@ -27,31 +25,79 @@ pub enum Interval {
     Month,
 }
 
+/// Which interval an instant is in, as cheaply as that is known: events are many, intervals few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Slot {
+    /// The hour that begins at an instant.
+    Hour(Timestamp),
+    /// A day, or the month that begins on it.
+    Days(Date),
+}
+
 impl Interval {
-    /// The first instant of the interval that an instant is in.
-    fn start(self, at: Timestamp) -> Timestamp {
-        let back_to = |seconds: i64| {
-            let micros = at.as_micros().rem_euclid(seconds * SECOND_MICROS);
-            // The first interval of all began before the first instant of all.
-            Timestamp::from_micros(at.as_micros() - micros).unwrap_or(Timestamp::MIN)
-        };
+    /// The interval that an instant is in.
+    fn slot(self, at: Timestamp, zone: TimeZone) -> Slot {
         match self {
-            Self::Hour => back_to(HOUR_SECONDS),
-            Self::Day => back_to(DAY_SECONDS),
+            Self::Hour => Slot::Hour(zone.start_of_hour(at)),
+            Self::Day => Slot::Days(zone.service_date(at)),
             Self::Month => {
-                let date = TimeZone::UTC.service_date(at);
-                TimeZone::UTC.start_of_day(date.with_day(1).unwrap_or(date))
+                let date = zone.service_date(at);
+                Slot::Days(date.with_day(1).unwrap_or(date))
             }
         }
     }
 
-    /// The first instant after the interval that starts at one.
-    fn end(self, start: Timestamp) -> Timestamp {
-        match self {
-            Self::Hour => start.plus_seconds(HOUR_SECONDS),
-            Self::Day => start.plus_seconds(DAY_SECONDS),
-            Self::Month => TimeZone::UTC.start_of_day(plus_months(TimeZone::UTC.service_date(start), 1)),
+    /// The first instant of an interval, and the first after it.
+    fn span(self, slot: Slot, zone: TimeZone) -> (Timestamp, Timestamp) {
+        match (slot, self) {
+            (Slot::Hour(start), _) => (start, start.plus_seconds(HOUR_SECONDS)),
+            (Slot::Days(first), Self::Month) => (zone.start_of_day(first), zone.start_of_day(plus_months(first, 1))),
+            (Slot::Days(day), Self::Hour | Self::Day) => (zone.start_of_day(day), zone.start_of_day(day_after(day))),
         }
+    }
+}
+
+/// An interval, as far as it lies within some days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The interval's first instant, also where that is before the days.
+    pub starts: Timestamp,
+    /// The first instant within the days.
+    pub from: Timestamp,
+    /// The first instant after it.
+    pub to: Timestamp,
+    /// The days it lies in: of an hour its day, of a month those of them that are meant.
+    pub days: Period,
+}
+
+impl Interval {
+    /// How many intervals some days have; with a change of clocks an hour more or less.
+    pub fn count(self, days: Period) -> u32 {
+        match self {
+            Self::Hour => days.days().saturating_mul(24),
+            Self::Day => days.days(),
+            Self::Month => {
+                let month = |day: Date| i64::from(day.year()) * 12 + i64::from(day.month0());
+                u32::try_from(month(days.last_day()) - month(days.start()) + 1).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// The intervals of some days of a time zone, in their order, without a gap.
+    pub fn stretches(self, days: Period, zone: TimeZone) -> Vec<Stretch> {
+        let (first, end) = (zone.start_of_day(days.start()), zone.start_of_day(days.end()));
+        let mut stretches = Vec::new();
+        let mut from = first;
+        while from < end {
+            let (starts, to) = self.span(self.slot(from, zone), zone);
+            // Where clocks go back, an hour's beginning comes twice.
+            let to = if to > from { to.min(end) } else { end };
+            let (day, last) = (zone.service_date(from), zone.service_date(to.plus_seconds(-1)));
+            let days = Period::inclusive(day, last.max(day)).unwrap_or(days);
+            stretches.push(Stretch { starts, from, to, days });
+            from = to;
+        }
+        stretches
     }
 }
 
@@ -105,20 +151,21 @@ pub enum SummaryError {
     OutOfRange(#[from] AmountOutOfRange),
 }
 
-type Key = (Timestamp, Option<UsageProductRef>, Option<CustomerId>);
+type Key = (Slot, Option<UsageProductRef>, Option<CustomerId>);
 
 /// Sums up events one by one.
 #[derive(Clone, Debug)]
 pub struct Summary {
     interval: Interval,
+    zone: TimeZone,
     grouping: Grouping,
     sums: BTreeMap<Key, (QuantitySum, u64)>,
 }
 
 impl Summary {
     /// Of no event.
-    pub const fn new(interval: Interval, grouping: Grouping) -> Self {
-        Self { interval, grouping, sums: BTreeMap::new() }
+    pub const fn new(interval: Interval, zone: TimeZone, grouping: Grouping) -> Self {
+        Self { interval, zone, grouping, sums: BTreeMap::new() }
     }
 
     /// With one more event. The order in which events are added doesn't matter.
@@ -126,9 +173,9 @@ impl Summary {
     /// # Errors
     /// [`SummaryError`].
     pub fn add(&mut self, event: Metered) -> Result<(), SummaryError> {
-        let start = self.interval.start(event.occurred_at);
+        let slot = self.interval.slot(event.occurred_at, self.zone);
         let usage_product_ref = self.grouping.by_usage_product.then_some(event.usage_product_ref);
-        let key = (start, usage_product_ref, self.grouping.by_customer.then_some(event.customer_id));
+        let key = (slot, usage_product_ref, self.grouping.by_customer.then_some(event.customer_id));
         if let Some((sum, events)) = self.sums.get_mut(&key) {
             *sum = sum.plus(event.quantity)?;
             *events += 1;
@@ -143,13 +190,9 @@ impl Summary {
 
     /// One row for each interval and group that has events, by interval, then usage product.
     pub fn into_rows(self) -> Vec<SummaryRow> {
-        let row = |((from, usage_product_ref, customer_id), (quantity, events)): (Key, (QuantitySum, u64))| SummaryRow {
-            from,
-            to: self.interval.end(from),
-            usage_product_ref,
-            customer_id,
-            quantity,
-            events,
+        let row = |((slot, usage_product_ref, customer_id), (quantity, events)): (Key, (QuantitySum, u64))| {
+            let (from, to) = self.interval.span(slot, self.zone);
+            SummaryRow { from, to, usage_product_ref, customer_id, quantity, events }
         };
         self.sums.into_iter().map(row).collect()
     }
@@ -171,21 +214,66 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_utc() {
+    fn intervals_are_those_of_the_calendar_of_a_zone() {
         let rows = [
-            (Interval::Hour, "2026-01-31T23:59:59.999999Z", "2026-01-31T23:00:00Z", "2026-02-01T00:00:00Z"),
-            (Interval::Hour, "2026-02-01T00:30:00+05:30", "2026-01-31T19:00:00Z", "2026-01-31T20:00:00Z"),
-            (Interval::Day, "2026-02-01T00:30:00+05:30", "2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z"),
-            (Interval::Day, "2026-03-29T00:00:00Z", "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"),
-            (Interval::Month, "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"),
-            (Interval::Month, "2026-12-31T23:59:59Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"),
-            (Interval::Day, "1969-12-31T23:59:59Z", "1969-12-31T00:00:00Z", "1970-01-01T00:00:00Z"),
-            (Interval::Hour, "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T01:00:00Z"),
+            (Interval::Hour, "UTC", "2026-01-31T23:59:59.999999Z", "2026-01-31T23:00:00Z", "2026-02-01T00:00:00Z"),
+            (Interval::Hour, "UTC", "2026-02-01T00:30:00+05:30", "2026-01-31T19:00:00Z", "2026-01-31T20:00:00Z"),
+            (Interval::Day, "UTC", "2026-02-01T00:30:00+05:30", "2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z"),
+            (Interval::Day, "UTC", "2026-03-29T00:00:00Z", "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"),
+            (Interval::Month, "UTC", "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"),
+            (Interval::Month, "UTC", "2026-12-31T23:59:59Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+            (Interval::Day, "UTC", "1969-12-31T23:59:59Z", "1969-12-31T00:00:00Z", "1970-01-01T00:00:00Z"),
+            (Interval::Hour, "UTC", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T01:00:00Z"),
+            (Interval::Hour, "Asia/Kolkata", "2026-02-01T00:00:00Z", "2026-01-31T23:30:00Z", "2026-02-01T00:30:00Z"),
+            (Interval::Day, "Asia/Kolkata", "2026-01-31T18:30:00Z", "2026-01-31T18:30:00Z", "2026-02-01T18:30:00Z"),
+            (Interval::Day, "Asia/Kolkata", "2026-01-31T18:29:59Z", "2026-01-30T18:30:00Z", "2026-01-31T18:30:00Z"),
+            // Days of 23 and 25 hours.
+            (Interval::Day, "Europe/Berlin", "2026-03-29T12:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"),
+            (Interval::Day, "Europe/Berlin", "2026-10-25T12:00:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"),
+            (Interval::Month, "Europe/Berlin", "2026-03-31T22:30:00Z", "2026-03-31T22:00:00Z", "2026-04-30T22:00:00Z"),
+            (Interval::Month, "America/New_York", "2026-01-01T04:59:59Z", "2025-12-01T05:00:00Z", "2026-01-01T05:00:00Z"),
         ];
-        for (interval, at, from, to) in rows {
-            let start = interval.start(Timestamp::parse(at).expect(at));
-            assert_eq!((start.to_string().as_str(), interval.end(start).to_string().as_str()), (from, to), "{interval:?} {at}");
+        for (interval, zone, at, from, to) in rows {
+            let zone = TimeZone::parse(zone).expect(zone);
+            let (start, end) = interval.span(interval.slot(Timestamp::parse(at).expect(at), zone), zone);
+            assert_eq!((start.to_string().as_str(), end.to_string().as_str()), (from, to), "{interval:?} {zone:?} {at}");
         }
+    }
+
+    #[test]
+    fn the_intervals_of_some_days_follow_each_other_without_a_gap() {
+        let date = |text: &str| crate::calendar::parse_date(text).expect(text);
+        for (interval, first, last, zone, count) in [
+            (Interval::Hour, "2026-11-20", "2026-11-20", "UTC", 24),
+            (Interval::Hour, "2026-11-18", "2026-11-20", "Asia/Kolkata", 72),
+            (Interval::Hour, "2026-10-25", "2026-10-25", "Europe/Berlin", 25),
+            (Interval::Hour, "2026-03-29", "2026-03-29", "Europe/Berlin", 23),
+            (Interval::Day, "2026-11-17", "2026-11-20", "UTC", 4),
+            (Interval::Day, "2026-10-20", "2026-10-30", "America/New_York", 11),
+            (Interval::Month, "2026-01-15", "2026-12-10", "Europe/Berlin", 12),
+            (Interval::Month, "2026-02-01", "2026-02-01", "UTC", 1),
+        ] {
+            let days = Period::inclusive(date(first), date(last)).expect("days");
+            let zone = TimeZone::parse(zone).expect(zone);
+            let stretches = interval.stretches(days, zone);
+            assert_eq!(stretches.len(), count, "{interval:?} {first} {last} {zone:?}");
+            assert_eq!(
+                (stretches[0].from, stretches[count - 1].to),
+                (zone.start_of_day(days.start()), zone.start_of_day(days.end()))
+            );
+            assert!(stretches.windows(2).all(|pair| pair[0].to == pair[1].from), "{interval:?} {first} {last} {zone:?}");
+            // The summary names each by the same instant.
+            for stretch in &stretches {
+                assert_eq!(interval.span(interval.slot(stretch.from, zone), zone).0, stretch.starts);
+            }
+            if zone != TimeZone::parse("Europe/Berlin").expect("a zone") || interval == Interval::Month {
+                assert_eq!(interval.count(days), u32::try_from(count).expect("few"));
+            }
+        }
+        let cut =
+            Interval::Month.stretches(Period::inclusive(date("2026-01-15"), date("2026-02-10")).expect("days"), TimeZone::UTC);
+        assert_eq!((cut[0].starts.to_string().as_str(), cut[0].days.start()), ("2026-01-01T00:00:00Z", date("2026-01-15")));
+        assert_eq!((cut[0].days.last_day(), cut[1].days.last_day()), (date("2026-01-31"), date("2026-02-10")));
     }
 
     #[test]
@@ -197,7 +285,7 @@ mod tests {
             used(1, "bytes", "2026-01-01T11:00:00Z", "7"),
         ];
         let summed = |interval, by_usage_product, by_customer| {
-            let mut summary = Summary::new(interval, Grouping { by_usage_product, by_customer });
+            let mut summary = Summary::new(interval, TimeZone::UTC, Grouping { by_usage_product, by_customer });
             for event in events.iter().rev() {
                 summary.add(event.clone()).expect("in range");
             }
@@ -215,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_summary_has_so_many_rows_and_no_more() {
-        let mut summary = Summary::new(Interval::Hour, Grouping::default());
+        let mut summary = Summary::new(Interval::Hour, TimeZone::UTC, Grouping::default());
         let first = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
         let event = |hour: usize| {
             let hours = i64::try_from(hour).expect("a small number");

@@ -33,7 +33,7 @@ use crate::dto::own_account::{
     EnrolledJson, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
     SecondFactorRemovalBody,
 };
-use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
+use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::refused::RefusedUsageJson;
 use crate::dto::search::FoundJson;
 use crate::dto::summary::SummaryLineJson;
@@ -44,8 +44,8 @@ use crate::query::audit::AuditParams;
 use crate::query::documents::DocumentListParams;
 use crate::query::imports::ImportParams;
 use crate::query::lists::{
-    ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams, SearchParams,
-    StatementParams,
+    ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams,
+    PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
@@ -285,7 +285,7 @@ operations! {
             asks RefusedParams,
             answers List<RefusedUsageJson>: "A page of counts, the newest day first";
 
-        /// Sums up usage by hour, day or month of UTC.
+        /// Sums up usage by hour, day or month.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
             asks SummaryParams,
             answers List<SummaryLineJson>: "The intervals with events, oldest first",
@@ -407,6 +407,12 @@ operations! {
         /// Reads a pricing.
         GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
             answers PricingJson: "The pricing";
+
+        /// What quantities cost by a pricing: each by every line item that is priced by usage.
+        GET "/api/pricings/rates/{product_pricing_ref}" Permission(RatePricing) => catalog::rate_pricing,
+            asks PricingRateParams,
+            answers List<PricingRateJson>: "What each quantity costs, in the order given",
+            refuses amount_out_of_range;
 
         /// Makes a bank account.
         POST "/api/bank_accounts/" Permission(CreateBankAccount) => catalog::create_bank_account,

@@ -14,7 +14,7 @@ pub use bank_accounts::{create_bank_account, edit_bank_account, get_bank_account
 pub use customers::{create_customer, edit_customer, get_customer, list_customers};
 pub use entities::{EntityView, WantedEntity, create_entity, edit_entity, get_entity, list_entities};
 pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
-pub use pricings::{create_pricing, edit_pricing, get_pricing, list_pricings};
+pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_pricing};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 
 use billing_domain::page::PageRequest;

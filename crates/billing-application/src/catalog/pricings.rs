@@ -6,13 +6,24 @@ use billing_domain::catalog::{Pricing, PricingContent};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::quantity::Quantity;
+use billing_domain::rating::{self, RatedItem};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
 use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseResult, unknown_reference};
+use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
+
+/// What a quantity costs by a pricing.
+#[derive(Clone, Debug)]
+pub struct PricingRate {
+    /// How much.
+    pub quantity: Quantity,
+    /// What each line item that is priced by usage makes of it.
+    pub line_items: Vec<RatedItem>,
+}
 
 /// Makes one; without a reference it is assigned.
 ///
@@ -71,6 +82,27 @@ pub fn get_pricing(services: &Services, principal: &Principal, reference: &Prici
     transact(&*services.store, Access::Read, |tx| {
         only(Thing::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
     })
+}
+
+/// What quantities cost by one: each by every line item that is priced by usage.
+///
+/// # Errors
+/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange).
+pub fn rate_pricing(
+    services: &Services,
+    principal: &Principal,
+    reference: &PricingRef,
+    quantities: &[Quantity],
+) -> UseCaseResult<Vec<PricingRate>> {
+    let organization = allow(principal, UseCase::RatePricing)?;
+    let found = transact(&*services.store, Access::Glance, |tx| {
+        only(Thing::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
+    })?;
+    let rate = |quantity: &Quantity| {
+        let line_items = rating::rate_pricing(&found.content, *quantity).map_err(UseCaseError::AmountOutOfRange)?;
+        Ok(PricingRate { quantity: *quantity, line_items })
+    };
+    quantities.iter().map(rate).collect()
 }
 
 /// Reads a page of them, by creation.

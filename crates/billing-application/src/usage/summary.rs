@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use billing_domain::access::Principal;
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::ports::{Access, transact};
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
@@ -32,7 +32,7 @@ pub struct SummaryLine {
     pub events: u64,
 }
 
-/// Sums up the usage that passes a query, by interval, usage product and customer; intervals without events are left out.
+/// Sums up the usage that passes a query, by interval of a time zone, usage product and customer; intervals without events are left out.
 ///
 /// # Errors
 /// [`UseCaseError::TooMuch`] for more rows than a summary has, [`UseCaseError::AmountOutOfRange`].
@@ -41,12 +41,13 @@ pub fn summarize_usage(
     principal: &Principal,
     query: &EventQuery,
     interval: Interval,
+    zone: TimeZone,
     grouping: Grouping,
 ) -> UseCaseResult<Vec<SummaryLine>> {
     let organization = allow(principal, UseCase::SummarizeUsage)?;
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Vec::new()) };
-        let (mut summary, mut refused) = (Summary::new(interval, grouping), None);
+        let (mut summary, mut refused) = (Summary::new(interval, zone, grouping), None);
         tx.visit_metered(organization, &filter, &mut |metered| match summary.add(metered) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

@@ -15,7 +15,7 @@ use crate::document::numbering::DocumentNumber;
 use crate::money::{Currency, Money};
 use crate::page::{Page, PageRequest};
 use crate::party::{Customer, Entity};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PricingRef};
 use crate::text::OneLine;
 
 /// What day it is, by the calendar of each entity.
@@ -196,6 +196,10 @@ pub struct ContractFilter {
     pub state: Option<(ContractState, Todays)>,
     /// Whose last day is before this one.
     pub ends_before: Option<NaiveDate>,
+    /// That agree on this pricing in any of their versions.
+    pub pricing_ref: Option<PricingRef>,
+    /// That next have a document to issue before this instant.
+    pub issues_before: Option<Timestamp>,
 }
 
 /// What a list of customers is narrowed to.

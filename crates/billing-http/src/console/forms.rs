@@ -308,8 +308,7 @@ impl<'a> Asked<'a> {
             Ok(answer) => return Ok(answer),
             Err(problem) => problem,
         };
-        let belongs_beside = matches!(refused.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT);
-        if !belongs_beside || self.shapes().is_empty() {
+        if !belongs_beside(&refused) || self.shapes().is_empty() {
             return Err(refused);
         }
         let page = self.form(Source::Said(said), Some(&refused)).await?;
@@ -411,6 +410,11 @@ impl<'a> Asked<'a> {
         }
         Ok(suggestions)
     }
+}
+
+/// Whether what refuses a form belongs beside it; anything else has a page of its own.
+pub(super) fn belongs_beside(problem: &Problem) -> bool {
+    matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
 }
 
 /// Whether a field of a name is asked for anywhere.

@@ -2,14 +2,18 @@
 //! and every page is asked for as software would ask.
 
 mod answers;
+mod customer;
 mod described;
+mod explorer;
 mod filled;
 mod forms;
+mod home;
 mod log_in;
 mod made;
 mod pages;
 mod reply;
 mod said;
+mod start;
 mod team;
 mod things;
 mod visitor;
@@ -62,7 +66,10 @@ async fn show(request: HttpRequest) -> HttpResponse {
         return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
     }
     match Visitor::of(&request).await {
-        Ok(visitor) => shown(&visitor, &place).await,
+        Ok(visitor) => match special(&visitor, &place).await {
+            Some(answered) => answered.unwrap_or_else(|problem| refused_to(&visitor, problem)),
+            None => shown(&visitor, &place).await,
+        },
         Err(problem) => stranger(&request, problem),
     }
 }
@@ -85,6 +92,9 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
+    if let [start::START, step] = place.as_slice() {
+        return start::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+    }
     if let [kind, what, reference @ ..] = place.as_slice()
         && forms::has(kind, what)
     {
@@ -94,6 +104,23 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         return done.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
     refused_to(&visitor, Problem::unknown_route())
+}
+
+/// A page that is more than its answers put together, or isn't always there.
+async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
+    let asked = query(&visitor.request);
+    let framed = |made| html(made::framed(visitor, made, pages::done(&asked)));
+    Some(match place {
+        [] => home::page(visitor).await.map(|made| match made {
+            Some(made) => framed(made),
+            None => to(&format!("{ROOT}/{}", start::START)),
+        }),
+        ["usage"] => explorer::page(visitor, &asked).await.map(framed),
+        ["customers", reference] => customer::page(visitor, reference).await.map(framed),
+        [start::START] => start::page(visitor, None).await.map(html),
+        [start::START, "wait"] => start::wait(visitor).await,
+        _ => return None,
+    })
 }
 
 /// What becomes of what a form says.

@@ -2,11 +2,8 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{
-    At, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, HomeAnswers, Listing, Notice, Part, href, listings,
-};
+use billing_console::{At, ContractAnswers, Crumb, DocumentAnswers, Listing, Notice, Part, PricingAnswers, href, listings};
 use billing_domain::access::{Need, Scope};
-use billing_domain::calendar::TimeZone;
 use maud::Markup;
 use serde_json::Value;
 
@@ -34,7 +31,6 @@ const FEW: &str = "10";
 pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
-        [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
         [kind, what] if forms::has(kind, what) => return Asked::at(visitor, kind, what, None).await?.show().await,
@@ -42,10 +38,10 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
             return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
         }
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
-        ["customers", reference] => customer(visitor, reference).await?,
         ["contracts", reference] => contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
         ["events", reference] => event(visitor, reference).await?,
+        ["pricings", reference] => pricing(visitor, reference, &asked).await?,
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
@@ -60,7 +56,7 @@ pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about
 }
 
 /// What was done before this page was asked for.
-fn done(asked: &Said) -> Option<Notice> {
+pub(super) fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
         "delete-key" => "The key was deleted.",
         "password" => "Your password was changed, and your other sessions have ended.",
@@ -77,12 +73,12 @@ fn listing_of(part: &str) -> Result<&'static Listing, Problem> {
     Listing::of(part).ok_or_else(Problem::unknown_route)
 }
 
-fn crumbs(listing: &Listing) -> Vec<Crumb> {
+pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
     vec![Crumb { name: listing.title.to_owned(), href: href(&[listing.part]) }]
 }
 
 /// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
-fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
+pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
     let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && *name != "done").collect();
     let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
     if !has(&pairs, "pageSize") {
@@ -96,7 +92,7 @@ fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>,
     billing_console::query(&pairs)
 }
 
-async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
+pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
     let query = || Query::of(listing.path, raw);
     match listing.part {
         "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
@@ -144,7 +140,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
 }
 
 /// Some elements of a list, of what a page is about.
-async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
+pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
     let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
@@ -157,69 +153,12 @@ pub(super) async fn some_of(visitor: &Visitor, listing: &Listing, size: &str) ->
     Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }
 
-/// How many elements a list has, and what they amount to that is left to pay.
-async fn counted(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(String, Option<String>), Problem> {
-    let Listed { total, amount_due, .. } = listed(visitor, listing, &wanted(listing, narrowed.iter().copied(), "1")).await?;
-    Ok((total.unwrap_or_default(), amount_due))
-}
-
-async fn home(visitor: &Visitor) -> Result<Made, Problem> {
-    let documents = &listings::DOCUMENTS;
-    let mut steps = [false; 5];
-    let first = [&listings::ENTITIES, &listings::USAGE_PRODUCTS, &listings::PRICINGS, &listings::CUSTOMERS, &listings::CONTRACTS];
-    let mut customers = String::new();
-    for (taken, listing) in steps.iter_mut().zip(first) {
-        let (count, _) = counted(visitor, listing, &[]).await?;
-        *taken = count != "0";
-        if listing.part == listings::CUSTOMERS.part {
-            customers = count;
-        }
-    }
-    let (drafts, _) = counted(visitor, documents, &[("state", "DRAFT")]).await?;
-    let (owed, owed_amounts) = counted(visitor, documents, &[("has_amount_due", "true")]).await?;
-    let (overdue, overdue_amounts) = counted(visitor, documents, &[("overdue", "true")]).await?;
-    let (latest, call) = few(visitor, documents, &[("order", "-created"), ("totals", "false")]).await?;
-    let refused = refused_since_yesterday(visitor).await?;
-    let answers =
-        HomeAnswers { refused, customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
-    let body = billing_console::home(&answers);
-    Ok(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls: vec![call], body })
-}
-
-/// How many events were refused since yesterday's beginning, in UTC.
-async fn refused_since_yesterday(visitor: &Visitor) -> Result<String, Problem> {
-    let today = TimeZone::UTC.service_date(visitor.state.services().now());
-    let yesterday = today.pred_opt().unwrap_or(today).to_string();
-    let raw = billing_console::query(&[("from", &yesterday), ("pageSize", "1000"), ("pageNumber", "0")]);
-    let counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    Ok(At(&counts).items().filter_map(|count| count.0["count"].as_u64()).sum::<u64>().to_string())
-}
-
 async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
     let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
     let body = billing_console::found(sought, &found);
     Ok(Made { title: "Search".to_owned(), part: "search", crumbs: Vec::new(), calls: vec![format!("/api/search?{raw}")], body })
-}
-
-async fn customer(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let customer = one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path())).await?;
-    let balance = one(money::get_balance(visitor.caller(UseCase::GetBalance), path())).await?;
-    let of_customer = [("customer_ref", reference)];
-    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &of_customer).await?;
-    let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
-    let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let calls = vec![
-        format!("/api/customers/{reference}"),
-        format!("/api/customers/balance/{reference}"),
-        contracts_call,
-        documents_call,
-    ];
-    let title = At(&customer).at("name").text();
-    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents });
-    Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 
 async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
@@ -269,5 +208,39 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
+    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+}
+
+async fn pricing(visitor: &Visitor, reference: &str, said: &Said) -> Result<Made, Problem> {
+    let path = || Path::from(reference.to_owned());
+    let pricing = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
+    let listing = &listings::PRICINGS;
+    let rates_path = format!("/api/pricings/rates/{reference}");
+    let rated = async |quantities: &str| {
+        let raw = billing_console::query(&[("quantity", quantities)]);
+        let query = Query::of(&rates_path, &raw)?;
+        one(catalog::rate_pricing(visitor.caller(UseCase::RatePricing), path(), query)).await
+    };
+    let quantity = field(said, "quantity").unwrap_or_default().to_owned();
+    let mut calls = vec![format!("/api/pricings/{reference}")];
+    let asked = if quantity.is_empty() {
+        None
+    } else {
+        calls.push(format!("{rates_path}?{}", billing_console::query(&[("quantity", &quantity)])));
+        Some(match rated(&quantity).await {
+            Ok(rates) => Ok(rates[0].clone()),
+            Err(problem) => {
+                Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone()))
+            }
+        })
+    };
+    let drawn = billing_console::quantities(&pricing, &quantity);
+    // What a drawing goes up to may be more than an amount can be.
+    let rates = if drawn.is_empty() { Value::Null } else { rated(&drawn.join(",")).await.unwrap_or_default() };
+    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
+    calls.push(contracts_call);
+    let title = At(&pricing).at("name").text();
+    let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
+    let body = billing_console::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }

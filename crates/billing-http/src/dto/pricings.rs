@@ -1,14 +1,17 @@
 //! Pricings and their line items.
 
+use billing_application::catalog::PricingRate;
 use billing_domain::catalog::{
     Charge, FixedPrice, LineItem, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, UsageCharge,
 };
 use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
+use billing_domain::rating::RatedItem;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 
 use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, object, wire};
+use super::documents::DocumentTierJson;
 use super::input::Fields;
 use super::prices::PriceJson;
 use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};
@@ -186,5 +189,34 @@ answer! {
         minimum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.minimum_amount),
         /// The most a period costs.
         maximum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.maximum_amount),
+    }
+}
+
+answer! {
+    /// What a quantity costs by a pricing.
+    PricingRateJson of rate: PricingRate {
+        /// How much.
+        quantity: ExactNumber = rate.quantity,
+        /// What each line item that is priced by usage makes of it.
+        line_items: Vec<RatedItemJson> = &rate.line_items,
+    }
+}
+
+answer! {
+    /// What a line item costs at a quantity.
+    RatedItemJson of at: RatedItem {
+        let rated = &at.rated;
+        /// Unique within its pricing.
+        line_item_id: NamedRef = &at.item.id,
+        /// Shown on documents.
+        name: LineText = &at.item.name,
+        /// The currency of the amount.
+        currency: CurrencyCode = rated.amount.currency(),
+        /// The price of one, where the model has a single one.
+        unit_price: Option<ExactNumber> = rated.unit_price,
+        /// The tiers reached, of a tiered price.
+        tiers: Vec<DocumentTierJson> = &rated.tiers,
+        /// What a whole period with this quantity costs, with minimum and maximum, rounded once.
+        amount: ExactNumber = rated.amount,
     }
 }

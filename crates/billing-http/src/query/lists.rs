@@ -3,15 +3,17 @@
 use billing_application::charges::ChargeQuery;
 use billing_application::contracts::ContractQuery;
 use billing_application::documents::PaymentQuery;
-use billing_domain::calendar::Date;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef};
+use billing_domain::quantity::Quantity;
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, PricingRef};
 use billing_domain::text::OneLine;
 use billing_report::{NumbersAs, ReportFormat};
 
 use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
 use crate::dto::declare::{params, wire};
+use crate::dto::input::Node;
 use crate::dto::schemas::text;
 
 params! {
@@ -52,6 +54,10 @@ params! {
         state: Option<ContractState>,
         /// Whose last day is before this one.
         ends_before: Option<Date>,
+        /// That agree on this pricing, in any of their versions.
+        product_pricing_ref: Option<Sought<PricingRef>>,
+        /// That next have a document to issue before this instant: RFC 3339 with an offset.
+        issues_before: Option<Timestamp>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -65,6 +71,8 @@ impl ContractSearchParams {
             po_number: possible(self.po_number)?,
             state: None,
             ends_before: self.ends_before,
+            pricing_ref: possible(self.product_pricing_ref)?,
+            issues_before: self.issues_before,
         };
         Some(ContractQuery { customer_ref: possible(self.customer_ref)?, state: self.state, filter })
     }
@@ -88,6 +96,33 @@ impl CustomerParams {
     pub(crate) fn filter(&self) -> CustomerFilter {
         CustomerFilter { name: self.name.clone(), email: self.email.clone(), tax_id: self.tax_id.clone() }
     }
+}
+
+/// How many quantities are rated at a time.
+const MAX_QUANTITIES: usize = 200;
+
+params! {
+    /// Which quantities.
+    PricingRateParams {
+        /// Up to 200 quantities, with a comma between.
+        quantity: Quantities,
+    }
+}
+
+/// Quantities with commas between.
+pub(crate) struct Quantities;
+
+wire! {
+    Quantities of Vec<Quantity>: quantities, |_| text().examples(Some("100,1500"));
+}
+
+fn quantities(node: Node<'_>) -> Option<Vec<Quantity>> {
+    let text = node.text()?;
+    if text.split(',').count() > MAX_QUANTITIES {
+        return node.refuse("too_many", format!("must have at most {MAX_QUANTITIES} quantities"));
+    }
+    let read = text.split(',').map(Quantity::parse).collect::<Result<Vec<_>, _>>();
+    read.map_or_else(|reason| node.refuse("invalid_format", format!("each between commas {reason}")), Some)
 }
 
 params! {

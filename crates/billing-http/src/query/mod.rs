@@ -19,7 +19,7 @@ use billing_domain::audit::Author;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -260,6 +260,7 @@ findable! {
     ContractRef: |text| ContractRef::parse(text).ok();
     DocumentRef: |text| DocumentRef::parse(text).ok();
     EntityRef: |text| EntityRef::parse(text).ok();
+    PricingRef: |text| PricingRef::parse(text).ok();
     UsageProductRef: |text| UsageProductRef::parse(text).ok();
     OneLine: |text| OneLine::parse(text).ok();
     Author like "scheduler": Author::parse;

@@ -1,7 +1,7 @@
 //! What lists, sums and reports of usage are narrowed to.
 
 use billing_application::usage::{EventQuery, ReportOf};
-use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
@@ -98,8 +98,10 @@ impl RefusedParams {
 params! {
     /// Which events, and how they are summed up.
     SummaryParams {
-        /// How long the intervals are; they are those of UTC.
+        /// How long the intervals are.
         interval: Interval,
+        /// Whose hours, days and months they are; those of UTC when left out.
+        timezone: TimeZone = TimeZone::UTC,
         /// `usage_product_ref`, `customer_ref`, or both with a comma between: what gets a row of its own.
         group_by: Grouping = Grouping::default(),
         @flat events: EventParams,

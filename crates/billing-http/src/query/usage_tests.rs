@@ -10,7 +10,7 @@ fn query(raw: &str) -> Query {
 
 trait Read {
     fn events(&self) -> Result<(Option<EventQuery>, PageRequest), Problem>;
-    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping), Problem>;
+    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping, TimeZone), Problem>;
     fn report(&self) -> Result<(ReportOf, ReportFormat), Problem>;
 }
 
@@ -19,8 +19,8 @@ impl Read for Query {
         self.read::<EventListParams>().map(|params| (params.events.query(), params.page.0))
     }
 
-    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping), Problem> {
-        self.read::<SummaryParams>().map(|params| (params.events.query(), params.interval, params.group_by))
+    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping, TimeZone), Problem> {
+        self.read::<SummaryParams>().map(|params| (params.events.query(), params.interval, params.group_by, params.timezone))
     }
 
     fn report(&self) -> Result<(ReportOf, ReportFormat), Problem> {
@@ -55,7 +55,10 @@ fn a_summary_says_its_interval_and_what_it_tells_apart() {
     assert_eq!(both("interval=hour").2, grouping(false, false));
     assert_eq!(both("interval=hour&group_by=customer_ref").2, grouping(false, true));
     assert_eq!(both("interval=month&group_by=customer_ref,usage_product_ref").2, grouping(true, true));
+    assert_eq!(both("interval=day").3, TimeZone::UTC);
+    assert_eq!(both("interval=day&timezone=Asia/Kolkata").3.name(), "Asia/Kolkata");
     for (raw, pointer, code) in [
+        ("interval=day&timezone=Mars", "/timezone", "invalid_format"),
         ("", "/interval", "required"),
         ("interval=week", "/interval", "invalid_value"),
         ("interval=day&group_by=", "/group_by", "invalid_value"),

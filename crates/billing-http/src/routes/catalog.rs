@@ -18,10 +18,10 @@ use crate::dto::declare::read;
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
-use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson};
+use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
-use crate::query::lists::{CustomerParams, FormatParams};
+use crate::query::lists::{CustomerParams, FormatParams, PricingRateParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged, Query};
 
 /// The handlers of things, by what each has a use case for: `makes handler: Body { reference, content } => use case`,
@@ -100,6 +100,13 @@ things! {
         edits edit_usage_format: FormatEditBody => formats::edit_format;
         lists list_usage_formats: FormatJson => formats::list_formats;
     }
+}
+
+pub(crate) async fn rate_pricing(caller: Caller, path: Path<String>, query: Query) -> Answer<Vec<PricingRateJson>> {
+    let reference = in_path(PricingRef::parse, &path, Thing::Pricing)?;
+    let PricingRateParams { quantity } = query.read()?;
+    let rates = caller.run(move |services, principal| catalog::rate_pricing(services, principal, &reference, &quantity)).await?;
+    Ok(Json(rates.iter().map(PricingRateJson::from).collect()))
 }
 
 pub(crate) async fn list_customers(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {

@@ -33,10 +33,10 @@ const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: D
 const FIRST_BYTES: Duration = Duration::from_secs(20);
 
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
-    let SummaryParams { interval, group_by, events } = query.read()?;
+    let SummaryParams { interval, timezone, group_by, events } = query.read()?;
     let wanted = events.query();
     let lines = caller.scan(move |services, principal| match &wanted {
-        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, group_by),
+        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, timezone, group_by),
         None => Ok(Vec::new()),
     });
     Ok(Json(lines.await?.iter().map(SummaryLineJson::from).collect()))

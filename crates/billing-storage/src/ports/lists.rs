@@ -162,6 +162,16 @@ impl Lists for Transaction<'_> {
         if let Some(day) = filter.ends_before {
             narrowed.sql(" AND last_day < ").day(day);
         }
+        if let Some(pricing_ref) = &filter.pricing_ref {
+            narrowed.sql(
+                " AND EXISTS (SELECT 1 FROM contract_products p WHERE p.contract_id = contracts.contract_id \
+                 AND p.customer_id = contracts.customer_id AND p.terms -> 'pricing' ->> 'pricing_ref' = ",
+            );
+            narrowed.text(pricing_ref.as_str()).sql(")");
+        }
+        if let Some(end) = filter.issues_before {
+            narrowed.sql(" AND next_due_at < ").ts(end);
+        }
         if let Some((state, todays)) = &filter.state {
             push_contract_state(&mut narrowed, *state, todays);
         }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::contract::Contract;
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::{Agreed, Contract};
 use billing_domain::document::{Document, DocumentHead, DocumentKind, Lifecycle};
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
@@ -11,11 +12,17 @@ use billing_domain::ports::{
     ContractFilter, CustomerFilter, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums, Found, FoundKind, ListPart,
     Lists, Sought, StoreResult,
 };
-use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId, PricingRef};
 use billing_domain::text::OneLine;
 
 use super::accounts::OfAccount;
 use super::{MemoryTx, corrupt, page};
+
+/// Whether a contract agrees on a pricing in any of its versions.
+fn agrees_on(contract: &Contract, wanted: &PricingRef) -> bool {
+    let segments = contract.products.iter().flat_map(|product| &product.segments);
+    segments.into_iter().any(|segment| matches!(&segment.agreed, Agreed::Billed(terms) if terms.pricing.pricing_ref == *wanted))
+}
 
 impl MemoryTx {
     fn passing(&self, organization: OrganizationId, filter: &DocumentFilter) -> Vec<&Document> {
@@ -223,15 +230,17 @@ impl Lists for MemoryTx {
         filter: &ContractFilter,
         request: PageRequest,
     ) -> StoreResult<Page<Contract>> {
-        let passes = |row: &&Contract| {
+        let passes = |row: &Contract| {
             is(filter.customer_id, &row.customer_id)
                 && is(filter.number, &row.number)
                 && filter.po_number.as_ref().is_none_or(|wanted| row.po_number.as_ref() == Some(wanted))
                 && filter.ends_before.is_none_or(|day| row.effective_end_date().is_some_and(|last| last < day))
+                && filter.pricing_ref.as_ref().is_none_or(|wanted| agrees_on(row, wanted))
                 && filter.state.as_ref().is_none_or(|(wanted, todays)| row.state_on(todays.of(row.stating_entity())) == *wanted)
         };
-        let rows = self.state.contracts.of(organization).map(|row| &row.contract).filter(passes);
-        Ok(page(rows, request, |row| (row.created_at, row.contract_ref)))
+        let is_due = |due: Option<Timestamp>| filter.issues_before.is_none_or(|end| due.is_some_and(|due| due < end));
+        let rows = self.state.contracts.of(organization).filter(|row| is_due(row.next_due_at) && passes(&row.contract));
+        Ok(page(rows.map(|row| &row.contract), request, |row| (row.created_at, row.contract_ref)))
     }
 
     fn listed_customers(

@@ -13,7 +13,7 @@ use billing_domain::ports::{
     ContractFilter, CustomerFilter, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSortKey, FoundKind, ListPart,
     PurposeKind, Sought, Store, Todays,
 };
-use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef};
+use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef, PricingRef};
 use billing_domain::usage::{KeptEvent, TakenEvent};
 
 use super::corrections::void_issued;
@@ -347,6 +347,21 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
             assert_eq!(found, expected.map(|contract| contract.contract_ref).collect::<Vec<_>>(), "{state:?} at {at}");
         }
     }
+    // A contract is found by a pricing that any of its versions agrees on.
+    let mut other_terms = terms("2029-01-01", "2029-12-31");
+    other_terms.pricing.pricing_ref = PricingRef::parse("elsewhere").expect("a reference");
+    let elsewhere = made(8, 6, vec![other_terms]);
+    write(store, |tx| tx.insert_contract(w.org, &elsewhere, Some(later(100))));
+    let issues_before = |end| find(&ContractFilter { issues_before: Some(end), ..any() });
+    assert!(!issues_before(later(100)).contains(&elsewhere.contract_ref));
+    assert!(issues_before(later(101)).contains(&elsewhere.contract_ref));
+    assert!(!issues_before(later(101)).contains(&past.contract_ref), "it has nothing to issue any more");
+    let by_pricing =
+        |pricing: &str| find(&ContractFilter { pricing_ref: Some(PricingRef::parse(pricing).expect(pricing)), ..any() });
+    assert_eq!(by_pricing("elsewhere"), of(&[&elsewhere]));
+    assert_eq!(by_pricing("nowhere"), of(&[]));
+    let of_fixture = find(&ContractFilter { pricing_ref: Some(w.pricing.pricing_ref.clone()), ..any() });
+    assert!(of_fixture.contains(&past.contract_ref) && !of_fixture.contains(&elsewhere.contract_ref), "{of_fixture:?}");
     // A later version's days count.
     let longer = Contract { version: 2, products: made(3, 1, vec![terms("2025-01-01", "2026-12-31")]).products, ..past.clone() };
     write(store, |tx| {
@@ -358,7 +373,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     assert_eq!(in_state(ContractState::Completed), of(&[]));
     let second = read(store, |tx| tx.contracts(w.org, &any(), page(3, 1)));
     let mut refs = second.items.iter().map(|contract| contract.contract_ref);
-    assert!(refs.by_ref().eq(of(&whole[3..6])) && second.total == 7);
+    assert!(refs.by_ref().eq(of(&whole[3..6])) && second.total == 8);
 }
 
 pub fn contracts_are_in_their_state_by_their_entitys_day(store: &dyn Store) {

@@ -1,0 +1,381 @@
+//! The usage explorer: charts of what was used, each bar a way to look closer, with the events and the refusals of the same time.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::chart::{Bar, bars};
+use crate::figure::{billionths, digits};
+use crate::list::{Column, Filter, Shown, field, table};
+use crate::parts::{day, grouped, href, query, section};
+
+/// The most bars of charts on a page: it stays below 100 KB.
+const MAX_DRAWN: usize = 186;
+/// The filters that say which time is shown, and stand first.
+const TIME: usize = 3;
+/// The most charts on a page.
+const MAX_CHARTS: usize = 4;
+
+/// A stretch of time that a bar stands for.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The interval's first instant, as the summary names it.
+    pub starts: String,
+    /// From which instant on, and before which, events count here.
+    pub from: String,
+    /// Likewise.
+    pub to: String,
+    /// What stands below its bar.
+    pub name: String,
+    /// The day, the hour or the month.
+    pub told: String,
+    /// The query of the explorer for this stretch alone; none of what is shortest already.
+    pub closer: Option<Vec<(&'static str, String)>>,
+}
+
+/// What the interface answers about usage in a time.
+#[derive(Clone, Debug)]
+pub struct UsageAnswers {
+    /// Sums by interval and usage product.
+    pub summary: Value,
+    /// Usage products, with what one of each is called.
+    pub usage_products: Value,
+}
+
+/// Where charts of usage stand, and what they are narrowed to.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// What usage is narrowed to beside the time, by the parameters of the interface.
+    pub narrowed: Vec<(String, String)>,
+    /// Its intervals, in their order.
+    pub slots: Vec<Slot>,
+}
+
+/// What the explorer shows beside its charts.
+#[derive(Clone, Debug)]
+pub struct Explored {
+    /// What it can be narrowed by.
+    pub filters: Vec<Filter>,
+    /// The first day and the last.
+    pub days: (String, String),
+    /// The time zone whose days they are.
+    pub zone: String,
+    /// The intervals, and why they are longer than was asked for.
+    pub interval: String,
+    /// Likewise.
+    pub is_coarser: bool,
+    /// Queries of the explorer for other times, by their names.
+    pub elsewhere: Vec<(&'static str, Vec<(&'static str, String)>)>,
+    /// Usage that was refused on these days.
+    pub refused: Value,
+}
+
+/// What was used of a usage product.
+struct Series {
+    reference: String,
+    name: String,
+    unit: String,
+    /// Of each slot the sum as it was answered, and how many events there were.
+    used: Vec<(String, u64)>,
+    sum: i128,
+    events: u64,
+}
+
+/// What was used, by usage product, those with the most events first.
+fn series(answers: &UsageAnswers, slots: &[Slot]) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for row in At(&answers.summary).items() {
+        let reference = row.at("usage_product_ref").text();
+        let Some(slot) = slots.iter().position(|slot| row.at("from").is(&slot.starts)) else { continue };
+        let index = all.iter().position(|series| series.reference == reference).unwrap_or_else(|| {
+            all.push(named(answers, reference, slots.len()));
+            all.len() - 1
+        });
+        let (quantity, events) = (row.at("quantity").text(), row.at("events").0.as_u64().unwrap_or_default());
+        let series = &mut all[index];
+        series.sum += billionths(&quantity).unwrap_or_default();
+        series.events += events;
+        series.used[slot] = (quantity, events);
+    }
+    all.sort_by(|a, b| (b.events, &a.reference).cmp(&(a.events, &b.reference)));
+    all
+}
+
+fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
+    let product = At(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(&reference));
+    let said = |field: &str| product.map(|product| product.at(field).text()).filter(|text| !text.is_empty());
+    let name = said("name").unwrap_or_else(|| reference.clone());
+    let unit = said("unit").unwrap_or_default();
+    Series { reference, name, unit, used: vec![("0".to_owned(), 0); slots], sum: 0, events: 0 }
+}
+
+/// Where the explorer shows something.
+fn explorer(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
+    let is_said = |name: &str| more.iter().any(|(said, _)| *said == name);
+    let kept = narrowed.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| !is_said(name));
+    query(&kept.chain(more.iter().copied()).collect::<Vec<_>>())
+}
+
+/// The list of the events of a stretch of time.
+fn events(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
+    let of_events: Vec<(String, String)> = narrowed.iter().filter(|(name, _)| name != "timezone").cloned().collect();
+    format!("{}?{}", href(&["events"]), explorer(&of_events, more))
+}
+
+fn pairs<'s>(said: &'s [(&'static str, String)]) -> Vec<(&'s str, &'s str)> {
+    said.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+/// Charts of usage, one for each usage product with the most events, and the same as a table. Links go to the explorer.
+pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup {
+    let Span { narrowed, slots } = span;
+    let all = series(answers, slots);
+    let drawn = &all[..all.len().min(most).min((MAX_DRAWN / slots.len().max(1)).max(1))];
+    html! {
+        @for series in drawn {
+            figure {
+                figcaption { strong { (series.name) } @if !series.unit.is_empty() { span.muted { ", " (series.unit) } } }
+                (bars(&format!("Chart of {}", series.name), &bars_of(series, narrowed, slots)))
+            }
+        }
+        @if !drawn.is_empty() { (as_table(drawn, narrowed, slots)) }
+    }
+}
+
+fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[Slot]) -> Vec<Bar> {
+    let bar = |(slot, (quantity, count)): (&Slot, &(String, u64))| {
+        let of_series = ("usage_product_ref", series.reference.as_str());
+        let closer = match &slot.closer {
+            Some(closer) => {
+                format!("{}?{}", href(&["usage"]), explorer(narrowed, &[&[of_series], pairs(closer).as_slice()].concat()))
+            }
+            None => events(narrowed, &[of_series, ("from", &slot.from), ("to", &slot.to)]),
+        };
+        let told = format!("{}: {} {}, events: {count}", slot.told, grouped(quantity), series.unit);
+        Bar { name: slot.name.clone(), told, value: quantity.clone(), href: closer }
+    };
+    slots.iter().zip(&series.used).map(bar).collect()
+}
+
+/// The numbers of charts, and the events behind them.
+fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[Slot]) -> Markup {
+    let is_used = |slot: usize| drawn.iter().any(|series| series.used[slot].1 > 0);
+    html! {
+        details {
+            summary { "As a table" }
+            div.scrolls tabindex="0" role="region" aria-label="Usage as a table" {
+                table {
+                    thead { tr {
+                        th scope="col" { "When" }
+                        @for series in drawn { th.amount scope="col" { (series.name) @if !series.unit.is_empty() { ", " (series.unit) } } }
+                    } }
+                    tbody { @for (index, slot) in slots.iter().enumerate().filter(|(index, _)| is_used(*index)) { tr {
+                        td { a href=(events(narrowed, &[("from", &slot.from), ("to", &slot.to)])) { (slot.told) } }
+                        @for series in drawn { td.amount { (grouped(&series.used[index].0)) } }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+/// The body of the explorer's page.
+pub fn usage(answers: &UsageAnswers, span: &Span, explored: &Explored) -> Markup {
+    let all = series(answers, &span.slots);
+    html! {
+        h1 { "Usage" }
+        (narrowing(explored))
+        p {
+            (day(At(&Value::from(explored.days.0.as_str())))) " – " (day(At(&Value::from(explored.days.1.as_str()))))
+            ", by " (explored.interval) ", " (explored.zone)
+            @if explored.is_coarser { span.muted { ": shorter intervals would be too many to draw" } }
+        }
+        @if all.is_empty() {
+            p { "No usage is recorded in this time." }
+        } @else {
+            (charts(answers, span, MAX_CHARTS))
+            (section("In all", &totals(&all, span)))
+        }
+        (section("Refused usage", &refused(span, explored)))
+    }
+}
+
+fn narrowing(explored: &Explored) -> Markup {
+    html! {
+        form method="get" action=(href(&["usage"])) {
+            @let (time, others) = explored.filters.split_at(explored.filters.len().min(TIME));
+            div.filters { @for filter in time { (field(filter)) } button { "Show" } }
+            details open[others.iter().any(|filter| !filter.value.is_empty())] {
+                summary { "Filters" }
+                div.filters { @for filter in others { (field(filter)) } }
+            }
+        }
+        nav.pages aria-label="Other times" {
+            @for (name, said) in &explored.elsewhere { a href=(format!("?{}", query(&pairs(said)))) { (name) } }
+        }
+    }
+}
+
+fn totals(all: &[Series], span: &Span) -> Markup {
+    let (Some(first), Some(last)) = (span.slots.first(), span.slots.last()) else { return html! {} };
+    let whole = [("from", first.from.as_str()), ("to", last.to.as_str())];
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="In all" {
+            table {
+                thead { tr { th scope="col" { "Usage product" } th.amount scope="col" { "Quantity" } th scope="col" { "Unit" } th.amount scope="col" { "Events" } } }
+                tbody { @for series in all { tr {
+                    td { a href=(href(&["usage-products", &series.reference])) { (series.name) } }
+                    td.amount { data value=(digits(series.sum)) { (grouped(&digits(series.sum))) } }
+                    td { (series.unit) }
+                    td.amount { a href=(events(&span.narrowed, &[&[("usage_product_ref", series.reference.as_str())], whole.as_slice()].concat())) {
+                        (grouped(&series.events.to_string()))
+                    } }
+                } } }
+            }
+        }
+    }
+}
+
+/// Two times, and where the explorer shows them.
+pub(crate) struct Compared {
+    pub(crate) now: (&'static str, String),
+    pub(crate) before: (&'static str, String),
+}
+
+/// What was used in two times, by usage product.
+pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &Compared) -> Markup {
+    let earlier = UsageAnswers { summary: before.clone(), usage_products: now.usage_products.clone() };
+    let sums = |answers: &UsageAnswers| {
+        let mut sums: BTreeMap<String, (i128, String, String)> = BTreeMap::new();
+        for row in At(&answers.summary).items() {
+            let reference = row.at("usage_product_ref").text();
+            let Series { name, unit, .. } = named(answers, reference.clone(), 0);
+            let sum = sums.entry(reference).or_insert((0, name, unit));
+            sum.0 += billionths(&row.at("quantity").text()).unwrap_or_default();
+        }
+        sums
+    };
+    let (now, before) = (sums(now), sums(&earlier));
+    let all: BTreeMap<&String, (&str, &str)> =
+        before.iter().chain(&now).map(|(reference, (_, name, unit))| (reference, (name.as_str(), unit.as_str()))).collect();
+    let sum = |sums: &BTreeMap<String, (i128, String, String)>, reference: &String| {
+        grouped(&digits(sums.get(reference).map_or(0, |(sum, ..)| *sum)))
+    };
+    html! {
+        @if all.is_empty() { p.muted { "None, now or before. " a href=(compared.now.1) { (compared.now.0) } } } @else {
+            div.scrolls tabindex="0" role="region" aria-label="Usage compared" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Usage product" }
+                        @for (name, address) in [&compared.now, &compared.before] { th.amount scope="col" { a href=(address) { (name) } } }
+                        th scope="col" { "Unit" }
+                    } }
+                    tbody { @for (reference, (name, unit)) in &all { tr {
+                        td { a href=(href(&["usage-products", reference])) { (name) } }
+                        td.amount { (sum(&now, reference)) }
+                        td.amount { (sum(&before, reference)) }
+                        td { (unit) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+/// What is shown of refused usage beside something else.
+pub(crate) const WHY: &[Column] = &[
+    Column { label: "Day", field: "day", shown: Shown::Day },
+    Column { label: "Why", field: "code", shown: Shown::Text },
+    Column { label: "Customer", field: "customer_ref", shown: Shown::Link { part: "customers", key: "customer_ref" } },
+    Column {
+        label: "Usage product",
+        field: "usage_product_ref",
+        shown: Shown::Link { part: "usage-products", key: "usage_product_ref" },
+    },
+    Column { label: "Events", field: "count", shown: Shown::Number },
+    Column { label: "Reason", field: "detail", shown: Shown::Text },
+];
+
+fn refused(span: &Span, explored: &Explored) -> Markup {
+    let told = |name: &str| ["customer_ref", "usage_product_ref"].contains(&name);
+    let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
+    let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
+    html! {
+        @if At(&explored.refused).items().next().is_some() {
+            (table("Refused usage", WHY, At(&explored.refused)))
+            p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All refused usage of these days" } }
+        } @else { p.muted { "None was refused on these days of UTC." } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn slot(day: &str, next: &str) -> Slot {
+        let at = |day: &str| format!("2026-11-{day}T00:00:00Z");
+        let date = format!("2026-11-{day}");
+        let closer = Some(vec![("from", date.clone()), ("to", date.clone())]);
+        Slot { starts: at(day), from: at(day), to: at(next), name: format!("{day} Nov"), told: date, closer }
+    }
+
+    fn answers() -> UsageAnswers {
+        let row = |day: &str, product: &str, quantity: Value, events: u64| json!({"from": format!("2026-11-{day}T00:00:00Z"), "usage_product_ref": product, "quantity": quantity, "events": events});
+        let exact: Value = serde_json::from_str("0.000000001").expect("a number");
+        UsageAnswers {
+            summary: json!([row("20", "calls", json!(1200), 2), row("21", "<b>", json!(7), 1), row("22", "calls", exact, 3)]),
+            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]),
+        }
+    }
+
+    fn span() -> Span {
+        let slots = ["20", "21", "22"].into_iter().zip(["21", "22", "23"]).map(|(day, next)| slot(day, next)).collect();
+        Span { narrowed: vec![("customer_ref".to_owned(), "acme".to_owned())], slots }
+    }
+
+    #[test]
+    fn what_is_drawn_and_summed_up_is_what_was_answered() {
+        let explored = Explored {
+            filters: Vec::new(),
+            days: ("2026-11-20".to_owned(), "2026-11-22".to_owned()),
+            zone: "UTC".to_owned(),
+            interval: "day".to_owned(),
+            is_coarser: false,
+            elsewhere: Vec::new(),
+            refused: json!([]),
+        };
+        let page = usage(&answers(), &span(), &explored).into_string();
+        assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
+        assert!(page.contains("2026-11-20: 1,200 call, events: 2") && page.contains("0.000000001"), "{page}");
+        // The one with more events first; each bar leads to its day, each number to its events.
+        assert!(page.find("API calls").expect("calls") < page.find("&lt;b&gt;").expect("the other"), "{page}");
+        assert!(
+            page.contains("/console/usage?customer_ref=acme&amp;usage_product_ref=calls&amp;from=2026-11-20&amp;to=2026-11-20"),
+            "{page}"
+        );
+        let of_day = "/console/events?customer_ref=acme&amp;from=2026-11-21T00%3A00%3A00Z&amp;to=2026-11-22T00%3A00%3A00Z";
+        assert!(page.contains(of_day), "{page}");
+        assert!(!page.contains("<b>"), "{page}");
+    }
+
+    #[test]
+    fn two_times_stand_beside_each_other() {
+        let before = json!([{"usage_product_ref": "calls", "quantity": 5}, {"usage_product_ref": "old", "quantity": 2}]);
+        let compared = Compared { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
+        let shown = comparison(&answers(), &before, &compared).into_string();
+        let amounts: Vec<&str> = shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+        assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");
+        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("None"));
+    }
+
+    #[test]
+    fn where_nothing_was_used_the_page_says_so() {
+        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        assert!(charts(&nothing, &span(), MAX_CHARTS).into_string().is_empty());
+    }
+}

@@ -1,0 +1,317 @@
+//! Which answers the usage explorer is made of, and which stretches of time its bars stand for.
+
+use std::time::Duration;
+
+use billing_application::UseCase;
+use billing_application::error::UseCaseError;
+use billing_console::{Explored, Filter, InputKind, Slot, Span, UsageAnswers, listings};
+use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, minus_days, plus_days};
+use billing_domain::summary::{Interval, Stretch};
+use billing_domain::violation::Violations;
+use serde_json::Value;
+
+use super::answers::one;
+use super::made::Made;
+use super::pages::{few, listed};
+use super::said::Said;
+use super::visitor::Visitor;
+use crate::dto::declare::params;
+use crate::problem::Problem;
+use crate::query::{AnyText, Query};
+use crate::routes::reports;
+
+/// The most bars of a chart: a quarter of a year by day.
+const MAX_BARS: u32 = 93;
+/// The most days that are drawn by hour, where nobody says how.
+const MAX_DAYS_BY_HOUR: u32 = 3;
+/// The days that are shown where nobody says which, today among them.
+const USUAL_DAYS: u32 = 30;
+/// Where sums are.
+const SUMMARY: &str = "/api/usage/summary";
+/// How long a page of something else waits for sums of usage: of very many events they take longer, and stand in the explorer.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
+/// Counts of refused usage that are shown.
+const MOST_REFUSED: &str = "10";
+
+params! {
+    /// What the explorer shows.
+    ExplorerParams {
+        /// This customer's.
+        customer_ref: Option<AnyText>,
+        /// Of this usage product.
+        usage_product_ref: Option<AnyText>,
+        /// That counts in this contract.
+        contract_ref: Option<AnyText>,
+        /// The first day.
+        from: Option<Date>,
+        /// The last day.
+        to: Option<Date>,
+        /// How long the intervals are.
+        interval: Option<Interval>,
+        /// Whose days they are.
+        timezone: Option<TimeZone>,
+    }
+}
+
+/// The days that are shown, how, and by which calendar.
+pub(super) struct Shown {
+    days: Period,
+    interval: Interval,
+    is_coarser: bool,
+    zone: TimeZone,
+}
+
+impl Shown {
+    /// The usual days up to today, by day.
+    ///
+    /// # Errors
+    /// None: today is a day.
+    pub(super) fn usual(now: Timestamp, zone: TimeZone) -> Result<Self, Problem> {
+        Self::of(None, None, None, now, zone)
+    }
+
+    fn of(
+        from: Option<Date>,
+        to: Option<Date>,
+        asked: Option<Interval>,
+        now: Timestamp,
+        zone: TimeZone,
+    ) -> Result<Self, Problem> {
+        let today = zone.service_date(now);
+        let last = to.unwrap_or_else(|| from.map_or(today, |first| first.max(today)));
+        let first = from.unwrap_or_else(|| minus_days(last, USUAL_DAYS - 1));
+        let days = Period::inclusive(first, last).ok_or_else(|| wrong("to", "must not be before `from`".to_owned()))?;
+        if Interval::Month.count(days) > MAX_BARS {
+            return Err(wrong("from", format!("must be at most {MAX_BARS} months before the last day")));
+        }
+        let usual = if days.days() <= MAX_DAYS_BY_HOUR { Interval::Hour } else { Interval::Day };
+        let wanted = asked.unwrap_or(usual);
+        let fits = |interval: &Interval| interval.count(days) <= MAX_BARS;
+        let mut from_there =
+            [Interval::Hour, Interval::Day, Interval::Month].into_iter().skip_while(|interval| *interval != wanted);
+        let interval = from_there.find(fits).unwrap_or(Interval::Month);
+        Ok(Self { days, interval, is_coarser: asked.is_some_and(|asked| asked != interval), zone })
+    }
+
+    /// The first instant, and the first after the last.
+    fn instants(&self) -> (Timestamp, Timestamp) {
+        (self.zone.start_of_day(self.days.start()), self.zone.start_of_day(self.days.end()))
+    }
+
+    /// The query of the sums, for what it is narrowed to.
+    pub(super) fn summary(&self, narrowed: &[(String, String)]) -> String {
+        let (from, to) = self.instants();
+        let (from, to, zone) = (from.to_string(), to.to_string(), self.zone.name());
+        let of_calendar = narrowed.iter().filter(|(name, _)| name != "timezone");
+        let mut pairs: Vec<(&str, &str)> = of_calendar.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        pairs.extend([("interval", word(self.interval)), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)]);
+        pairs.extend((self.zone != TimeZone::UTC).then_some(("timezone", zone)));
+        billing_console::query(&pairs)
+    }
+
+    /// The bars.
+    pub(super) fn slots(&self) -> Vec<Slot> {
+        let slot = |stretch: &Stretch| {
+            let Stretch { starts, from, to, days } = *stretch;
+            let day = days.start();
+            let (name, told, closer) = match self.interval {
+                Interval::Hour => {
+                    let clock = self.zone.time_of_day(from).format("%H:%M").to_string();
+                    (clock.clone(), format!("{day} {clock}"), None)
+                }
+                Interval::Day => (day.format("%-d %b").to_string(), day.to_string(), Some(of_days(days))),
+                Interval::Month => (day.format("%b %y").to_string(), day.format("%B %Y").to_string(), Some(of_days(days))),
+            };
+            Slot { starts: starts.to_string(), from: from.to_string(), to: to.to_string(), name, told, closer }
+        };
+        self.interval.stretches(self.days, self.zone).iter().map(slot).collect()
+    }
+
+    /// Where the explorer shows the time before, after and around this one.
+    fn elsewhere(&self) -> Vec<(&'static str, Period)> {
+        let (first, count) = (self.days.start(), self.days.days());
+        let before = minus_days(first, count);
+        let wider = Period::new(before, plus_days(self.days.end(), count));
+        let places = [
+            ("Earlier", Period::new(before, first)),
+            ("Later", Period::new(self.days.end(), plus_days(self.days.end(), count))),
+            ("Wider", wider.filter(|days| Interval::Month.count(*days) <= MAX_BARS)),
+        ];
+        places.into_iter().filter_map(|(name, days)| Some((name, days?))).collect()
+    }
+}
+
+fn of_days(days: Period) -> Vec<(&'static str, String)> {
+    vec![("from", days.start().to_string()), ("to", days.last_day().to_string())]
+}
+
+const fn word(interval: Interval) -> &'static str {
+    match interval {
+        Interval::Hour => "hour",
+        Interval::Day => "day",
+        Interval::Month => "month",
+    }
+}
+
+fn wrong(name: &str, detail: String) -> Problem {
+    Problem::from(UseCaseError::Invalid(Violations::one(&[name], "out_of_range", detail)))
+}
+
+/// The time zone of the entity that bills where nobody names one.
+pub(super) async fn usual_zone(visitor: &Visitor) -> Result<TimeZone, Problem> {
+    let (entities, _) = few(visitor, &listings::ENTITIES, &[("pageSize", "1000")]).await?;
+    let is_default = |entity: &&Value| entity["default"] == true;
+    let entity = entities.as_array().and_then(|entities| entities.iter().find(is_default).or(entities.first()));
+    let zone = entity.and_then(|entity| entity["timezone"].as_str()).and_then(|name| TimeZone::parse(name).ok());
+    Ok(zone.unwrap_or(TimeZone::UTC))
+}
+
+/// Sums of usage with what is used, and the calls that asked for them.
+pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<(UsageAnswers, Vec<String>), Problem> {
+    let caller = visitor.caller(UseCase::SummarizeUsage);
+    let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
+    let (usage_products, products_call) = few(visitor, &listings::USAGE_PRODUCTS, &[("pageSize", "1000")]).await?;
+    Ok((UsageAnswers { summary, usage_products }, vec![format!("{SUMMARY}?{raw}"), products_call]))
+}
+
+/// Usage of the usual days, where it is summed up soon, and the call that asks for it.
+pub(super) async fn lately(
+    visitor: &Visitor,
+    narrowed: Vec<(String, String)>,
+) -> Result<(Option<(UsageAnswers, Span)>, String), Problem> {
+    let shown = Shown::usual(visitor.state.services().now(), usual_zone(visitor).await?)?;
+    let raw = shown.summary(&narrowed);
+    let call = format!("{SUMMARY}?{raw}");
+    Ok(match tokio::time::timeout(PATIENCE, sums(visitor, &raw)).await {
+        Ok(answers) => (Some((answers?.0, Span { narrowed, slots: shown.slots() })), call),
+        Err(_) => (None, call),
+    })
+}
+
+/// The explorer's page.
+///
+/// # Errors
+/// What is wrong with what was asked for.
+pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
+    let given: Vec<(&str, &str)> =
+        said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
+    let params: ExplorerParams = Query::of("/console/usage", &billing_console::query(&given))?.read()?;
+    let zone = match params.timezone {
+        Some(zone) => zone,
+        None => usual_zone(visitor).await?,
+    };
+    let shown = Shown::of(params.from, params.to, params.interval, visitor.state.services().now(), zone)?;
+    let references = [
+        ("customer_ref", &params.customer_ref),
+        ("usage_product_ref", &params.usage_product_ref),
+        ("contract_ref", &params.contract_ref),
+    ];
+    let references = references.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+    let zone_said = params.timezone.map(|zone| ("timezone".to_owned(), zone.name().to_owned()));
+    let narrowed: Vec<(String, String)> = references.chain(zone_said).collect();
+    let (answers, mut calls) = sums(visitor, &shown.summary(&narrowed)).await?;
+
+    let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
+    let told = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
+    let mut of_days: Vec<(&str, &str)> = told.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    of_days.extend([("from", first.as_str()), ("to", last.as_str()), ("pageSize", MOST_REFUSED), ("pageNumber", "0")]);
+    let raw = billing_console::query(&of_days);
+    let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    calls.push(format!("{}?{raw}", listings::REFUSED.path));
+
+    let explored = Explored {
+        filters: filters(&given, &shown),
+        days: (first, last),
+        zone: zone.name().to_owned(),
+        interval: word(shown.interval).to_owned(),
+        is_coarser: shown.is_coarser,
+        elsewhere: elsewhere(&narrowed, &shown),
+        refused,
+    };
+    let span = Span { narrowed, slots: shown.slots() };
+    let body = billing_console::usage(&answers, &span, &explored);
+    Ok(Made { title: "Usage".to_owned(), part: "usage", crumbs: Vec::new(), calls, body })
+}
+
+fn filters(given: &[(&str, &str)], shown: &Shown) -> Vec<Filter> {
+    let said = |name: &str| given.iter().find(|(said, _)| *said == name).map(|(_, value)| (*value).to_owned());
+    let days = (shown.days.start().to_string(), shown.days.last_day().to_string());
+    let words = ["hour", "day", "month"].map(str::to_owned).to_vec();
+    let filter = |name: &str, meaning: &str, kind, value: String| Filter {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+        kind,
+        value,
+    };
+    vec![
+        filter("from", "The first day.", InputKind::Day, days.0),
+        filter("to", "The last day.", InputKind::Day, days.1),
+        filter("interval", "How long a bar is.", InputKind::Choice(words), said("interval").unwrap_or_default()),
+        filter("customer_ref", "This customer's.", InputKind::Text, said("customer_ref").unwrap_or_default()),
+        filter("usage_product_ref", "Of this usage product.", InputKind::Text, said("usage_product_ref").unwrap_or_default()),
+        filter("contract_ref", "That counts in this contract.", InputKind::Text, said("contract_ref").unwrap_or_default()),
+        filter(
+            "timezone",
+            "Whose days they are; the usual entity's when left out.",
+            InputKind::Text,
+            said("timezone").unwrap_or_default(),
+        ),
+    ]
+}
+
+/// The same of other times.
+fn elsewhere(narrowed: &[(String, String)], shown: &Shown) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
+    let kept: Vec<(&'static str, String)> =
+        KEPT.into_iter().filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone()))).collect();
+    let to = |days: Period| [kept.clone(), of_days(days)].concat();
+    shown.elsewhere().into_iter().map(|(name, days)| (name, to(days))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::calendar::parse_date;
+
+    use super::*;
+
+    fn shown(first: &str, last: &str, interval: Option<Interval>, zone: &str) -> Shown {
+        let date = |text: &str| Some(parse_date(text).expect(text));
+        let (from, to) = (date(first), date(last));
+        let now = Timestamp::parse("2026-11-20T12:00:00Z").expect("an instant");
+        Shown::of(from, to, interval, now, TimeZone::parse(zone).expect(zone)).expect("a time")
+    }
+
+    #[test]
+    fn bars_are_hours_of_few_days_and_longer_where_they_would_be_too_many() {
+        for (first, last, interval, expected, is_coarser) in [
+            ("2026-11-20", "2026-11-20", None, Interval::Hour, false),
+            ("2026-11-18", "2026-11-20", None, Interval::Hour, false),
+            ("2026-11-17", "2026-11-20", None, Interval::Day, false),
+            ("2026-01-15", "2026-12-10", None, Interval::Month, false),
+            ("2026-11-01", "2026-11-20", Some(Interval::Hour), Interval::Day, true),
+            ("2026-11-01", "2026-11-20", Some(Interval::Month), Interval::Month, false),
+        ] {
+            let shown = shown(first, last, interval, "UTC");
+            assert_eq!((shown.interval, shown.is_coarser), (expected, is_coarser), "{first} {last}");
+            assert!(shown.slots().len() <= 93, "{first} {last}");
+        }
+    }
+
+    #[test]
+    fn a_bar_leads_to_its_own_days() {
+        let months = shown("2026-01-15", "2026-12-10", None, "UTC").slots();
+        assert_eq!(months[0].closer, Some(vec![("from", "2026-01-15".to_owned()), ("to", "2026-01-31".to_owned())]));
+        assert_eq!((months[0].starts.as_str(), months[0].from.as_str()), ("2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z"));
+        let days = shown("2026-11-17", "2026-11-20", None, "UTC").slots();
+        assert_eq!((days[3].name.as_str(), days[3].told.as_str()), ("20 Nov", "2026-11-20"));
+        let hours = shown("2026-11-20", "2026-11-20", None, "Asia/Kolkata").slots();
+        assert_eq!((hours[3].told.as_str(), &hours[3].closer), ("2026-11-20 03:00", &None), "nothing is shorter than an hour");
+    }
+
+    #[test]
+    fn what_is_around_a_time_can_be_shown_too() {
+        let places = shown("2026-11-11", "2026-11-20", None, "UTC").elsewhere();
+        let told: Vec<String> = places.iter().map(|(name, days)| format!("{name} {days}")).collect();
+        assert_eq!(told, ["Earlier 2026-11-01…2026-11-10", "Later 2026-11-21…2026-11-30", "Wider 2026-11-01…2026-11-30"]);
+    }
+}

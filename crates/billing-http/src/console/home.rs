@@ -1,0 +1,157 @@
+//! Which answers the first page is made of.
+
+use billing_console::{At, Counted, HomeAnswers, Listing, UsageToday, listings};
+use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
+use serde_json::Value;
+
+use super::answers::Listed;
+use super::explorer::{PATIENCE, sums, usual_zone};
+use super::made::Made;
+use super::pages::{few, listed, wanted};
+use super::start::{Progress, progress};
+use super::visitor::Visitor;
+use crate::problem::Problem;
+
+/// Counts of refused usage that are shown.
+const FEW_REFUSED: usize = 5;
+/// Ends of ages, in days after a document was due.
+const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
+    ("Not due yet", None, Some(0)),
+    ("1 to 30 days overdue", Some(1), Some(30)),
+    ("31 to 60 days overdue", Some(31), Some(60)),
+    ("61 to 90 days overdue", Some(61), Some(90)),
+    ("More than 90 days overdue", Some(91), None),
+];
+
+/// The first page; nothing where nothing was made yet, and the first steps stand elsewhere.
+///
+/// # Errors
+/// What keeps it from being shown.
+pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
+    let is_begun = match progress(visitor).await? {
+        Progress::Nothing => return Ok(None),
+        Progress::Begun => true,
+        Progress::Complete => false,
+    };
+    let (now, zone) = (visitor.state.services().now(), usual_zone(visitor).await?);
+    let today = zone.service_date(now);
+    let tomorrow = zone.start_of_day(day_after(today)).to_string();
+    let mut cards = Vec::new();
+    for (name, listing, narrowed) in [
+        ("Left to pay", &listings::DOCUMENTS, vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())]),
+        ("Overdue", &listings::DOCUMENTS, vec![("overdue", "true".to_owned()), ("order", "due_date".to_owned())]),
+        ("Drafts", &listings::DOCUMENTS, vec![("state", "DRAFT".to_owned())]),
+        ("Contracts with documents to issue today", &listings::CONTRACTS, vec![("issues_before", tomorrow)]),
+    ] {
+        cards.push(counted(visitor, name, listing, narrowed).await?);
+    }
+    let mut ages = Vec::new();
+    for (name, from, to) in AGES {
+        ages.push(counted(visitor, name, &listings::DOCUMENTS, due(today, from, to)).await?);
+    }
+    let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
+    let (refused, refused_call) = refused_since(visitor, &since).await?;
+    let usage = tokio::time::timeout(PATIENCE, usage_today(visitor, now, today, zone)).await;
+    let (usage, mut calls) = match usage {
+        Ok(usage) => usage.map(|(usage, calls)| (Some(usage), calls))?,
+        Err(_) => (None, Vec::new()),
+    };
+    let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
+    calls.extend([refused_call, call]);
+    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, documents };
+    let body = billing_console::home(&answers);
+    Ok(Some(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
+}
+
+/// Which documents have been due for so many days, with something left to pay.
+fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, String)> {
+    let before = |days: u32| minus_days(today, days).to_string();
+    let mut narrowed = vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())];
+    narrowed.extend(to.map(|days| ("due_from", before(days))));
+    narrowed.extend(from.map(|days| ("due_to", before(days))));
+    narrowed
+}
+
+/// How many elements a list has, and what is left to pay of them.
+async fn counted(
+    visitor: &Visitor,
+    name: &'static str,
+    listing: &'static Listing,
+    narrowed: Vec<(&'static str, String)>,
+) -> Result<Counted, Problem> {
+    let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
+    let Listed { total, amount_due, .. } = listed(visitor, listing, &raw).await?;
+    // Drafts have nothing to pay.
+    let is_owed = narrowed.iter().any(|(name, _)| ["has_amount_due", "overdue"].contains(name));
+    let amounts = amount_due.filter(|_| is_owed).unwrap_or_default();
+    Ok(Counted { name, count: total.unwrap_or_default(), amounts, part: listing.part, narrowed })
+}
+
+/// How many events were refused since a day of UTC, and what the most of them were, with the call that asked for them.
+async fn refused_since(visitor: &Visitor, since: &str) -> Result<((String, Value), String), Problem> {
+    let raw = billing_console::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
+    let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    let count = |count: &Value| count["count"].as_u64().unwrap_or_default();
+    let all = At(&counts).items().map(|at| count(at.0)).sum::<u64>().to_string();
+    if let Some(counts) = counts.as_array_mut() {
+        counts.sort_by_key(|one| std::cmp::Reverse(count(one)));
+        counts.truncate(FEW_REFUSED);
+    }
+    Ok(((all, counts), format!("{}?{raw}", listings::REFUSED.path)))
+}
+
+/// Usage of today, and of the same day a month before until the same time.
+async fn usage_today(
+    visitor: &Visitor,
+    now: Timestamp,
+    today: Date,
+    zone: TimeZone,
+) -> Result<(UsageToday, Vec<String>), Problem> {
+    let before = plus_months(today, -1);
+    let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
+    let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));
+    // What is reported ahead of its time counts today, too.
+    let to = zone.start_of_day(day_after(today));
+    let to_before = from_before.plus_seconds(since_midnight / 1_000_000);
+    let raw = |from: Timestamp, to: Timestamp| {
+        let (from, to) = (from.to_string(), to.to_string());
+        billing_console::query(&[("interval", "day"), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)])
+    };
+    let (now, mut calls) = sums(visitor, &raw(from, to)).await?;
+    let (earlier, earlier_calls) = sums(visitor, &raw(from_before, to_before)).await?;
+    calls.extend(earlier_calls.into_iter().take(1));
+    Ok((UsageToday { now, before: earlier.summary, days: (today.to_string(), before.to_string()) }, calls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_a_document_can_be_due_is_of_one_age() {
+        let today = billing_domain::calendar::parse_date("2026-11-20").expect("a day");
+        for days in -400..400i64 {
+            let day = match u32::try_from(days) {
+                Ok(days) => minus_days(today, days),
+                Err(_) => billing_domain::calendar::plus_days(today, u32::try_from(-days).expect("small")),
+            };
+            let is_in = |narrowed: &[(&str, String)]| {
+                narrowed.iter().all(|(name, bound)| match *name {
+                    "due_from" => day.to_string() >= *bound,
+                    "due_to" => day.to_string() <= *bound,
+                    _ => true,
+                })
+            };
+            let ages: Vec<&str> =
+                AGES.iter().filter(|(_, from, to)| is_in(&due(today, *from, *to))).map(|(name, ..)| *name).collect();
+            let expected = match days {
+                ..=0 => "Not due yet",
+                1..=30 => "1 to 30 days overdue",
+                31..=60 => "31 to 60 days overdue",
+                61..=90 => "61 to 90 days overdue",
+                _ => "More than 90 days overdue",
+            };
+            assert_eq!(ages, [expected], "{day}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! From nothing to the first invoice: what is there already, short forms for what isn't, the first call, and waiting for its event.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::web::Path;
+use billing_application::UseCase;
+use billing_console::{
+    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Listing, Notice, Start, Waited, href, listings,
+};
+use billing_domain::calendar::{TimeZone, plus_months};
+use serde_json::{Map, Value, json};
+
+use super::answers::{one, or_nothing, written};
+use super::explorer::usual_zone;
+use super::forms::belongs_beside;
+use super::pages::{few, listed};
+use super::reply::{html, told};
+use super::said::{Said, field as field_of, key, query};
+use super::visitor::{Visitor, service};
+use crate::body::{Body, OptionalBody};
+use crate::problem::Problem;
+use crate::routes::{auth, catalog, contracts, documents};
+
+/// Below the root.
+pub(super) const START: &str = "start";
+/// How often the page that waits asks again.
+const REFRESH: (HeaderName, HeaderValue) = (HeaderName::from_static("refresh"), HeaderValue::from_static("4"));
+/// Refused usage that is shown while an event is waited for.
+const FEW_REFUSED: &str = "5";
+
+/// A field of a step: where it stands in the body, what it means, and whether something has to be said.
+type Asked = (&'static str, &'static str, bool);
+
+/// Something that is made, by an operation of the interface.
+struct Made {
+    name: &'static str,
+    title: &'static str,
+    why: &'static str,
+    /// Where it is made.
+    path: &'static str,
+    listing: &'static Listing,
+    reference: &'static str,
+    fields: &'static [Asked],
+    /// What the body says beside that, each where another field of it is said.
+    beside: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const STEPS: [Made; 5] = [
+    Made {
+        name: "entity",
+        title: "Who bills: a supplier entity with its address",
+        why: "Its name and address stand on every invoice, and its days are those of the periods.",
+        path: "/api/entities/edit/",
+        listing: &listings::ENTITIES,
+        reference: "entity_ref",
+        fields: &[
+            ("name", "Name.", true),
+            ("address/line1", "Street and number.", true),
+            ("address/zip_code", "Postal code.", false),
+            ("address/city", "City.", true),
+            ("address/country_code", "Two letters, such as DE.", true),
+            ("timezone", "Whose days count, such as Europe/Berlin.", true),
+        ],
+        beside: &[],
+    },
+    Made {
+        name: "usage-product",
+        title: "What is counted: a usage product",
+        why: "Events report how much of it was used.",
+        path: "/api/usage/products/",
+        listing: &listings::USAGE_PRODUCTS,
+        reference: "usage_product_ref",
+        fields: &[
+            ("name", "Name, such as API calls.", true),
+            ("usage_product_ref", "What software calls it, such as api-calls; assigned when left out.", false),
+            ("unit", "What one is called, such as call.", false),
+        ],
+        beside: &[],
+    },
+    Made {
+        name: "pricing",
+        title: "What it costs: a pricing",
+        why: "One price for each unit, and a fee of each month. Tiers, packages, minimum fees and more are in the whole form.",
+        path: "/api/pricings/",
+        listing: &listings::PRICINGS,
+        reference: "product_pricing_ref",
+        fields: &[
+            ("name", "Name, shown on invoices.", true),
+            ("currency", "Three letters, such as EUR.", true),
+            ("line_items/0/usage_product_ref", "What is counted.", true),
+            ("line_items/0/price/unit_price", "Price of one, such as 0.05.", true),
+            ("line_items/1/price/amount", "Fee of each period, whatever is used; none when left out.", false),
+        ],
+        beside: &[
+            ("line_items/0/usage_product_ref", "line_items/0/line_item_id", "usage"),
+            ("line_items/0/usage_product_ref", "line_items/0/name", "Usage"),
+            ("line_items/0/usage_product_ref", "line_items/0/kind", "USAGE"),
+            ("line_items/0/usage_product_ref", "line_items/0/price/model", "PER_UNIT"),
+            ("line_items/1/price/amount", "line_items/1/line_item_id", "fee"),
+            ("line_items/1/price/amount", "line_items/1/name", "Fee"),
+            ("line_items/1/price/amount", "line_items/1/kind", "FIXED"),
+            ("line_items/1/price/amount", "line_items/1/price/model", "FLAT"),
+        ],
+    },
+    Made {
+        name: "customer",
+        title: "Who pays: a customer",
+        why: "Events name it, and invoices are sent to it.",
+        path: "/api/customers/",
+        listing: &listings::CUSTOMERS,
+        reference: "customer_ref",
+        fields: &[
+            ("name", "Name.", true),
+            ("customer_ref", "What software calls it, such as acme; assigned when left out.", false),
+            ("email", "E-mail address.", false),
+            ("tax", "Tax in percent, such as 19.", false),
+        ],
+        beside: &[],
+    },
+    Made {
+        name: "contract",
+        title: "What they agreed on: a contract",
+        why: "Which pricing the customer has, from which day to which. It is billed each month.",
+        path: "/api/contracts/",
+        listing: &listings::CONTRACTS,
+        reference: "contract_ref",
+        fields: &[
+            ("customer_ref", "Who pays.", true),
+            ("products/0/product_pricing_ref", "What it costs.", true),
+            ("products/0/billing_start_date", "First day billed: events before it are refused.", true),
+            ("products/0/billing_end_date", "Last day billed.", true),
+        ],
+        beside: &[],
+    },
+];
+
+/// What is there of what a step makes: the first one.
+async fn there(visitor: &Visitor, made: &Made) -> Result<Value, Problem> {
+    let (mut found, _) = few(visitor, made.listing, &[("pageSize", "1")]).await?;
+    let first = found.as_array_mut().filter(|found| !found.is_empty()).map(|found| found.swap_remove(0));
+    Ok(first.unwrap_or(Value::Null))
+}
+
+/// What is there of every step.
+async fn everything(visitor: &Visitor) -> Result<[Value; 5], Problem> {
+    let mut found = [const { Value::Null }; 5];
+    for (found, made) in found.iter_mut().zip(&STEPS) {
+        *found = there(visitor, made).await?;
+    }
+    Ok(found)
+}
+
+/// Whether what is there is all that its step asks for: an entity is there from the beginning, without an address.
+fn is_done(made: &Made, found: &Value) -> bool {
+    !found.is_null() && (made.name != "entity" || !found["address"].is_null())
+}
+
+/// What is still to be done before the first invoice.
+pub(super) enum Progress {
+    /// Everything: nothing was made yet.
+    Nothing,
+    /// Some of it.
+    Begun,
+    /// Nothing that keeps usage from being billed.
+    Complete,
+}
+
+/// How far the first steps were taken.
+///
+/// # Errors
+/// What keeps that from being told.
+pub(super) async fn progress(visitor: &Visitor) -> Result<Progress, Problem> {
+    let found = everything(visitor).await?;
+    let done = STEPS.iter().zip(&found).filter(|(made, found)| is_done(made, found)).count();
+    let [.., contract] = &found;
+    Ok(match done {
+        0 => Progress::Nothing,
+        // Where something is agreed, an address that is missing is told by its documents.
+        _ if !contract.is_null() => Progress::Complete,
+        _ => Progress::Begun,
+    })
+}
+
+/// What a form says before anybody said something.
+struct Usual {
+    zone: TimeZone,
+    found: [Value; 5],
+    first: String,
+    last: String,
+}
+
+impl Usual {
+    async fn of(visitor: &Visitor) -> Result<Self, Problem> {
+        let zone = usual_zone(visitor).await?;
+        let today = zone.service_date(visitor.state.services().now());
+        // A whole month is billed first.
+        let first: String = today.to_string().chars().take(8).chain("01".chars()).collect();
+        let first_day = billing_domain::calendar::parse_date(&first).unwrap_or(today);
+        let last = plus_months(first_day, 12).pred_opt().unwrap_or(first_day).to_string();
+        Ok(Self { zone, found: everything(visitor).await?, first, last })
+    }
+
+    fn value(&self, made: &Made, field: &str) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let [entity, usage_product, pricing, customer, _] = &self.found;
+        match (made.name, field) {
+            ("entity", "timezone") => self.zone.name().to_owned(),
+            ("entity", field) => entity.pointer(&format!("/{field}")).map(text).unwrap_or_default(),
+            ("pricing", "line_items/0/usage_product_ref") => text(&usage_product["usage_product_ref"]),
+            ("contract", "customer_ref") => text(&customer["customer_ref"]),
+            ("contract", "products/0/product_pricing_ref") => text(&pricing["product_pricing_ref"]),
+            ("contract", "products/0/billing_start_date") => self.first.clone(),
+            ("contract", "products/0/billing_end_date") => self.last.clone(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The page of the first steps, with what was refused of one of them.
+///
+/// # Errors
+/// What keeps it from being shown.
+pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Problem)>) -> Result<String, Problem> {
+    let usual = Usual::of(visitor).await?;
+    let steps = STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
+    let (events, call) = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
+    let billed = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(|document| {
+        let number = events[0]["related_document_numbers"].as_str().unwrap_or(document);
+        (number.to_owned(), href(&["documents", document]))
+    });
+    let body = billing_console::start(&Start { steps, billed, form_key: visitor.unique() });
+    let calls = STEPS.iter().map(|made| Call { method: "POST", path: made.path.to_owned() });
+    let calls = calls.chain([Call { method: "GET", path: call }]).collect();
+    let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("It was saved.".to_owned()));
+    let frame = Frame {
+        part: START,
+        who: Some(visitor.who()),
+        calls,
+        notice: done,
+        ..Frame::bare("First steps".to_owned(), service(&visitor.request))
+    };
+    Ok(billing_console::page(&frame, &body))
+}
+
+fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said, &Problem)>) -> FirstStep {
+    let refused = refused.filter(|(name, ..)| *name == made.name);
+    let errors = refused.map_or(&[][..], |(_, _, problem)| problem.errors());
+    let field = |(name, meaning, required): &Asked| Field {
+        name: (*name).to_owned(),
+        meaning: (*meaning).to_owned(),
+        kind: if name.ends_with("_date") { InputKind::Day } else { InputKind::Text },
+        required: *required,
+        value: match refused {
+            Some((_, said, _)) => field_of(said, name).unwrap_or_default().to_owned(),
+            None => usual.value(made, name),
+        },
+        wrong: errors.iter().filter(|error| error.pointer == format!("/{name}")).map(|error| error.detail.clone()).collect(),
+        waits: false,
+    };
+    let fields: Vec<Field> = made.fields.iter().map(field).collect();
+    let has_field = |pointer: &str| fields.iter().any(|field| pointer == format!("/{}", field.name));
+    let others = match refused {
+        Some((_, _, problem)) if errors.is_empty() => vec![problem.detail().to_owned()],
+        _ => {
+            let beside_none = errors.iter().filter(|error| !has_field(&error.pointer));
+            beside_none.map(|error| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail)).collect()
+        }
+    };
+    let reference = found[made.reference].as_str().unwrap_or_default();
+    let there = is_done(made, found).then(|| {
+        let name = made.listing.name_of(billing_console::At(found));
+        (if name.is_empty() { reference.to_owned() } else { name }, href(&[made.listing.part, reference]))
+    });
+    let whole = Some(match made.name {
+        "entity" => href(&["edit", made.listing.part, reference]),
+        _ => href(&["new", made.listing.part]),
+    });
+    FirstStep { name: made.name, title: made.title, why: made.why, there, fields, others, whole }
+}
+
+/// Makes what a step's form says, or shows what is wrong with it; makes the key of the last step.
+///
+/// # Errors
+/// What has a page of its own.
+pub(super) async fn act(visitor: &Visitor, name: &str, said: &Said) -> Result<HttpResponse, Problem> {
+    if name == "key" {
+        return first_call(visitor, said).await;
+    }
+    let made = STEPS.iter().find(|made| made.name == name).ok_or_else(Problem::unknown_route)?;
+    match make(visitor, made, said).await {
+        Ok(_) => Ok(super::reply::to(&format!("{}?done={name}", href(&[START])))),
+        Err(problem) if belongs_beside(&problem) => {
+            let page = page(visitor, Some((name, said, &problem))).await?;
+            Ok(told(problem, page))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn make(visitor: &Visitor, made: &Made, said: &Said) -> Result<HttpResponse, Problem> {
+    let body = Body(body(made, said));
+    let key = key(said, made.path);
+    match made.name {
+        "entity" => {
+            let entity = there(visitor, made).await?;
+            let reference = Path::from(entity["entity_ref"].as_str().unwrap_or_default().to_owned());
+            catalog::edit_entity(visitor.keyed(UseCase::EditEntity, key), reference, body).await
+        }
+        "usage-product" => catalog::create_usage_product(visitor.keyed(UseCase::CreateUsageProduct, key), body).await,
+        "pricing" => catalog::create_pricing(visitor.keyed(UseCase::CreatePricing, key), body).await,
+        "customer" => catalog::create_customer(visitor.keyed(UseCase::CreateCustomer, key), body).await,
+        "contract" => contracts::create_contract(visitor.keyed(UseCase::CreateContract, key), body).await,
+        _ => Err(Problem::unknown_route()),
+    }
+}
+
+/// What a form says, as the interface takes it.
+fn body(made: &Made, said: &Said) -> Value {
+    let mut body = Value::Object(Map::new());
+    for (name, ..) in made.fields {
+        let Some(value) = field_of(said, name) else { continue };
+        put(&mut body, name, value);
+        for (_, beside, value) in made.beside.iter().filter(|(with, ..)| with == name) {
+            put(&mut body, beside, value);
+        }
+    }
+    body
+}
+
+/// Puts a text where a path leads to; a number on the way is a place in a list.
+fn put(body: &mut Value, path: &str, text: &str) {
+    let mut at = body;
+    for part in path.split('/') {
+        at = match part.parse::<usize>() {
+            Ok(index) => {
+                if !at.is_array() {
+                    *at = json!([]);
+                }
+                let Value::Array(elements) = at else { return };
+                // What is before it may be left out.
+                let index = index.min(elements.len());
+                if index == elements.len() {
+                    elements.push(Value::Null);
+                }
+                &mut elements[index]
+            }
+            Err(_) => &mut at[part],
+        };
+    }
+    *at = Value::from(text);
+}
+
+/// What the first event is about: the first contract, and what its pricing counts.
+async fn first_call(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+    let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let contract_ref = text(&contract["contract_ref"]);
+    if contract_ref.is_empty() {
+        // There is nothing that bills an event yet: the steps say what is missing.
+        return Ok(super::reply::to(&href(&[START])));
+    }
+    let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
+    let pricing = match pricing_ref {
+        Some(pricing_ref) => one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), Path::from(pricing_ref))).await?,
+        None => first_pricing,
+    };
+    let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
+    let usage_product_ref = metered.map_or_else(|| text(&usage_product["usage_product_ref"]), str::to_owned);
+    let name = Body(json!({"name": "First steps"})).0;
+    let request = visitor.request.clone();
+    let key = key(said, "/auth/keys/generate");
+    let made =
+        written(auth::generate_key(visitor.keyed(UseCase::GenerateKey, key), request, OptionalBody(Some(name))).await?).await?;
+    let call = FirstCall {
+        made,
+        service: service(&visitor.request),
+        customer_ref: text(&contract["customer_ref"]),
+        usage_product_ref,
+        contract_ref,
+    };
+    Ok(html(framed(visitor, "The first event", Vec::new(), &billing_console::first_call(&call))))
+}
+
+/// The page that waits for the first event of a contract, and then shows its invoice.
+///
+/// # Errors
+/// What keeps it from being shown.
+pub(super) async fn wait(visitor: &Visitor) -> Result<HttpResponse, Problem> {
+    let asked = query(&visitor.request);
+    let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
+    let (events, call) = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
+    let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
+    let mut calls = vec![call];
+    let document = match document_ref {
+        Some(reference) => {
+            calls.push(format!("/api/documents/{reference}"));
+            or_nothing(one(documents::get_document(visitor.caller(UseCase::GetDocument), Path::from(reference))).await)?
+        }
+        None => Value::Null,
+    };
+    let today = TimeZone::UTC.service_date(visitor.state.services().now()).to_string();
+    let raw = billing_console::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
+    let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    calls.push(format!("{}?{raw}", listings::REFUSED.path));
+    let has_document = !document.is_null();
+    let is_looking = !has_document && field_of(&asked, "paused").is_none();
+    let body = billing_console::wait(&Waited { document, refused, contract_ref, is_looking });
+    let calls = calls.into_iter().map(|path| Call { method: "GET", path }).collect();
+    let title = if has_document { "The first invoice" } else { "Waiting for the first event" };
+    let mut answer = html(framed(visitor, title, calls, &body));
+    if is_looking {
+        let (name, value) = REFRESH;
+        answer.headers_mut().insert(name, value);
+    }
+    Ok(answer)
+}
+
+fn framed(visitor: &Visitor, title: &str, calls: Vec<Call>, body: &maud::Markup) -> String {
+    let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
+    let frame = Frame {
+        part: START,
+        who: Some(visitor.who()),
+        crumbs,
+        calls,
+        ..Frame::bare(title.to_owned(), service(&visitor.request))
+    };
+    billing_console::page(&frame, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::described::groups;
+    use super::*;
+
+    fn said(pairs: &[(&str, &str)]) -> Said {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn made(name: &str) -> &'static Made {
+        STEPS.iter().find(|made| made.name == name).expect(name)
+    }
+
+    #[test]
+    fn a_form_says_a_body_of_the_interface() {
+        let pricing = [
+            ("name", "Plan"),
+            ("currency", "EUR"),
+            ("line_items/0/usage_product_ref", "calls"),
+            ("line_items/0/price/unit_price", "0.05"),
+            ("line_items/1/price/amount", ""),
+        ];
+        let usage = json!({"line_item_id": "usage", "name": "Usage", "kind": "USAGE", "usage_product_ref": "calls",
+            "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
+        assert_eq!(
+            body(made("pricing"), &said(&pricing)),
+            json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]})
+        );
+        let mut with_fee = pricing;
+        with_fee[4].1 = "49";
+        let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
+        assert_eq!(body(made("pricing"), &said(&with_fee))["line_items"], json!([usage, fee]));
+        let address = said(&[("name", "We"), ("address/city", "Berlin"), ("address/country_code", "DE")]);
+        assert_eq!(body(made("entity"), &address), json!({"name": "We", "address": {"city": "Berlin", "country_code": "DE"}}));
+    }
+
+    #[test]
+    fn every_field_that_stands_by_itself_is_one_of_its_body() {
+        for made in &STEPS {
+            let path = if made.name == "entity" { "/api/entities/edit/{entity_ref}" } else { made.path };
+            let groups = groups(path, None);
+            for (name, ..) in made.fields.iter().filter(|(name, ..)| !name.contains("/0/") && !name.contains("/1/")) {
+                let is_there = groups.iter().flat_map(|group| &group.fields).any(|field| field.name == *name);
+                assert!(is_there, "{path}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_entity_without_an_address_is_a_step_that_is_still_to_be_taken() {
+        assert!(!is_done(made("entity"), &json!({"entity_ref": "e", "address": null})));
+        assert!(is_done(made("entity"), &json!({"entity_ref": "e", "address": {"city": "Berlin"}})));
+        assert!(!is_done(made("customer"), &Value::Null));
+        assert!(is_done(made("customer"), &json!({"customer_ref": "c"})));
+    }
+}

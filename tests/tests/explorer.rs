@@ -1,0 +1,271 @@
+//! The console's usage explorer, its first page, its pricings and its first steps: what they show is what the interface says.
+
+use acceptance::client::Request;
+use acceptance::console::{is_page, links, page, submit};
+use acceptance::scene::{Scene, calls, each, product};
+use acceptance::when::Day;
+use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use serde_json::{Value, json};
+
+on_both_databases!(
+    the_explorer_draws_what_the_summary_says,
+    the_first_page_tells_ages_refusals_and_what_is_due,
+    the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it,
+    from_nothing_to_the_first_invoice
+);
+
+/// The values of the drawn bars are told as `DAY: QUANTITY UNIT, events: COUNT`.
+fn told(page: &str) -> Vec<String> {
+    let titles = page.split("<title>").skip(2).filter_map(|rest| rest.split("</title>").next());
+    titles.map(str::to_owned).collect()
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value[field].as_str().unwrap_or_else(|| panic!("{field} of {value}"))
+}
+
+/// Reports an event of nobody, and waits until it is counted.
+fn refuse_one(software: &Client, event: &Value) {
+    let refused = software.post("/api/usage/event", &catalog::with(event.clone(), &json!({"customer_ref": "nobody"})));
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    while software.get("/api/usage/refused/filter").ok() == json!([]) {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+fn the_explorer_draws_what_the_summary_says(database: &Database) {
+    let server = Server::start(database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    catalog::make_contract(&software, &catalog::contract("acme"));
+    let today = Day::today();
+    for (ago, quantity) in [(9, "1200.5"), (9, "0.000000001"), (4, "7"), (1, "999999999999")] {
+        software.post("/api/usage/event", &catalog::event_on("acme", today.plus_days(-ago), json!(quantity))).ok();
+    }
+    refuse_one(&software, &catalog::event_on("acme", today.plus_days(-1), 3));
+
+    let explorer = page(&admin, "/console/usage?customer_ref=acme&interval=&contract_ref=");
+    let rows = software.get("/api/usage/summary?interval=day&group_by=usage_product_ref&customer_ref=acme").ok();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    let grouped = |quantity: String| match quantity.as_str() {
+        "1200.500000001" => "1,200.500000001".to_owned(),
+        "999999999999" | "999999999999.0" => "999,999,999,999".to_owned(),
+        other => other.trim_end_matches(".0").to_owned(),
+    };
+    let expected: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            format!("{}: {} call, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"])
+        })
+        .collect();
+    assert_eq!(told(&explorer), expected, "a bar for each row");
+    assert!(explorer.contains("value=\"1000000001206.500000001\""), "their sum is exact: {explorer}");
+
+    let unknown = page(&admin, "/console/usage");
+    assert!(unknown.contains(">nobody<") && unknown.contains("unknown_reference"), "refused usage stands below: {unknown}");
+    assert!(!explorer.contains(">nobody<"), "it isn't acme's");
+
+    // A bar leads to its day by hour, an hour to its events, an event to its document.
+    let closer = links(&explorer).into_iter().find(|link| link.contains("usage_product_ref=api-calls&from=")).expect("a bar");
+    let day = page(&admin, &closer);
+    let hours: Vec<String> = told(&day);
+    assert_eq!(hours, [format!("{} 12:00: 1,200.500000001 call, events: 2", today.plus_days(-9))]);
+    let events = links(&day).into_iter().find(|link| link.starts_with("/console/events?")).expect("events");
+    let listed = page(&admin, &events);
+    assert!(listed.contains("2 in all"), "{listed}");
+    let event = links(&listed).into_iter().find(|link| link.starts_with("/console/events/")).expect("an event");
+    assert!(links(&page(&admin, &event)).iter().any(|link| link.starts_with("/console/documents/")));
+
+    // The same on the page of the customer.
+    assert_eq!(told(&page(&admin, "/console/customers/acme")), expected);
+    // Days are those of a time zone.
+    let there = page(&admin, &format!("/console/usage?from={0}&to={0}&timezone=Pacific/Kiritimati", today.plus_days(-8)));
+    assert_eq!(told(&there), [format!("{} 02:00: 1,200.500000001 call, events: 2", today.plus_days(-8))]);
+
+    for (query, field) in [
+        ("from=2026-02-01&to=2026-01-31", "to:"),
+        ("from=1990-01-01&to=2026-01-31", "from:"),
+        ("from=yesterday", "from:"),
+        ("timezone=Berlin", "timezone:"),
+        ("interval=week", "interval:"),
+    ] {
+        let wrong = admin.get(&format!("/console/usage?{query}"));
+        assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains(field), "{query}: {}", wrong.text);
+    }
+    let empty = page(&admin, "/console/usage?from=2020-01-01&to=2020-12-31&interval=hour");
+    assert!(empty.contains("No usage is recorded in this time.") && empty.contains("too many to draw"), "{empty}");
+}
+
+/// The row of a table that begins with a link of this name, cell by cell.
+fn row(page: &str, name: &str) -> Vec<String> {
+    let row = page.split("<tr>").find(|row| row.contains(&format!(">{name}</a>"))).unwrap_or_else(|| panic!("{name}: {page}"));
+    let cell = |cell: &str| cell.split("</td>").next().unwrap_or_default().to_owned();
+    row.split("<td class=\"amount\">").skip(1).map(cell).collect()
+}
+
+fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
+    let mut scene = Scene::begin(database, "2026-01-15");
+    scene.pricing("plan", &[catalog::fixed("fee", "100.00"), each("0.10")]);
+    scene.sell(&[catalog::with(product("plan", "2026-01-01", "2026-12-31"), &json!({"net_terms": 14}))]);
+    scene.calls("2026-01-15", 10);
+    scene.run_on("2026-02-02");
+    scene.calls("2026-02-02", 20);
+    scene.run_on("2026-03-02");
+    // Of January 101.00 are due on 15 February, of February 102.00 on 16 March.
+    scene.go_to("2026-04-01");
+    refuse_one(&scene.client, &calls("2026-04-01", 1));
+    let admin = scene.admin();
+    let home = page(&admin, "/console");
+    assert_eq!(row(&home, "1 to 30 days overdue"), ["1", "EUR 102.00"], "{home}");
+    assert_eq!(row(&home, "31 to 60 days overdue"), ["1", "EUR 101.00"], "{home}");
+    assert_eq!(row(&home, "Not due yet")[0], "0", "{home}");
+    assert!(home.contains("unknown_reference") && home.contains("/console/customers/nobody"), "{home}");
+    for link in links(&home).iter().filter(|link| link.starts_with("/console/documents?")) {
+        page(&admin, link);
+    }
+    let due = links(&home).into_iter().find(|link| link.contains("issues_before=2026-04-02T00")).expect("what is due today");
+    assert!(page(&admin, &due).contains("C-1"), "March is issued today");
+    // Nothing today; on the first of March nothing was used either until this time.
+    assert!(home.contains("None, now or before."), "{home}");
+    scene.go_to("2026-04-02");
+    scene.calls("2026-04-02", 50);
+    let home = page(&scene.admin(), "/console");
+    assert_eq!(row(&home, "API calls"), ["50", "0"], "{home}");
+}
+
+fn the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it(database: &Database) {
+    let server = Server::start(database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    let place = "/console/pricings/api-plan";
+    let unused = page(&admin, place);
+    assert!(unused.contains("None yet.") && unused.contains("<polyline"), "{unused}");
+    let contract = catalog::make_contract(&software, &catalog::contract("acme"));
+    let asked = page(&admin, &format!("{place}?quantity=1500"));
+    assert!(asked.contains("at 1,500 → 60.00 EUR") && asked.contains("<circle"), "{asked}");
+    assert!(links(&asked).contains(&format!("/console/contracts/{contract}")), "who agreed on it");
+    // Every amount that is drawn is what the interface says.
+    let drawn =
+        asked.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(|text| text.replace(',', ""));
+    let drawn: Vec<String> = drawn.collect();
+    let start = drawn.windows(2).position(|pair| pair == ["0", "0.00"]).expect("the beginning of the table");
+    let points: Vec<&[String]> = drawn[start..].chunks_exact(2).collect();
+    assert!(points.len() > 20, "{points:?}");
+    let quantities: Vec<&str> = points.iter().map(|point| point[0].as_str()).collect();
+    let rates = software.get(&format!("/api/pricings/rates/api-plan?quantity={}", quantities.join(","))).ok();
+    for (point, rate) in points.iter().zip(rates.as_array().expect("rates")) {
+        assert_eq!(point[1], rate["line_items"][0]["amount"].to_string(), "{point:?}");
+    }
+    let wrong = page(&admin, &format!("{place}?quantity=many"));
+    assert!(wrong.contains("aria-invalid") && wrong.contains("value=\"many\""), "{wrong}");
+    assert_eq!(admin.get("/console/pricings/nothing").status, 404);
+}
+
+/// A form's field as a browser sends it.
+fn encoded(fields: &[(&str, &str)]) -> String {
+    let encode = |text: &str| text.replace('%', "%25").replace('/', "%2F").replace('&', "%26").replace(' ', "+");
+    fields.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect::<Vec<_>>().join("&")
+}
+
+/// The value of an input.
+fn value_of(page: &str, name: &str) -> String {
+    let input = page
+        .split("<input")
+        .find(|input| input.contains(&format!("name=\"{name}\"")))
+        .unwrap_or_else(|| panic!("{name}: {page}"));
+    input.split("value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
+}
+
+fn from_nothing_to_the_first_invoice(database: &Database) {
+    let server = Server::start(database);
+    let admin = Client::admin(&server);
+    let first = admin.send(&Request::get("/console"));
+    assert_eq!((first.status, first.header("Location")), (303, "/console/start"));
+    let steps = page(&admin, "/console/start");
+    assert!(steps.contains("action=\"/console/start/entity\"") && !steps.contains(">Done<"), "{steps}");
+
+    let address =
+        [("name", "We & Co"), ("address/line1", "1 Main Street"), ("address/city", "Berlin"), ("timezone", "Europe/Berlin")];
+    let wrong =
+        submit(&admin, "/console/start/entity", &encoded(&[address.as_slice(), &[("address/country_code", "Germany")]].concat()));
+    assert!(
+        wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"We &amp; Co\""),
+        "{}",
+        wrong.text
+    );
+    let forms: [(&str, &[(&str, &str)]); 5] = [
+        ("entity", &[address.as_slice(), &[("address/country_code", "DE")]].concat()),
+        ("usage-product", &[("name", "API calls"), ("usage_product_ref", "calls"), ("unit", "call")]),
+        (
+            "pricing",
+            &[
+                ("name", "Plan"),
+                ("currency", "EUR"),
+                ("line_items/0/usage_product_ref", "calls"),
+                ("line_items/0/price/unit_price", "0.05"),
+                ("line_items/1/price/amount", "49"),
+            ],
+        ),
+        ("customer", &[("name", "Acme Ltd"), ("customer_ref", "acme"), ("tax", "19")]),
+        ("contract", &[]),
+    ];
+    for (done, (step, fields)) in forms.into_iter().enumerate() {
+        let shown = page(&admin, "/console/start");
+        assert_eq!(shown.matches(">Done<").count(), done, "{shown}");
+        assert!(shown.contains(&format!("action=\"/console/start/{step}\"")), "{step}: {shown}");
+        // The last one is sent as it stands there.
+        let usual =
+            ["customer_ref", "products/0/product_pricing_ref", "products/0/billing_start_date", "products/0/billing_end_date"];
+        let said: Vec<String> = usual.iter().filter(|_| fields.is_empty()).map(|name| value_of(&shown, name)).collect();
+        let fields: Vec<(&str, &str)> =
+            fields.iter().copied().chain(usual.into_iter().zip(said.iter().map(String::as_str))).collect();
+        let made = submit(&admin, &format!("/console/start/{step}"), &encoded(&fields));
+        assert_eq!(
+            (made.status, made.header("Location")),
+            (303, format!("/console/start?done={step}").as_str()),
+            "{}",
+            made.text
+        );
+    }
+
+    let key = submit(&admin, "/console/start/key", "");
+    assert!(key.status == 200 && is_page(&key) && key.text.contains("/api/usage/event"), "{}", key.text);
+    let wait = links(&key.text).into_iter().find(|link| link.starts_with("/console/start/wait")).expect("where to wait");
+    let waiting = admin.get(&wait);
+    assert!(waiting.header("Refresh") == "4" && waiting.text.contains("Waiting for the first event"), "{}", waiting.text);
+    let paused = admin.get(&format!("{wait}&paused=true"));
+    assert_eq!((paused.status, paused.header("Refresh")), (200, ""), "who wants to isn't interrupted");
+
+    // The call as it stands there, in a shell.
+    let call = key.text.split("<code id=\"call\">").nth(1).and_then(|rest| rest.split("</code>").next()).expect("a call");
+    let call = call.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace("&amp;", "&");
+    let answer = std::process::Command::new("sh").arg("-c").arg(&call).output().expect("a shell");
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{call}: {answer:?}"));
+    let invoice = admin.get(&wait);
+    assert_eq!((invoice.status, invoice.header("Refresh")), (200, ""));
+    assert!(
+        links(&invoice.text).contains(&format!("/console/documents/{}", text(&answer, "related_document_ref"))),
+        "{}",
+        invoice.text
+    );
+    // A fee of 49.00 and 1,500 calls at 0.05, with 19 % tax.
+    assert!(invoice.text.contains("147.56"), "{}", invoice.text);
+    assert!(page(&admin, "/console").contains("<h1>Home</h1>"));
+    assert!(page(&admin, "/console/start").contains("The first event is on"));
+}
+
+#[test]
+fn a_step_that_is_no_step_and_a_foreign_page_get_nowhere() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let admin = Client::admin(&server);
+    assert_eq!(submit(&admin, "/console/start/nothing", "name=x").status, 404);
+    let early = submit(&admin, "/console/start/key", "");
+    assert_eq!((early.status, early.header("Location")), (303, "/console/start"), "there is nothing to report yet");
+    assert_eq!(admin.get("/auth/keys/list").ok(), json!([]));
+    let foreign = admin.with_header("Sec-Fetch-Site", "cross-site");
+    assert_eq!(submit(&foreign, "/console/start/customer", "name=x").status, 403);
+    assert_eq!(submit(&Client::anonymous(&server), "/console/start/customer", "name=x").status, 303, "a stranger logs in first");
+    assert_eq!(admin.get("/api/customers/filter").ok(), json!([]));
+}
