@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
 /// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
-const BY_ANOTHER_COLUMN: [(&str, &str); 4] = [
+const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
     ("audit_log", "audit_id"),
     ("refused_usage", "customer_ref"),
+    ("usage_imports", "import_id"),
+    ("usage_import_events", "import_id"),
+    ("billing_runs", "run_id"),
 ];
 
 /// Statements that ask everywhere on purpose, by a part of their text, with the reason.

@@ -17,6 +17,7 @@ pub mod error;
 pub mod formats;
 pub mod idempotency;
 pub mod organizations;
+pub mod run_history;
 pub mod search;
 pub mod usage;
 pub mod verify;

@@ -27,7 +27,7 @@ macro_rules! use_cases {
 
 use_cases! {
     Need::Administrator => GenerateKey, ListKeys, DeleteKey;
-    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent;
+    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
@@ -38,7 +38,7 @@ use_cases! {
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search, ListAuditEntries,
-        ListRefusedUsage;
+        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

@@ -25,6 +25,8 @@ pub struct HomeAnswers {
     pub overdue_amounts: Option<String>,
     /// How many events were refused since yesterday.
     pub refused: String,
+    /// The last billing run; nothing where there was none.
+    pub last_run: Value,
     /// The latest documents.
     pub documents: Value,
     /// Which of the first steps were taken: an entity, a usage product, a pricing, a customer, a contract.
@@ -51,6 +53,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
             (card("Overdue", answers.overdue_amounts.as_deref(), &answers.overdue, narrowed("overdue=true&order=due_date")))
             (card("Drafts", None, &answers.drafts, narrowed("state=DRAFT")))
             (card("Refused usage since yesterday", None, &answers.refused, Some(href(&["refused"]))))
+            (last_run(At(&answers.last_run)))
             (card("Customers", None, &answers.customers, Some(href(&["customers"]))))
         }
         @if At(&answers.documents).items().next().is_some() {
@@ -68,6 +71,14 @@ fn card(name: &str, amounts: Option<&str>, count: &str, to: Option<String>) -> M
                 _ => p { (count) },
             }
         }
+    }
+}
+
+/// What failed in the last billing run, where one was.
+fn last_run(run: At<'_>) -> Markup {
+    let page = Some(href(&["billing-runs", &run.at("run_ref").text()]));
+    html! {
+        @if run.is_there() { (card("Contracts that failed in the last billing run", None, &run.at("failed").text(), page)) }
     }
 }
 

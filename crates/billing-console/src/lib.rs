@@ -16,6 +16,7 @@ mod input;
 mod list;
 mod log_in;
 mod parts;
+mod run;
 mod thing;
 
 pub use answer::At;
@@ -30,6 +31,7 @@ pub use input::InputKind;
 pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, found, list};
 pub use log_in::{LogIn, log_in};
 pub use parts::{href, query};
+pub use run::{billing_preview, billing_run};
 pub use thing::{GeneratedKey, generated_key, keys, thing};
 
 pub mod listings;

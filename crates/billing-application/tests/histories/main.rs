@@ -166,6 +166,7 @@ impl UseCases {
                     validations: None,
                     formatted: None,
                     sent: None,
+                    import: None,
                 };
                 let taken = record_event(services, principal, event, &NO_ANSWER);
                 let taken = taken.map(|taken| taken.now().expect("no repeat").event.event_ref);

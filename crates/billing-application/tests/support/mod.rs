@@ -59,6 +59,10 @@ impl Teller for AsTheyAre {
         let (before, after) = (before.map(told), after.map(told));
         (before != after).then_some(Told { before, after })
     }
+
+    fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
+        ("refused", error.to_string())
+    }
 }
 
 impl TokenSigner for NoSecrets {

@@ -7,6 +7,7 @@ mod described;
 mod forms;
 mod pages;
 mod reply;
+mod runs;
 mod said;
 mod things;
 mod visitor;
@@ -77,6 +78,9 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
+    if let ["new", "billing-runs"] = place.as_slice() {
+        return runs::carry_out(&visitor).await.unwrap_or_else(|problem| refused(&request, problem));
+    }
     let form = match place.as_slice() {
         ["new", part] => Some((*part, None)),
         ["edit", part, reference] => Some((*part, Some(*reference))),

@@ -12,12 +12,13 @@ use serde_json::Value;
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
 use super::forms::{self, Tried};
+use super::runs;
 use super::said::{Said, field, query};
 use super::things;
 use super::visitor::{Visitor, service};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{audit, auth, catalog, charges, contracts, documents, money, search, usage};
+use crate::routes::{audit, auth, billing, catalog, charges, contracts, documents, imports, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
@@ -25,12 +26,13 @@ const PAGE_SIZE: &str = "50";
 const FEW: &str = "10";
 
 /// A page as it is made.
-struct Made {
-    title: String,
-    part: &'static str,
-    crumbs: Vec<Crumb>,
-    calls: Vec<String>,
-    body: Markup,
+pub(super) struct Made {
+    pub(super) title: String,
+    pub(super) part: &'static str,
+    pub(super) crumbs: Vec<Crumb>,
+    /// Paths, of what is posted behind `POST` and a space.
+    pub(super) calls: Vec<String>,
+    pub(super) body: Markup,
 }
 
 /// A page.
@@ -43,6 +45,8 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
+        ["new", "billing-runs"] => runs::preview(visitor).await?,
+        ["billing-runs", reference] => runs::page(visitor, reference).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
         ["edit", part, reference] => return form_page(visitor, part, Some(reference), Tried::default()).await,
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
@@ -53,7 +57,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
-    let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
+    let calls = made.calls.into_iter().map(call).collect();
     let frame = Frame {
         title: made.title,
         part: made.part,
@@ -63,6 +67,13 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         notice: notice.or_else(|| done(&asked)),
     };
     Ok(billing_console::page(&frame, &made.body))
+}
+
+fn call(call: String) -> Call {
+    match call.strip_prefix("POST ") {
+        Some(path) => Call { method: "POST", path: path.to_owned() },
+        None => Call { method: "GET", path: call },
+    }
 }
 
 /// The page of a form.
@@ -86,6 +97,7 @@ fn done(asked: &Said) -> Option<Notice> {
         "payment" => "The payment was recorded.",
         "reverse-payment" => "The payment was reversed.",
         "delete-key" => "The key was deleted.",
+        "run" => "Billing was run.",
         "make" => "It was made.",
         "edit" => "It was changed.",
         _ => return None,
@@ -133,6 +145,8 @@ async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Liste
         "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
         "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
         "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
+        "billing-runs" => list(billing::list_billing_runs(visitor.caller(UseCase::ListBillingRuns), query()?)).await,
+        "imports" => list(imports::list_imports(visitor.caller(UseCase::ListImports), query()?)).await,
         "refused" => list(usage::list_refused_usage(visitor.caller(UseCase::ListRefusedUsage), query()?)).await,
         "audit" => list(audit::list_audit_entries(visitor.caller(UseCase::ListAuditEntries), query()?)).await,
         _ => Err(Problem::unknown_route()),
@@ -191,8 +205,20 @@ async fn home(visitor: &Visitor) -> Result<Made, Problem> {
     let (overdue, overdue_amounts) = counted(visitor, documents, &[("overdue", "true")]).await?;
     let (latest, call) = few(visitor, documents, &[("order", "-created"), ("totals", "false")]).await?;
     let refused = refused_since_yesterday(visitor).await?;
-    let answers =
-        HomeAnswers { refused, customers, drafts, owed, owed_amounts, overdue, overdue_amounts, documents: latest, steps };
+    let runs = listed(visitor, &listings::BILLING_RUNS, &wanted(&listings::BILLING_RUNS, std::iter::empty(), "1")).await?;
+    let last_run = runs.elements.get(0).cloned().unwrap_or_default();
+    let answers = HomeAnswers {
+        refused,
+        last_run,
+        customers,
+        drafts,
+        owed,
+        owed_amounts,
+        overdue,
+        overdue_amounts,
+        documents: latest,
+        steps,
+    };
     let body = billing_console::home(&answers);
     Ok(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls: vec![call], body })
 }
