@@ -233,8 +233,8 @@ pub const FORMATS: Listing = Listing {
         column("Reference", "format_ref", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
-    empty: "There are no formats yet: they are made by POST /api/usage/formats/.",
-    is_made_here: false,
+    empty: "There are no formats yet: a format makes events of what has another shape.",
+    is_made_here: true,
 };
 
 /// Imports of files.

@@ -7,6 +7,7 @@ use billing_console::{Frame, GeneratedKey, href};
 use serde_json::{Map, Value};
 
 use super::answers::written;
+use super::imports;
 use super::reply::{html, to};
 use super::said::{Said, field, key};
 use super::visitor::{Visitor, service};
@@ -19,6 +20,7 @@ pub(super) fn page_of<'p, 'a>(place: &'p [&'a str]) -> Option<&'p [&'a str]> {
     match place {
         ["keys"] | ["keys", "delete"] => Some(&place[..1]),
         ["documents", _, _] => Some(&place[..2]),
+        ["imports", _, "undo"] => Some(place),
         _ => None,
     }
 }
@@ -31,6 +33,7 @@ pub(super) async fn carry_out(visitor: &Visitor, place: &[&str], said: &Said) ->
     match place {
         ["keys"] => make_key(visitor, said).await,
         ["keys", "delete"] => delete_key(visitor, said).await,
+        ["imports", reference, "undo"] => imports::undo(visitor, reference).await,
         ["documents", reference, action] => on_document(visitor, reference, action, said).await,
         _ => Err(Problem::unknown_route()),
     }

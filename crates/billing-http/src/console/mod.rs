@@ -4,7 +4,9 @@
 mod actions;
 mod answers;
 mod described;
+mod formats;
 mod forms;
+mod imports;
 mod pages;
 mod reply;
 mod runs;
@@ -17,7 +19,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Form};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use billing_console::{Frame, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
+use billing_console::{Frame, IMPORT_PATH, LogIn, Notice, ROOT, STYLE, STYLE_PATH};
 
 use self::reply::{html, reasons, to, told};
 use self::said::{Said, field, query};
@@ -29,11 +31,19 @@ use crate::problem::Problem;
 const LOG_IN: &str = "log-in";
 const LOG_OUT: &str = "log-out";
 
+/// The most bytes of a form without a file: expressions may be long.
+const MAX_FORM_BYTES: usize = 256 * 1024;
+
 /// Adds the pages to the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
+    // Whoever comes back to where a file was sent chooses one.
+    let choose = async || to(&billing_console::href(&["new", billing_console::listings::IMPORTS.part]));
+    let import = web::resource(IMPORT_PATH).route(web::get().to(choose)).route(web::post().to(imports::act));
+    config.service(import.default_service(web::to(wrong_method)));
     for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
-        let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
+        let limit = web::FormConfig::default().limit(MAX_FORM_BYTES);
+        let resource = web::resource(path).app_data(limit).route(web::get().to(show)).route(web::post().to(act));
         config.service(resource.default_service(web::to(wrong_method)));
     }
 }
@@ -78,8 +88,11 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
-    if let ["new", "billing-runs"] = place.as_slice() {
-        return runs::carry_out(&visitor).await.unwrap_or_else(|problem| refused(&request, problem));
+    match place.as_slice() {
+        ["new", "billing-runs"] => return runs::carry_out(&visitor).await.unwrap_or_else(|problem| refused(&request, problem)),
+        ["new", "formats"] => return formats::act(&visitor, None, &said).await,
+        ["edit", "formats", reference] => return formats::act(&visitor, Some(reference), &said).await,
+        _ => {}
     }
     let form = match place.as_slice() {
         ["new", part] => Some((*part, None)),

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
+use super::formats;
 use super::forms::{self, Tried};
+use super::imports as imports_of;
 use super::runs;
 use super::said::{Said, field, query};
 use super::things;
@@ -45,6 +47,11 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [] => home(visitor).await?,
         ["search"] => search_page(visitor, &asked).await?,
         ["keys"] => keys(visitor).await?,
+        ["new", "formats"] => formats::page(visitor, None).await?,
+        ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
+        ["new", "imports"] => imports_of::form(visitor).await?,
+        ["imports", reference] => imports_of::page(visitor, reference).await?,
+        ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
         ["new", "billing-runs"] => runs::preview(visitor).await?,
         ["billing-runs", reference] => runs::page(visitor, reference).await?,
         ["new", part] => return form_page(visitor, part, None, Tried::default()).await,
@@ -57,16 +64,16 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
-    let calls = made.calls.into_iter().map(call).collect();
-    let frame = Frame {
-        title: made.title,
-        part: made.part,
-        crumbs: made.crumbs,
-        service: service(&visitor.request),
-        calls,
-        notice: notice.or_else(|| done(&asked)),
-    };
-    Ok(billing_console::page(&frame, &made.body))
+    Ok(made.page(visitor, notice.or_else(|| done(&asked))))
+}
+
+impl Made {
+    /// The whole page.
+    pub(super) fn page(self, visitor: &Visitor, notice: Option<Notice>) -> String {
+        let Self { title, part, crumbs, calls, body } = self;
+        let calls = calls.into_iter().map(call).collect();
+        billing_console::page(&Frame { title, part, crumbs, service: service(&visitor.request), calls, notice }, &body)
+    }
 }
 
 fn call(call: String) -> Call {
@@ -98,6 +105,8 @@ fn done(asked: &Said) -> Option<Notice> {
         "reverse-payment" => "The payment was reversed.",
         "delete-key" => "The key was deleted.",
         "run" => "Billing was run.",
+        "import" => "The file was imported.",
+        "undo" => "The import was undone, as far as the page says.",
         "make" => "It was made.",
         "edit" => "It was changed.",
         _ => return None,
@@ -298,7 +307,8 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let edit = forms::has(part).then(|| href(&["edit", part, reference]));
+    let is_edited_here = forms::has(part) || part == listings::FORMATS.part;
+    let edit = is_edited_here.then(|| href(&["edit", part, reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
     Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })

@@ -28,6 +28,7 @@ use super::pricings::PricingJson;
 use super::usage_products::UsageProductJson;
 use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
 use super::words::{AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord};
+use crate::problem::Problem;
 
 /// The most bytes that an entry keeps of what a thing was, and of what it is.
 const MAX_TOLD_BYTES: usize = 64 * 1024;
