@@ -18,7 +18,7 @@ on_both_databases!(
 
 /// What each operation that writes leaves in the log: action and kind, or nothing and why.
 #[allow(clippy::type_complexity, reason = "a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 42] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 43] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -30,6 +30,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 42] = [
     ("update_event", Err(REVISIONS)),
     ("delete_event", Err(REVISIONS)),
     ("import_usage", Ok(("IMPORT", "USAGE_FILE"))),
+    ("undo_import", Ok(("UNDO_IMPORT", "USAGE_FILE"))),
     ("create_usage_product", Ok(("CREATE", "USAGE_PRODUCT"))),
     ("edit_usage_product", Ok(("EDIT", "USAGE_PRODUCT"))),
     ("create_customer", Ok(("CREATE", "CUSTOMER"))),
