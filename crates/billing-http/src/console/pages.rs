@@ -307,7 +307,8 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let is_edited_here = forms::has(part) || part == listings::FORMATS.part;
+    // The built-in format, which nobody made, is nobody's to edit.
+    let is_edited_here = forms::has(part) || (part == listings::FORMATS.part && At(&answer).at("changed_at").is_there());
     let edit = is_edited_here.then(|| href(&["edit", part, reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
