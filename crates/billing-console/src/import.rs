@@ -79,7 +79,8 @@ fn format_choice(formats: &Value, chosen: &str) -> Markup {
             label for="format_name" { "Read by" }
             select #format_name name="format_name" aria-describedby="format-told" {
                 option value="" { "its columns" }
-                @for format in At(formats).items() {
+                // The built-in format is the columns themselves.
+                @for format in At(formats).items().filter(|format| format.at("changed_at").is_there()) {
                     @let name = format.at("format_name").text();
                     option value=(name) selected[name == chosen] { "the usage format " (name) }
                 }
@@ -316,7 +317,8 @@ mod tests {
         ]);
         let result = json!({"recorded": 1234, "already_there": 0, "refused": 1, "known_by_line": 3, "columns": columns,
             "rejects": [{"line": 7, "code": "x", "detail": "<i>", "errors": []}], "documents": [], "more_documents": 0, "stopped": null});
-        let shown = import_check(&file, &json!([{"format_name": "Log"}]), &result).into_string();
+        let shown =
+            import_check(&file, &json!([{"format_name": "Log", "changed_at": "2026-01-01T00:00:00Z"}]), &result).into_string();
         assert!(shown.contains(r#"<option value="timestamp" selected>"#), "{shown}");
         assert!(shown.contains(r#"<option value="" selected>report data region</option>"#), "{shown}");
         assert!(shown.contains(r#"<option value="-" selected>"#) && shown.contains("Import 1,234 events"), "{shown}");

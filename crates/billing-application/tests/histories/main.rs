@@ -44,9 +44,11 @@ use billing_application::documents::{
     PaymentQuery, SourceRef, apply, issue_document, list_payments, record_payment, refund, reverse_payment, unapply,
     void_document, write_off,
 };
-use billing_application::error::UseCaseResult;
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
+    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, UndoStep, delete_event, record_event,
+    undo_import, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::access::Actor;
@@ -56,11 +58,13 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{Document, Settlement, Standing};
+use billing_domain::format::UsageFormat;
+use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter};
-use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, PaymentRef};
+use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 
 use billing_testkit::Singly as _;
@@ -74,6 +78,8 @@ struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
     events: Vec<EventRef>,
+    /// Every other event is imported, and deleted by undoing that.
+    imports: Vec<Option<ImportRef>>,
     /// In the order they were recorded.
     payments: Vec<PaymentRef>,
     /// Set when the history goes where the use cases don't: usage from the future.
@@ -99,7 +105,14 @@ fn same<T: PartialEq + Debug>(what: &str, decided: &T, stored: &T) -> Checked {
 
 impl UseCases {
     fn new() -> Self {
-        Self { bench: Bench::at(plans::START), contract: None, events: Vec::new(), payments: Vec::new(), is_over: false }
+        Self {
+            bench: Bench::at(plans::START),
+            contract: None,
+            events: Vec::new(),
+            imports: Vec::new(),
+            payments: Vec::new(),
+            is_over: false,
+        }
     }
 
     fn contract(&self) -> ContractRef {
@@ -157,6 +170,7 @@ impl UseCases {
             Deed::Cancel(last_day) => cancel_contract(services, principal, self.contract(), *last_day, options).map(drop),
             Deed::Resume => resume_contract(services, principal, self.contract(), options).map(drop),
             Deed::Event { usage_product_ref, at, quantity } => {
+                let import = self.events.len().is_multiple_of(2).then(|| self.begin_import()).transpose()?.flatten();
                 let event = NewUsageEvent {
                     customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
                     usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
@@ -166,17 +180,23 @@ impl UseCases {
                     validations: None,
                     formatted: None,
                     sent: None,
-                    import: None,
+                    import,
                 };
                 let taken = record_event(services, principal, event, &NO_ANSWER);
                 let taken = taken.map(|taken| taken.now().expect("no repeat").event.event_ref);
-                taken.map(|event_ref| self.events.push(event_ref))
+                taken.map(|event_ref| {
+                    self.events.push(event_ref);
+                    self.imports.push(import);
+                })
             }
             Deed::Update { event, at, quantity } => {
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
                 update_event(services, principal, self.events[*event], &update).map(drop)
             }
-            Deed::Delete(event) => delete_event(services, principal, self.events[*event]).map(drop),
+            Deed::Delete(event) => match self.imports[*event] {
+                None => delete_event(services, principal, self.events[*event]),
+                Some(import_ref) => self.undo(import_ref),
+            },
             Deed::Charge(charge, issue) => {
                 let request = ChargeRequest { contract_ref: self.contract(), charge: charge.clone(), issue: *issue };
                 record_charge(services, principal, &request).map(drop)
@@ -188,6 +208,25 @@ impl UseCases {
             Deed::Money(deed) => self.move_money(deed),
             Deed::Run => run_billing(services, principal, BillingRun::whole(false))
                 .map(|report| assert!(report.failed.is_empty(), "{report:?}")),
+        }
+    }
+
+    fn begin_import(&self) -> UseCaseResult<Option<ImportRef>> {
+        let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
+        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let import = FileImport::begin(&self.bench.services, &self.bench.principal, format, file, false)?;
+        Ok(import.import_ref())
+    }
+
+    /// Undoes the import of one event.
+    fn undo(&self, import_ref: ImportRef) -> UseCaseResult<()> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let mut take_turn = |step: UndoStep| step.carry_out(services);
+        let mut undone = undo_import(services, principal, import_ref, &|| true, &mut take_turn)?;
+        match (undone.refused.pop(), undone.deleted) {
+            (Some((_, refusal)), _) => Err(refusal),
+            (None, 1) => Ok(()),
+            (None, _) => Err(UseCaseError::Unknown(Thing::Event)),
         }
     }
 
@@ -251,7 +290,9 @@ impl UseCases {
     /// A deed that changes something leaves one entry; what is refused, changes nothing or is usage leaves none.
     fn check_audit_log(&self, deed: &Deed, taken: bool, (entries, state): (usize, String)) -> Checked {
         let is_done = match deed {
-            Deed::Event { .. } | Deed::Update { .. } | Deed::Delete(_) => false,
+            Deed::Event { .. } | Deed::Update { .. } => false,
+            // That of the import's undoing.
+            Deed::Delete(event) => self.imports[*event].is_some(),
             Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
             _ => self.changing(deed).1 != state,
         };
