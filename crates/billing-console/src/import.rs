@@ -198,6 +198,9 @@ fn documents(at: At<'_>, title: &str) -> Markup {
         @if at.at("documents").items().next().is_some() {
             (section(title, &html! {
                 (table(title, DOCUMENTS, at.at("documents")))
+                @if at.at("documents").items().any(|document| !document.at("document_number").is_there()) {
+                    p.muted { "A document without a number would be opened." }
+                }
                 @if at.at("more_documents").is_amount() { p.muted { "And " (number(at.at("more_documents"))) " more." } }
             }))
         }
