@@ -189,7 +189,7 @@ fn columns_are_called_what_they_are_said_to_be(database: &Database) {
         let refused = send(&client, &format!("name=a.csv&columns={encoded}"), file.clone());
         assert_eq!((refused.status, refused.text_of("code").as_str()), (status, code), "{columns}: {}", refused.text);
     }
-    let json =
-        Request::post(&format!("/api/usage/import?name=a&columns={encoded}"), "[{}]").with("Content-Type", "application/json");
+    let path = format!("/api/usage/import?name=a&columns={encoded}");
+    let json = Request::post(&path, "[{}]").with("Content-Type", "application/json");
     assert_eq!(client.send(&json).status, 400);
 }
