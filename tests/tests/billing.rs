@@ -179,8 +179,8 @@ fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Dat
     assert_eq!(refs, [&again[1]["run_ref"], &run["run_ref"]]);
 
     // By itself, when it is right.
-    drop(server);
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-1'");
+    drop(server);
     let server = Server::start_with(database, &["--run-every-seconds", "1"]);
     let client = client.at(&server);
     let started = Instant::now();
