@@ -255,12 +255,12 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
     assert_eq!(client.post("/api/customers/", &customer).status, 409);
     // A file is noted with what it brought; the same again brings nothing.
     let event = catalog::with(catalog::event("acme", 2), &json!({"idempotency_key": "k"}));
-    for _ in 0..2 {
-        client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
-    }
+    let import =
+        || client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
+    let [first, _] = [(); 2].map(|()| import());
     let found = entries(&client, "object_kind=USAGE_FILE");
     let told: Vec<_> = found.iter().map(told).collect();
-    let after = json!({"recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
+    let after = json!({"import_ref": first["import_ref"], "recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
     assert_eq!(told, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
     assert_eq!(count(), before + 2);
 }

@@ -269,6 +269,8 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
     let Answer { status, headers, mut body, .. } = client.send(&request);
     if let Some(object) = body.as_object_mut() {
         object.remove("request_id");
+        // Each import has its own.
+        object.remove("import_ref");
     }
     let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
     shown.retain(|header| !header.starts_with("x-request-id") && !header.starts_with("date"));

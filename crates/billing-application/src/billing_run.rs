@@ -157,7 +157,8 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
             history.look(by.doer(first.key.organization), many)?;
             let known = report.failed.len();
             bill_together((services, by), together, now, (&mut report, &mut history))?;
-            history.failed(first.key.organization, report.failed.get(known..).unwrap_or_default());
+            let failed = report.failed.iter().skip(known).map(|failed| (failed.contract_ref, &failed.problem));
+            history.failed(first.key.organization, failed);
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {

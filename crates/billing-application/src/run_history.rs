@@ -12,12 +12,11 @@ use billing_domain::audit::Author;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
-use billing_domain::refs::{BillingRunRef, OrganizationId};
+use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
 use billing_domain::runs::{KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
 use crate::audit::Doer;
 use crate::basics::DAY_SECONDS;
-use crate::billing_run::FailedContract;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -75,9 +74,16 @@ impl<'a> History<'a> {
     }
 
     /// Notes contracts that couldn't be billed, which no transaction tells.
-    pub(crate) fn failed(&mut self, organization: OrganizationId, failed: &[FailedContract]) {
+    pub(crate) fn failed<'f>(
+        &mut self,
+        organization: OrganizationId,
+        failed: impl IntoIterator<Item = (ContractRef, &'f UseCaseError)>,
+    ) {
         let Some(run) = self.runs.get_mut(&organization) else { return };
-        failed.iter().for_each(|failed| run.add_failure(failure(self.services, failed)));
+        for (contract_ref, problem) in failed {
+            let (code, detail) = self.services.teller.reason(problem);
+            run.add_failure(RunFailure::of(contract_ref, code, &detail));
+        }
     }
 
     /// Notes that the run ended.
@@ -90,12 +96,6 @@ impl<'a> History<'a> {
         }
         Ok(())
     }
-}
-
-/// A contract that couldn't be billed, as it is told.
-pub(crate) fn failure(services: &Services<'_>, FailedContract { contract_ref, problem }: &FailedContract) -> RunFailure {
-    let (code, detail) = services.teller.reason(problem);
-    RunFailure::of(*contract_ref, code, &detail)
 }
 
 fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &KeptRun) -> UseCaseResult<()> {
