@@ -6,6 +6,7 @@ use std::sync::Arc;
 use billing_application::Services;
 use billing_application::audit::{Audited, Teller, Told};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
+use billing_application::error::UseCaseError;
 use billing_domain::access::{PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
