@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{one, written};
 use super::forms::belongs_beside;
-use super::pages::Made;
+use super::made::Made;
 use super::reply::{html, to, told};
 use super::said::{Said, field as said_of, key};
 use super::visitor::Visitor;

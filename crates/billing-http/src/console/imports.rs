@@ -10,7 +10,7 @@ use billing_import::FileKind;
 use serde_json::{Map, Value};
 
 use super::answers::{list, one, written};
-use super::pages::Made;
+use super::made::Made;
 use super::reply::{html, reasons, to, told};
 use super::visitor::{Visitor, service};
 use super::{refused, stranger};

@@ -7,6 +7,7 @@ mod described;
 mod formats;
 mod forms;
 mod imports;
+mod made;
 mod pages;
 mod reply;
 mod runs;

@@ -3,10 +3,9 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    At, Call, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
+    At, ContractAnswers, Crumb, CustomerAnswers, DocumentAnswers, Frame, HomeAnswers, Listing, Notice, Part, href, listings,
 };
 use billing_domain::calendar::TimeZone;
-use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
@@ -14,6 +13,7 @@ use super::described;
 use super::formats;
 use super::forms::{self, Tried};
 use super::imports as imports_of;
+use super::made::Made;
 use super::runs;
 use super::said::{Said, field, query};
 use super::things;
@@ -26,16 +26,6 @@ use crate::routes::{audit, auth, billing, catalog, charges, contracts, documents
 const PAGE_SIZE: &str = "50";
 /// Elements of a list on the page of something else.
 const FEW: &str = "10";
-
-/// A page as it is made.
-pub(super) struct Made {
-    pub(super) title: String,
-    pub(super) part: &'static str,
-    pub(super) crumbs: Vec<Crumb>,
-    /// Paths, of what is posted behind `POST` and a space.
-    pub(super) calls: Vec<String>,
-    pub(super) body: Markup,
-}
 
 /// A page.
 ///
@@ -65,22 +55,6 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str], notice: Option<Notic
         _ => return Err(Problem::unknown_route()),
     };
     Ok(made.page(visitor, notice.or_else(|| done(&asked))))
-}
-
-impl Made {
-    /// The whole page.
-    pub(super) fn page(self, visitor: &Visitor, notice: Option<Notice>) -> String {
-        let Self { title, part, crumbs, calls, body } = self;
-        let calls = calls.into_iter().map(call).collect();
-        billing_console::page(&Frame { title, part, crumbs, service: service(&visitor.request), calls, notice }, &body)
-    }
-}
-
-fn call(call: String) -> Call {
-    match call.strip_prefix("POST ") {
-        Some(path) => Call { method: "POST", path: path.to_owned() },
-        None => Call { method: "GET", path: call },
-    }
 }
 
 /// The page of a form.

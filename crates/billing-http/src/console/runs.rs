@@ -7,7 +7,7 @@ use billing_console::{Crumb, href, listings};
 use serde_json::{Value, json};
 
 use super::answers::{one, written};
-use super::pages::Made;
+use super::made::Made;
 use super::reply::to;
 use super::visitor::Visitor;
 use crate::body::OptionalBody;
