@@ -240,6 +240,94 @@ const journeys = {
         assert.deepEqual([state, total], ['ISSUED', Number(last)]);
     },
 
+    async 'a file is imported with its columns chosen, and undone'(context, of) {
+        const customer = `imports-${of.length}`;
+        const document = await sell(customer, 'Imports Ltd');
+        const quantities = async () => (await api('GET', `/api/usage/event/filter?customer_ref=${customer}`)).map((event) => event.quantity);
+        assert.deepEqual(await quantities(), [1500]);
+        const at = new Date().toISOString();
+        const lines = [1, 2, 3].map((n) => `${customer}/${n};${at};${customer};api-calls;${n}0;secret\n`);
+        const file = `Nr;Zeit;Kunde;Ding;Menge;Notiz\n${lines.join('')}${customer}/4;${at};nobody;api-calls;1;x\n`;
+        const choose = async () => {
+            await page.click('nav.parts >> text=Imports');
+            await page.click('main >> text=Import a file');
+            await page.setInputFiles('[name=file]', { name: `${customer}.csv`, mimeType: 'text/csv', buffer: Buffer.from(file) });
+            await page.click('button:text("Look at it")');
+        };
+        const call = async (column, field) => {
+            const id = await page.getAttribute(`label:text-is("${column}")`, 'for');
+            await page.selectOption(`#${id}`, field);
+        };
+        const columns = async () => {
+            for (const [column, field] of [['Nr', 'idempotency_key'], ['Zeit', 'timestamp'], ['Kunde', 'customer_ref'], ['Ding', 'usage_product_ref'],
+                ['Menge', 'quantity'], ['Notiz', '-']]) await call(column, field);
+            await page.click('button:text("Look again")');
+        };
+        const page = await loggedIn(context);
+        await choose();
+        await page.waitForSelector('h2:text("Lines that are refused")');
+        await columns();
+        await page.waitForSelector('button:text("Import 3 events")');
+        assert.match(await page.innerText('main'), /must be the reference of an existing customer/);
+        assert.deepEqual(await quantities(), [1500], 'nothing is stored by looking');
+        await page.click('button:text("Import 3 events")');
+        await page.click('main >> text=The import');
+        await page.waitForSelector(`h1:text("Import ${customer}.csv")`);
+        assert.deepEqual((await quantities()).sort((a, b) => a - b), [10, 20, 30, 1500]);
+        await page.click('text=Undo this import');
+        await page.waitForSelector(`main a[href="/console/documents/${document}"]`);
+        await page.click('button:text("Delete 3 events")');
+        await page.waitForSelector('[role=status]');
+        assert.match(await page.innerText('main'), /Undone/);
+        assert.deepEqual(await quantities(), [1500]);
+        await choose();
+        await columns();
+        await page.click('button:text("Import 3 events")');
+        await page.waitForSelector('text=The import');
+        assert.equal((await quantities()).length, 4, 'the same file counts again');
+    },
+
+    async 'billing is run after a look at what it would issue'(context, of) {
+        await sell(`runs-${of.length}`, 'Runs Ltd');
+        const page = await loggedIn(context);
+        await page.click('nav.parts >> text=Billing runs');
+        await page.click('main >> text=Run billing now');
+        await page.waitForSelector('h2:text("Documents that would be issued")');
+        const runs = (await api('GET', '/api/billing/runs/filter')).length;
+        await page.click('button:text("Run billing")');
+        await page.waitForSelector('[role=status]:text("Billing was run.")');
+        assert.equal((await api('GET', '/api/billing/runs/filter')).length, runs + 1);
+        await page.click('tbody a[href^="/console/documents/"] >> nth=0');
+        await page.waitForSelector('.state[data-state="ISSUED"]');
+        await page.click('nav.parts >> text=Home');
+        await page.click('text=Contracts that failed in the last billing run');
+        await page.waitForSelector('h1:text("Billing run")');
+    },
+
+    async 'a format is tried, mended where it is wrong, and saved'(context, of) {
+        const page = await loggedIn(context);
+        await page.click('nav.parts >> text=Formats');
+        await page.click('main >> text=New');
+        await page.fill('[name=format_name]', `Tried ${of}`);
+        await page.fill('[name="mapping/timestamp"]', 'event.at');
+        await page.fill('[name="mapping/customer_ref"]', 'event.customer');
+        await page.fill('[name="mapping/usage_product_ref"]', '"api-calls"');
+        await page.fill('[name="mapping/quantity"]', 'event.calls +');
+        await page.click('button:text("Try")');
+        await page.waitForSelector('.field:has([name="mapping/quantity"]) .wrong');
+        assert.equal(await page.inputValue('[name="mapping/timestamp"]'), 'event.at');
+        await page.fill('[name="mapping/quantity"]', 'event.calls * 2');
+        await page.click('button:text("Try")');
+        assert.match(await page.innerText('pre.mapped'), /"quantity": 24/);
+        await page.click('button:text("Save")');
+        await page.waitForSelector('[role=status]');
+        await page.click('main >> text=Edit');
+        assert.equal(await page.inputValue('[name="mapping/quantity"]'), 'event.calls * 2');
+        await page.fill('[name="mapping/quantity"]', 'event.calls');
+        await page.click('button:text("Save")');
+        await page.waitForSelector('[role=status]:text("It was changed.")');
+    },
+
     async 'key life: a key is made for what it is for, works, gives way to a successor, and works no more once it is deleted'(context, of) {
         const page = await loggedIn(context);
         await page.click('nav.parts >> text=API keys');
@@ -491,6 +579,13 @@ async function everyPage(browser) {
             pages.editContract = pages.contract.replace('/console/', '/console/edit/');
             pages.preview = pages.document.replace('/documents/', '/do/issue/');
             const parts = await page.$$eval('nav.parts a', (links) => links.map((link) => link.getAttribute('href')));
+            for (const part of ['imports', 'billing-runs', 'formats']) {
+                await page.goto(`${service}/console/${part}`);
+                pages[`one-of-${part}`] = await first(page, `/console/${part}/`);
+            }
+            const [undoable] = (await api('GET', '/api/usage/imports/filter')).filter(({ state }) => state !== 'UNDONE');
+            pages.undo = `/console/imports/${undoable.import_ref}/undo`;
+            Object.assign(pages, { 'import-form': '/console/new/imports', 'run-form': '/console/new/billing-runs', 'format-form': '/console/new/formats' });
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
             Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', start: '/console/start', wait: '/console/start/wait?paused=true',
                 day: `/console/usage?from=${new Date().toISOString().slice(0, 10)}`, search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
@@ -501,6 +596,16 @@ async function everyPage(browser) {
                 await page.$$eval('.sheet details', (all) => all.forEach((one) => (one.open = true)));
                 await look(page, name, size, colorScheme);
             }
+            await page.goto(`${service}/console/new/imports`);
+            await page.fill('[name=pasted]', 'Zeit;Kunde;Menge\n2026-01-20T10:15:30Z;nobody;7\n');
+            await page.click('button:text("Look at it")');
+            await page.waitForSelector('h2:text("Columns")');
+            await look(page, 'import-check', size, colorScheme);
+            await page.goto(`${service}/console/new/formats`);
+            await page.fill('[name=sample]', '{"a": ');
+            await page.click('button:text("Try")');
+            await page.waitForSelector('.wrong');
+            await look(page, 'format-wrong', size, colorScheme);
             await context.close();
         }
     }

@@ -279,7 +279,12 @@ impl Tour {
             keyed("gateway/1", event("10", "2026-11-10T08:00:00Z")),
             keyed("gateway/3", event("5", "2026-11-10T08:00:02Z"))
         ]);
-        self.post("import_usage", "/api/usage/import?name=gateway.json", file);
+        let imported = self.post("import_usage", "/api/usage/import?name=gateway.json", file);
+        self.get("list_imports", "/api/usage/imports/filter?name=gateway.json");
+        self.get("get_import", &format!("/api/usage/imports/{}", text(&imported["import_ref"])));
+        let wrong = json!([keyed("gateway/4", event("500", "2026-11-10T08:00:03Z"))]);
+        let wrong = self.client.post("/api/usage/import?name=wrong.json", &wrong).ok();
+        self.post_nothing("undo_import", &format!("/api/usage/imports/undo/{}", text(&wrong["import_ref"])));
         let deleted = text(&batch["results"][0]["event_ref"]);
         self.delete("delete_event", &format!("/api/usage/event/{deleted}"));
         self.get("get_event_history", &format!("/api/usage/event/history/{deleted}"));
@@ -312,7 +317,9 @@ impl Tour {
         self.get("next_invoices", &format!("/api/contracts/invoices/next/{contract_ref}"));
         let edit = json!({"path": "/api/customers/edit/acme", "body": {"tax": 7}});
         self.post("dry_run", "/api/dry_run", edit);
-        self.post("run_billing", "/api/billing/run", json!({"dry_run": false}));
+        let run = self.post("run_billing", "/api/billing/run", json!({"dry_run": false}));
+        self.get("list_billing_runs", "/api/billing/runs/filter?pageSize=1");
+        self.get("get_billing_run", &format!("/api/billing/runs/{}", text(&run["run_ref"])));
     }
 
     /// The first draft of a kind, or of any, in a state.

@@ -18,7 +18,7 @@ on_both_databases!(
 
 /// What each operation that writes leaves in the log: action and kind, or nothing and why.
 #[allow(clippy::type_complexity, reason = "a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 53] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 54] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -40,6 +40,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 53] = [
     ("update_event", Err(REVISIONS)),
     ("delete_event", Err(REVISIONS)),
     ("import_usage", Ok(("IMPORT", "USAGE_FILE"))),
+    ("undo_import", Ok(("UNDO_IMPORT", "USAGE_FILE"))),
     ("create_usage_product", Ok(("CREATE", "USAGE_PRODUCT"))),
     ("edit_usage_product", Ok(("EDIT", "USAGE_PRODUCT"))),
     ("create_customer", Ok(("CREATE", "CUSTOMER"))),
@@ -274,12 +275,12 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
     assert_eq!(client.post("/api/customers/", &customer).status, 409);
     // A file is noted with what it brought; the same again brings nothing.
     let event = catalog::with(catalog::event("acme", 2), &json!({"idempotency_key": "k"}));
-    for _ in 0..2 {
-        client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
-    }
+    let import =
+        || client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
+    let [first, _] = [(); 2].map(|()| import());
     let found = entries(&client, "object_kind=USAGE_FILE");
     let told: Vec<_> = found.iter().map(told).collect();
-    let after = json!({"recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
+    let after = json!({"import_ref": first["import_ref"], "recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
     assert_eq!(told, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
     assert_eq!(count(), before + 2);
 }

@@ -13,6 +13,7 @@ on_both_databases!(
     every_period_of_the_past_is_issued_in_its_order,
     a_contract_whose_books_are_wrong_fails_alone,
     the_server_issues_what_is_due_by_itself,
+    runs_are_told_afterwards_with_what_they_issued_and_what_failed,
 );
 
 /// A server with a contract whose only period is over.
@@ -133,6 +134,70 @@ fn a_contract_whose_books_are_wrong_fails_alone(database: &Database) {
     assert_eq!(catalog::numbers(&catalog::documents(&client), "UB-INV"), [1, 2, 3, 4, 5, 6]);
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-4'");
     assert_eq!(run(&client, false).as_array().map(Vec::len), Some(1), "it is billed once it is right");
+}
+
+fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let make = |n: usize| {
+        let customer = format!("customer-{n}");
+        catalog::make_customer(&client, &customer);
+        catalog::make_contract(&client, &catalog::past_contract(&customer))
+    };
+    let contracts: Vec<String> = (0..3).map(make).collect();
+    assert_eq!(client.get("/api/billing/runs/filter").ok(), json!([]));
+    assert_eq!(client.post("/api/billing/run", &json!({"dry_run": true})).ok()["run_ref"], Value::Null);
+    database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'customer-1'");
+
+    let report = client.post("/api/billing/run", &json!({})).ok();
+    let run = client.get(&format!("/api/billing/runs/{}", report["run_ref"].as_str().expect("a reference"))).ok();
+    assert_eq!(
+        (&run["state"], &run["contracts"], &run["issued"], &run["failed"]),
+        (&json!("FINISHED"), &json!(3), &json!(2), &json!(1))
+    );
+    let numbers: Vec<&Value> =
+        run["documents"].as_array().expect("documents").iter().map(|one| &one["document_number"]).collect();
+    let issued: Vec<&Value> = report["issued"].as_array().expect("documents").iter().map(|one| &one["document_number"]).collect();
+    assert_eq!(numbers, issued);
+    assert_eq!(run["failures"], report["failed"]);
+    assert_eq!(catalog::only(run["failures"].clone())["contract_ref"], contracts[1]);
+    let listed = client.get("/api/billing/runs/filter");
+    assert_eq!(listed.header("x-total-count"), "1");
+    let head = catalog::only(listed.ok());
+    assert_eq!((&head["run_ref"], &head["documents"]), (&run["run_ref"], &Value::Null));
+    assert!(head["actor"].as_str().is_some_and(|actor| actor.starts_with("api_key:")), "{head}");
+    assert_eq!(client.get("/api/billing/runs/filter?to=2000-01-01T00:00:00Z").ok(), json!([]));
+    let unknown = client.get(&format!("/api/billing/runs/{}", contracts[0]));
+    assert_eq!((unknown.status, unknown.text_of("code").as_str()), (404, "billing_run_not_found"));
+
+    // What fails again and again doesn't add up.
+    let again = [(); 2].map(|()| client.post("/api/billing/run", &json!({})).ok());
+    assert!(again.iter().all(|report| report["failed"].as_array().map(Vec::len) == Some(1)), "{again:?}");
+    let listed = client.get("/api/billing/runs/filter").ok();
+    let refs: Vec<&Value> = listed.as_array().expect("runs").iter().map(|run| &run["run_ref"]).collect();
+    assert_eq!(refs, [&again[1]["run_ref"], &run["run_ref"]]);
+
+    // By itself, when it is right.
+    database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-1'");
+    drop(server);
+    let server = Server::start_with(database, &["--run-every-seconds", "1"]);
+    let client = client.at(&server);
+    let started = Instant::now();
+    let newest = loop {
+        let newest = client.get("/api/billing/runs/filter").ok()[0].clone();
+        if newest["actor"] == "scheduler" && newest["state"] == "FINISHED" || started.elapsed() > Duration::from_secs(30) {
+            break newest;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!((&newest["actor"], &newest["issued"], &newest["failed"]), (&json!("scheduler"), &json!(1), &json!(0)));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(client.get("/api/billing/runs/filter").ok()[0], newest, "runs that do nothing leave nothing");
+    // One that is one transaction is told, too.
+    let keyed = client.with_header("Idempotency-Key", "run-1").post("/api/billing/run", &json!({})).ok();
+    let told = client.get("/api/billing/runs/filter").ok()[0].clone();
+    assert_eq!((&told["run_ref"], &told["state"]), (&keyed["run_ref"], &json!("FINISHED")));
 }
 
 fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {

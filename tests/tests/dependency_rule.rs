@@ -64,7 +64,7 @@ const ROOMS: [Room; 15] = [
     },
     Room {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-application billing-console billing-domain billing-import billing-json \
+        may_use: "actix-session actix-web anyhow base64 billing-application billing-console billing-domain billing-import billing-json \
                   billing-report futures-util governor ipnet maud prometheus-client rust_decimal serde serde_json strsim tempfile thiserror tokio \
                   tracing url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",

@@ -21,6 +21,8 @@ struct Things {
     formatted_event_ref: String,
     document_ref: String,
     payment_ref: String,
+    import_ref: String,
+    run_ref: String,
     application_ref: String,
 }
 
@@ -50,6 +52,8 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let result = client.post("/api/usage/event", &event(&format!("{name}-customer"), &format!("{name}-product"))).ok();
     let formatted = formatted(&format!("{name}-format"), &format!("{name}-customer"), &format!("{name}-product"));
     let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
+    let line = event(&format!("{name}-customer"), &format!("{name}-product"));
+    let imported = client.post("/api/usage/import", &json!([catalog::with(line, &json!({"idempotency_key": "i"}))])).ok();
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let application = paid(&client, name)["applications"][0].clone();
     let own = admin.get("/auth/session").ok();
@@ -64,6 +68,8 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         document_ref: text("related_document_ref"),
         payment_ref: application["from_payment_ref"].as_str().expect("a reference").to_owned(),
         application_ref: application["application_ref"].as_str().expect("a reference").to_owned(),
+        import_ref: imported["import_ref"].as_str().expect("a reference").to_owned(),
+        run_ref: client.get("/api/billing/runs/filter").ok()[0]["run_ref"].as_str().expect("a run").to_owned(),
     };
     (client, things)
 }
@@ -149,6 +155,9 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
         add("POST", &format!("/api/documents/{action}/{{}}"), body, &theirs.document_ref, UNKNOWN_UUID);
     }
     add("GET", "/api/documents/payments/{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/usage/imports/{}", None, &theirs.import_ref, UNKNOWN_UUID);
+    add("POST", "/api/usage/imports/undo/{}", None, &theirs.import_ref, UNKNOWN_UUID);
+    add("GET", "/api/billing/runs/{}", None, &theirs.run_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
@@ -274,6 +283,8 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
     let Answer { status, headers, mut body, .. } = client.send(&request);
     if let Some(object) = body.as_object_mut() {
         object.remove("request_id");
+        // Each import has its own.
+        object.remove("import_ref");
     }
     let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
     // A connection is closed when the body of what is refused hasn't arrived by then.
@@ -339,6 +350,8 @@ fn everything(client: &Client, admin: &Client) -> Vec<String> {
         "/api/customers/names".to_owned(),
         "/api/entities/names".to_owned(),
         "/api/usage/event/filter?pageSize=1000".to_owned(),
+        "/api/usage/imports/filter?pageSize=1000".to_owned(),
+        "/api/billing/runs/filter?pageSize=1000".to_owned(),
         "/api/usage/report?format=json".to_owned(),
         "/api/usage/summary?interval=month&group_by=customer_ref,usage_product_ref".to_owned(),
     ];

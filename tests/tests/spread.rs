@@ -12,15 +12,18 @@ use serde_json::{Value, json};
 const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
 /// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
-const BY_ANOTHER_COLUMN: [(&str, &str); 4] = [
+const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
     ("audit_log", "audit_id"),
     ("refused_usage", "customer_ref"),
+    ("usage_imports", "import_id"),
+    ("usage_import_events", "import_id"),
+    ("billing_runs", "run_id"),
 ];
 
 /// Statements that ask everywhere on purpose, by a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 36] = [
+const EVERYWHERE: [(&str, &str); 40] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
@@ -49,6 +52,10 @@ const EVERYWHERE: [(&str, &str); 36] = [
     ("FROM audit_log WHERE organization_id = $1", THE_LOG),
     (r#"FROM "refused_usage" WHERE ("refused_usage"."organization_id" = $1)"#, A_LIST),
     (r#"FROM "refused_usage" WHERE ("refused_usage"."day" < $1)"#, "what is too old is forgotten of all customers"),
+    (r#"FROM "usage_imports" WHERE ("usage_imports"."organization_id" = $1)"#, A_HISTORY),
+    (r#"FROM "usage_imports" WHERE ("usage_imports"."begun_at" < $1)"#, "what is too old is forgotten of all"),
+    (r#"FROM "billing_runs" WHERE ("billing_runs"."organization_id" = $1)"#, A_HISTORY),
+    (r#"FROM "billing_runs" WHERE ("billing_runs"."begun_at" < $1)"#, "what is too old is forgotten of all"),
     ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
     (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
     (r#"FROM "accounts" WHERE ("accounts"."organization_id" = $1) ORDER BY"#, VERIFY),
@@ -63,6 +70,7 @@ const EVERYWHERE: [(&str, &str); 36] = [
 ];
 const A_REFERENCE: &str = "a path names it by its reference alone, once";
 const THE_LOG: &str = "the log is the whole organization's, and an entry lies where its own reference says";
+const A_HISTORY: &str = "the history is the whole organization's, and a row lies where its own reference says";
 const A_LIST: &str = "a list of all customers'";
 const A_REPORT: &str = "a report on all customers";
 const A_SEARCH: &str = "what is searched for may be any customer's";
@@ -170,6 +178,8 @@ fn beside_the_tour(client: &Client) {
     client.get("/api/usage/event/filter?pageSize=1000").ok();
     client.get("/api/charges/filter?pageSize=1000").ok();
     client.get("/api/usage/refused/filter").ok();
+    client.get("/api/usage/imports/filter").ok();
+    client.get("/api/billing/runs/filter").ok();
     client.get("/api/contracts/search?pageSize=1000").ok();
     client.post("/api/entities/edit/seller", &json!({"grace_hours": 4})).ok();
 }

@@ -11,13 +11,13 @@ use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Organization};
 use billing_domain::ports::{Access, AuditFilter, AuditPart, Tx, transact};
-use billing_domain::refs::{AuditRef, BillingRunRef, OrganizationId};
+use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 
 use crate::catalog::EntityView;
 use crate::contracts::ContractView;
 use crate::documents::DocumentView;
-use crate::error::UseCaseResult;
+use crate::error::{UseCaseError, UseCaseResult};
 use crate::formats::FormatView;
 use crate::usage::ImportSummary;
 use crate::{Services, UseCase, allow};
@@ -59,6 +59,8 @@ pub enum Audited<'a> {
     BillingRun(&'a RunSummary),
     /// A file of usage events.
     UsageFile(&'a ImportedFile),
+    /// What was undone of a file of usage events.
+    UndoneFile(&'a UndoneFile),
 }
 
 /// What a billing run did in one transaction.
@@ -77,9 +79,26 @@ pub struct RunSummary {
 pub struct ImportedFile {
     /// What its lines are known by, where it has a name.
     pub name: Option<String>,
+    /// The import.
+    pub import_ref: ImportRef,
     /// What was taken.
     pub taken: ImportSummary,
     /// Lines that were refused.
+    pub refused: u64,
+}
+
+/// An import that was undone, as far as one request did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoneFile {
+    /// What the file's lines were known by, where it had a name.
+    pub name: Option<String>,
+    /// The import.
+    pub import_ref: ImportRef,
+    /// Events that were deleted.
+    pub deleted: u64,
+    /// Events that were deleted before.
+    pub already_deleted: u64,
+    /// Events that couldn't be deleted.
     pub refused: u64,
 }
 
@@ -106,7 +125,7 @@ impl Audited<'_> {
             Self::Payment(_) => AuditedKind::Payment,
             Self::Application(_) => AuditedKind::Application,
             Self::BillingRun(_) => AuditedKind::BillingRun,
-            Self::UsageFile(_) => AuditedKind::UsageFile,
+            Self::UsageFile(_) | Self::UndoneFile(_) => AuditedKind::UsageFile,
         }
     }
 
@@ -129,7 +148,9 @@ impl Audited<'_> {
             Self::Payment(payment) => payment.payment_ref.to_string(),
             Self::Application(application) => application.application_ref.to_string(),
             Self::BillingRun(summary) => summary.run_ref.to_string(),
-            Self::UsageFile(file) => file.name.clone().unwrap_or_else(|| NO_NAME.to_owned()),
+            Self::UsageFile(ImportedFile { name, .. }) | Self::UndoneFile(UndoneFile { name, .. }) => {
+                name.clone().unwrap_or_else(|| NO_NAME.to_owned())
+            }
         }
     }
 }
@@ -147,6 +168,9 @@ pub struct Told {
 pub trait Teller: Send + Sync {
     /// What was made or is gone, whole, or those of its fields that differ. `None` where nothing that is shown differs. Never a secret.
     fn told(&self, before: Option<Audited<'_>>, after: Option<Audited<'_>>) -> Option<Told>;
+
+    /// Why something wasn't done: a stable word for machines, and what went wrong.
+    fn reason(&self, error: &UseCaseError) -> (&'static str, String);
 }
 
 /// Who is told to have done something, and where.

@@ -8,6 +8,9 @@ use billing_domain::ports::StoreError;
 use crate::Services;
 use crate::error::UseCaseError;
 
+/// A day, in seconds.
+pub(crate) const DAY_SECONDS: i64 = 86_400;
+
 /// What decisions can't make up themselves, from the services.
 pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
     || services.ids.new_id()

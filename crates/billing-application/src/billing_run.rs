@@ -18,12 +18,14 @@ use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
+use billing_domain::runs::RunDocument;
 use billing_domain::violation::Violations;
 
 use crate::accounts::Deciding;
 use crate::audit::{Audited, Change, Doer, RunSummary, note};
 use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::run_history::History;
 use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
@@ -67,6 +69,8 @@ impl BillingRun<'static> {
 /// What a billing run did, or would do.
 #[derive(Debug, Default)]
 pub struct BillingReport {
+    /// What the run is known by afterwards; none of a dry run.
+    pub run_ref: Option<BillingRunRef>,
     /// Documents issued.
     pub issued: Vec<BilledDocument>,
     /// Drafts without event and amount, put out of force.
@@ -119,18 +123,25 @@ pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingRepor
 fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
     let now = services.now();
     let organization = principal.map(Principal::organization);
-    let by = RunBy { run_ref: BillingRunRef::from_uuid(services.ids.new_id()), principal };
-    let mut report = BillingReport { dry_run: wanted.dry_run, ..BillingReport::default() };
+    let run_ref = BillingRunRef::from_uuid(services.ids.new_id());
+    let by = RunBy { run_ref, principal };
+    let mut report =
+        BillingReport { run_ref: (!wanted.dry_run).then_some(run_ref), dry_run: wanted.dry_run, ..BillingReport::default() };
+    let mut history = History::new(services, run_ref, now, wanted.dry_run);
     let mut after = match (organization, wanted.after) {
         (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
         _ => None,
     };
+    // Of what was asked for there is always something to tell.
+    if let Some(organization) = organization {
+        history.look(by.doer(organization), 0)?;
+    }
     let mut left = usize::MAX;
     if services.are_joined() {
         left = MAX_CONTRACTS_TOGETHER;
         hold_due(services, organization, now, after)?;
     }
-    loop {
+    'run: loop {
         let due = transact(&*services.store, Access::Read, |tx| {
             Ok::<_, UseCaseError>(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?)
         })?;
@@ -138,18 +149,28 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
         while let Some(first) = rest.first() {
             if left == 0 || !(wanted.may_go_on)() {
                 report.next = after.map(|last| RunPlace { due_at: last.due_at, contract_ref: last.key.contract });
-                return Ok(report);
+                break 'run;
             }
             let is_of_one = |contract: &&DueContract| contract.key.organization == first.key.organization;
             let many = rest.iter().take(CONTRACTS_PER_TRANSACTION.min(left)).take_while(is_of_one).count();
             let (together, others) = rest.split_at(many);
-            bill_together(services, by, together, now, &mut report)?;
+            history.look(by.doer(first.key.organization), many)?;
+            let known = report.failed.len();
+            bill_together((services, by), together, now, (&mut report, &mut history))?;
+            let failed = report.failed.iter().skip(known).map(|failed| (failed.contract_ref, &failed.problem));
+            history.failed(first.key.organization, failed);
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
-            return Ok(report);
+            break;
         }
     }
+    match history.end(report.next.is_some()) {
+        // What was issued is issued, and whoever asked has to know.
+        Err(error) if !services.are_joined() => tracing::error!(%error, %run_ref, "the end of a billing run could not be noted"),
+        ended => ended?,
+    }
+    Ok(report)
 }
 
 /// A run, and who started it: nobody but the clock, where there is no principal.
@@ -160,6 +181,10 @@ struct RunBy<'a> {
 }
 
 impl RunBy<'_> {
+    fn doer(&self, organization: OrganizationId) -> Doer<'_> {
+        self.principal.map_or_else(|| Doer::scheduler(organization), Doer::of)
+    }
+
     /// Tells the audit log what a transaction of the run did, if anything.
     fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &Billed) -> UseCaseResult<()> {
         let numbers = |documents: &[BilledDocument]| {
@@ -169,8 +194,7 @@ impl RunBy<'_> {
         if summary.issued.is_empty() && summary.voided.is_empty() {
             return Ok(());
         }
-        let doer = self.principal.map_or_else(|| Doer::scheduler(organization), Doer::of);
-        note(tx, services, doer, AuditAction::Run, Change::Made(Audited::BillingRun(&summary)))
+        note(tx, services, self.doer(organization), AuditAction::Run, Change::Made(Audited::BillingRun(&summary)))
     }
 }
 
@@ -217,6 +241,17 @@ struct Billed {
     cut_short: Vec<DueContract>,
 }
 
+impl Billed {
+    /// Its documents, as they are told afterwards.
+    fn documents(&self) -> impl Iterator<Item = RunDocument> {
+        let all = self.issued.iter().map(|document| (document, false)).chain(self.voided.iter().map(|document| (document, true)));
+        all.filter_map(|(document, voided)| {
+            let (document_ref, number) = document.opened.clone()?;
+            Some(RunDocument { document_ref, number, total: document.total, voided })
+        })
+    }
+}
+
 /// Why a transaction of the run isn't committed.
 enum Stop {
     DryRun(Billed),
@@ -232,11 +267,10 @@ impl From<StoreError> for Stop {
 /// Bills an organization's contracts in one transaction, or in several where one isn't enough. What fails one of them divides them
 /// until it is alone.
 fn bill_together(
-    services: &Services,
-    by: RunBy<'_>,
+    (services, by): (&Services, RunBy<'_>),
     contracts: &[DueContract],
     now: Timestamp,
-    report: &mut BillingReport,
+    (report, history): (&mut BillingReport, &mut History<'_>),
 ) -> UseCaseResult<()> {
     let mut due = contracts.to_vec();
     while let Some(first) = due.first() {
@@ -247,10 +281,16 @@ fn bill_together(
                 return Err(Stop::DryRun(billed));
             }
             by.tell(services, tx, organization, &billed).map_err(Stop::Failed)?;
-            Ok(billed)
+            let run = history.written(tx, organization, |run| billed.documents().for_each(|document| run.add_document(document)));
+            Ok((billed, run.map_err(Stop::Failed)?))
         };
-        match transact(&*services.store, Access::Write, work) {
-            Ok(billed) | Err(Stop::DryRun(billed)) => {
+        let committed = transact(&*services.store, Access::Write, work).or_else(|stop| match stop {
+            Stop::DryRun(billed) => Ok((billed, None)),
+            Stop::Failed(problem) => Err(problem),
+        });
+        match committed {
+            Ok((billed, run)) => {
+                history.take_up(organization, run);
                 report.issued.extend(billed.issued);
                 report.voided.extend(billed.voided);
                 for failed in billed.failed {
@@ -259,22 +299,22 @@ fn bill_together(
                 due = billed.cut_short;
             }
             // In one transaction for all, a statement that failed has undone the others' documents, too.
-            Err(Stop::Failed(problem @ UseCaseError::Store(_))) if services.are_joined() => return Err(problem),
+            Err(problem @ UseCaseError::Store(_)) if services.are_joined() => return Err(problem),
             // No contract's fault: each of them would wait for the store once more.
-            Err(Stop::Failed(problem @ UseCaseError::Store(StoreError::Unavailable(_)))) => {
+            Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
                     let failed = FailedContract { contract_ref: contract.key.contract, problem: problem.for_another() };
                     note_failed(failed, report);
                 }
                 return Ok(());
             }
-            Err(Stop::Failed(problem)) => {
+            Err(problem) => {
                 if let [contract] = due.as_slice() {
                     note_failed(FailedContract { contract_ref: contract.key.contract, problem }, report);
                 } else {
                     let (some, others) = due.split_at(due.len() / 2);
-                    bill_together(services, by, some, now, report)?;
-                    bill_together(services, by, others, now, report)?;
+                    bill_together((services, by), some, now, (report, history))?;
+                    bill_together((services, by), others, now, (report, history))?;
                 }
                 return Ok(());
             }

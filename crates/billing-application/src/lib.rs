@@ -20,6 +20,7 @@ pub mod keys;
 pub mod organizations;
 pub mod own_account;
 pub mod rehearsal;
+pub mod run_history;
 pub mod search;
 pub mod secrets;
 pub mod usage;

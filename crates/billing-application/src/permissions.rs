@@ -30,7 +30,7 @@ use_cases! {
         EndSessions;
     Need::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
         ResetAdministrator;
-    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent;
+    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
     Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
@@ -41,7 +41,7 @@ use_cases! {
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
-        ListRefusedUsage;
+        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

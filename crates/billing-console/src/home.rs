@@ -50,6 +50,8 @@ pub struct HomeAnswers {
     pub refused: (String, Value),
     /// The first day of that.
     pub refused_since: String,
+    /// The last billing run; nothing where there was none.
+    pub last_run: Value,
     /// The latest documents.
     pub documents: Value,
 }
@@ -61,7 +63,10 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         @if answers.is_begun {
             p.notice { "The way to the first invoice isn't complete yet. " a href=(href(&["start"])) { "Go on with the first steps" } }
         }
-        div.cards { @for counted in &answers.cards { (card(counted)) } }
+        div.cards {
+            @for counted in &answers.cards { (card(counted)) }
+            (last_run(At(&answers.last_run)))
+        }
         (section("Left to pay, by age", &ages(&answers.ages)))
         (section("Usage today", &usage(answers.usage.as_ref())))
         (section("Refused usage since yesterday", &refused(answers)))
@@ -87,6 +92,16 @@ fn card(counted: &Counted) -> Markup {
                 p.muted { (counted.count) " documents" }
             }
         }
+    }
+}
+
+/// What failed in the last billing run, where one was.
+fn last_run(run: At<'_>) -> Markup {
+    html! {
+        @if run.is_there() { div.card {
+            h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Contracts that failed in the last billing run" } }
+            p { (run.at("failed").text()) }
+        } }
     }
 }
 

@@ -75,6 +75,15 @@ impl Listing {
         PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
     }
 
+    /// What makes one.
+    fn making(&self) -> &'static str {
+        match self.part {
+            "billing-runs" => "Run billing now",
+            "imports" => "Import a file",
+            _ => "New",
+        }
+    }
+
     /// What a thing is called: the field that leads to its page.
     pub fn name_of(&self, thing: At<'_>) -> String {
         let leads_there = |column: &&Column| matches!(column.shown, Shown::Link { part, .. } if part == self.part);
@@ -127,7 +136,7 @@ pub fn list(listing: &Listing, part: &Part, filters: &[Filter]) -> Markup {
     let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
     html! {
         h1 { (listing.title) }
-        @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { "New" } } }
+        @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { (listing.making()) } } }
         @if !filters.is_empty() { (narrowing(listing, filters, is_narrowed)) }
         @if elements.items().next().is_none() {
             p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }
@@ -264,6 +273,8 @@ const PLACES: &[(&str, &str)] = &[
     ("/api/usage/event/", "events"),
     ("/api/usage/products/", "usage-products"),
     ("/api/usage/formats/", "formats"),
+    ("/api/usage/imports/", "imports"),
+    ("/api/billing/runs/", "billing-runs"),
     ("/api/pricings/", "pricings"),
     ("/api/entities/", "entities"),
     ("/api/charges/", "charges"),

@@ -23,6 +23,8 @@ pub const ALL: &[&Listing] = &[
     &ENTITIES,
     &BANK_ACCOUNTS,
     &FORMATS,
+    &IMPORTS,
+    &BILLING_RUNS,
     &REFUSED,
     &AUDIT,
 ];
@@ -231,8 +233,44 @@ pub const FORMATS: Listing = Listing {
         column("Reference", "format_ref", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
-    empty: "There are no formats yet: they are made by POST /api/usage/formats/.",
-    is_made_here: false,
+    empty: "There are no formats yet: a format makes events of what has another shape.",
+    is_made_here: true,
+};
+
+/// Imports of files.
+pub const IMPORTS: Listing = Listing {
+    part: "imports",
+    title: "Imports",
+    path: "/api/usage/imports/filter",
+    columns: &[
+        column("Began", "begun_at", to("imports", "import_ref")),
+        column("File", "name", Shown::Text),
+        column("State", "state", Shown::State),
+        column("Recorded", "recorded", Shown::Number),
+        column("Known already", "already_there", Shown::Number),
+        column("Refused", "refused", Shown::Number),
+        column("Who", "actor", Shown::Text),
+    ],
+    empty: "No file was imported yet: import one here, or software sends it by POST /api/usage/import.",
+    is_made_here: true,
+};
+
+/// Billing runs.
+pub const BILLING_RUNS: Listing = Listing {
+    part: "billing-runs",
+    title: "Billing runs",
+    path: "/api/billing/runs/filter",
+    columns: &[
+        column("Began", "begun_at", to("billing-runs", "run_ref")),
+        column("State", "state", Shown::State),
+        column("Contracts due", "contracts", Shown::Number),
+        column("Issued", "issued", Shown::Number),
+        column("Put out of force", "voided", Shown::Number),
+        column("Failed", "failed", Shown::Number),
+        column("Who", "actor", Shown::Text),
+    ],
+    empty: "Billing did nothing yet: the server issues by itself what is due, or run it here.",
+    is_made_here: true,
 };
 
 /// Usage that was refused, counted.

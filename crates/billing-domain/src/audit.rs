@@ -114,6 +114,8 @@ words! {
         Run = "RUN",
         /// A file of usage was imported.
         Import = "IMPORT",
+        /// An import of a file was undone.
+        UndoImport = "UNDO_IMPORT",
         /// Somebody logged in.
         LogIn = "LOG_IN",
         /// Somebody tried to log in, and wasn't let.

@@ -48,6 +48,10 @@ pub enum Thing {
     Event,
     /// A usage format.
     Format,
+    /// A billing run.
+    BillingRun,
+    /// An import of a file.
+    Import,
     /// An organization.
     Organization,
     /// A payment or a refund.
@@ -75,6 +79,8 @@ impl Thing {
             Self::Entity => "entity",
             Self::Event => "usage event",
             Self::Format => "usage format",
+            Self::BillingRun => "billing run",
+            Self::Import => "import",
             Self::Organization => "organization",
             Self::Payment => "payment",
             Self::Pricing => "pricing",
@@ -227,6 +233,10 @@ assigned_ref! {
     AuditRef;
     /// A billing run.
     BillingRunRef;
+    /// An import of a file of usage events.
+    ImportRef;
+    /// Some of the events that an import made.
+    ImportPartRef;
 }
 
 named_ref! {

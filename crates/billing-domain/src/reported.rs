@@ -4,7 +4,7 @@ use crate::calendar::Timestamp;
 use crate::format::RefOrName;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
-use crate::refs::{CustomerRef, UsageProductRef};
+use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
 use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
 use crate::violation::Violations;
 
@@ -32,6 +32,8 @@ pub struct NewUsageEvent {
     pub formatted: Option<FormattedSource>,
     /// The key it was sent with, by which repeats are known.
     pub sent: Option<EventKey>,
+    /// The import that brings it.
+    pub import: Option<ImportRef>,
 }
 
 impl NewUsageEvent {

@@ -10,7 +10,7 @@ use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, Admin
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
-use crate::dto::billing::{BillingReportJson, BillingRunBody};
+use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson};
 use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
 use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
 use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
@@ -23,7 +23,7 @@ use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJso
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use crate::dto::imports::{FileBody, ImportResultJson};
+use crate::dto::imports::{FileBody, ImportJson, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
@@ -41,8 +41,9 @@ use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsagePr
 use crate::operation::{Answered, Asked, Free, List, Taken};
 pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
 use crate::query::audit::AuditParams;
+use crate::query::billing::RunParams;
 use crate::query::documents::DocumentListParams;
-use crate::query::imports::ImportParams;
+use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     ChargeParams, ContractParams, ContractSearchParams, CustomerParams, FormatParams, OpenApiParams, PaymentParams,
     PricingRateParams, SearchParams, StatementParams,
@@ -300,6 +301,23 @@ operations! {
             asks ImportParams,
             answers ImportResultJson: "What became of the file's events",
             refuses unknown_format format_error;
+
+        /// Undoes an import: deletes the events that it recorded and that still count; their documents follow.
+        ///
+        /// The keys that they were sent with are forgotten, so that the same file may be imported again and counts again. Some hundred
+        /// events are deleted in a transaction. What there isn't time for is `left`: the same request goes on. Under an Idempotency-Key
+        /// all of it is one transaction.
+        POST "/api/usage/imports/undo/{import_ref}" Permission(UndoImport) => imports::undo_import,
+            answers UndoResultJson: "What was deleted, and what is left";
+
+        /// Lists imports by when they began, the newest first. They are kept for 400 days.
+        GET "/api/usage/imports/filter" Permission(ListImports) => imports::list_imports,
+            asks ImportListParams,
+            answers List<ImportJson>: "A page of imports";
+
+        /// Reads an import, with the documents that its events went on.
+        GET "/api/usage/imports/{import_ref}" Permission(GetImport) => imports::get_import,
+            answers ImportJson: "The import";
 
         /// Writes events as a table, whatever their number.
         GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage,
@@ -640,6 +658,19 @@ operations! {
         POST "/api/billing/run" Permission(RunBilling) => billing::run_billing,
             takes Option<BillingRunBody>,
             answers BillingReportJson: "What was issued, put out of force, and what failed";
+
+        /// Lists billing runs by when they began, the newest first.
+        ///
+        /// Whoever started them, the server itself included; dry runs aren't kept. A run of the server's that did nothing leaves none, and
+        /// one that put nothing in force takes the place of the one before it, if that was by the same and did nothing either. Runs are
+        /// kept for 400 days.
+        GET "/api/billing/runs/filter" Permission(ListBillingRuns) => billing::list_billing_runs,
+            asks RunParams,
+            answers List<BillingRunJson>: "A page of runs";
+
+        /// Reads a billing run, with the documents that it issued and the contracts that it couldn't bill.
+        GET "/api/billing/runs/{run_ref}" Permission(GetBillingRun) => billing::get_billing_run,
+            answers BillingRunJson: "The run";
     }
 
     service {

@@ -46,17 +46,22 @@ enum Target {
     EventRef,
     Field,
     ReportData(String),
+    LeftOut,
 }
 
 impl Columns {
-    /// Columns by their names, which differ.
+    /// Columns by what they are called, which differs; those without a name are left out.
     ///
     /// # Errors
     /// In the default shape, two for one key of the report data.
-    pub(crate) fn new(names: Vec<String>, is_default_shape: bool) -> Result<Self, String> {
+    pub(crate) fn new(names: Vec<Option<String>>, is_default_shape: bool) -> Result<Self, String> {
         let mut keys: BTreeMap<String, usize> = BTreeMap::new();
         let mut columns = Vec::with_capacity(names.len());
         for (index, name) in names.into_iter().enumerate() {
+            let Some(name) = name else {
+                columns.push((String::new(), Target::LeftOut));
+                continue;
+            };
             let target = match name.as_str() {
                 KEY_MEMBER => Target::Key,
                 EVENT_REF => Target::EventRef,
@@ -73,6 +78,13 @@ impl Columns {
         }
         Ok(Self(columns))
     }
+
+    /// What each is called, unless it is left out, and whether it is report data in the default shape.
+    pub(crate) fn called(&self) -> impl Iterator<Item = (Option<&str>, bool)> {
+        self.0.iter().map(|(name, target)| {
+            ((*target != Target::LeftOut).then_some(name.as_str()), matches!(target, Target::ReportData(_)))
+        })
+    }
 }
 
 /// The event of a record. In the default shape, columns it doesn't know are report data, and empty cells say nothing.
@@ -83,7 +95,7 @@ pub(crate) fn of_record<'c>(
     reading: &Reading,
 ) -> Result<FileEvent, Violations> {
     let (mut flat, mut fields, mut data) = (Map::new(), Map::new(), Map::new());
-    for ((column, target), cell) in columns.0.iter().zip(cells) {
+    for ((column, target), cell) in columns.0.iter().zip(cells).filter(|((_, target), _)| *target != Target::LeftOut) {
         let text = std::str::from_utf8(cell)
             .map_err(|error| refused("invalid_format", format!("the cell of column {column:?} is not UTF-8: {error}")))?;
         if text.is_empty() {
@@ -95,6 +107,7 @@ pub(crate) fn of_record<'c>(
             Target::Field if column == QUANTITY => fields.insert(column.clone(), number_or_text(text)),
             Target::Key | Target::EventRef | Target::Field => fields.insert(column.clone(), text.into()),
             Target::ReportData(key) => data.insert(key.clone(), text.into()),
+            Target::LeftOut => None,
         };
     }
     let flat = Value::Object(flat);

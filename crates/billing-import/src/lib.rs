@@ -15,6 +15,7 @@
 //! ```
 
 mod array;
+mod columns;
 mod event;
 mod head;
 mod lines;
@@ -25,12 +26,30 @@ use std::io::{self, BufReader, Read};
 use billing_domain::idempotency::{IdempotencyKey, IdempotencyKeyError};
 use billing_domain::reported::FileEvent;
 use billing_domain::violation::Violations;
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::array::Elements;
+pub use crate::columns::{ColumnMap, ColumnMapError, SeenColumn};
 use crate::lines::Lines;
 use crate::records::Records;
 
+/// A file's size in bytes and SHA-256.
+///
+/// # Errors
+/// When it can't be read.
+pub fn fingerprint(mut input: impl Read) -> io::Result<(u64, [u8; 32])> {
+    let (mut hash, mut bytes, mut part) = (Sha256::new(), 0_u64, vec![0; READ_BYTES]);
+    loop {
+        let many = input.read(&mut part)?;
+        let Some(read) = part.get(..many).filter(|read| !read.is_empty()) else { return Ok((bytes, hash.finalize().into())) };
+        hash.update(read);
+        bytes += read.len() as u64;
+    }
+}
+
+/// Bytes that are read at a time where a file is looked at as a whole.
+const READ_BYTES: usize = 64 * 1024;
 /// The most bytes of a line, a record or an element.
 pub const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
@@ -132,6 +151,8 @@ pub struct Reading {
     pub name: Option<FileName>,
     /// What stands between two cells of CSV; recognised by the column names when not given.
     pub delimiter: Option<Delimiter>,
+    /// What columns of CSV are called instead.
+    pub columns: ColumnMap,
 }
 
 /// Why a file can't be read, or not any further.
@@ -185,6 +206,11 @@ impl<R: Read> UsageFile<R> {
     /// # Errors
     /// [`FileError`] for one that isn't of the kind, or has no proper column names.
     pub fn open(input: R, kind: FileKind, reading: Reading) -> Result<Self, FileError> {
+        if kind != FileKind::Csv && !reading.columns.is_empty() {
+            return Err(FileError::Malformed(
+                "columns can be called otherwise in CSV alone; a usage format reads other events".to_owned(),
+            ));
+        }
         let mut input = BufReader::new(input);
         head::begin(&mut input)?;
         let lines = match kind {
@@ -193,6 +219,14 @@ impl<R: Read> UsageFile<R> {
             FileKind::Json => Kind::Json(Elements::open(input)?),
         };
         Ok(Self { lines, reading, is_empty: true })
+    }
+
+    /// The columns of CSV, each with what stands in it in the first lines that were read.
+    pub fn columns(&self) -> Vec<SeenColumn> {
+        match &self.lines {
+            Kind::Csv(records) => records.seen(),
+            Kind::Ndjson(_) | Kind::Json(_) => Vec::new(),
+        }
     }
 
     /// The next line that isn't empty; none at the end.

@@ -6,15 +6,23 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 use csv::{ByteRecord, Position, ReaderBuilder, Terminator, WriterBuilder};
 
 use crate::event::{self, Columns, refused};
-use crate::{FileError, FileLine, MAX_LINE_BYTES, Reading, head};
+use crate::{FileError, FileLine, MAX_LINE_BYTES, Reading, SeenColumn, head};
 
 /// The most columns: an event has no more values.
 const MAX_COLUMNS: usize = 2_000;
+/// Lines whose cells are kept to show what stands in columns…
+const MAX_SAMPLES: usize = 3;
+/// …and the characters of each.
+const MAX_SAMPLE_CHARS: usize = 80;
 
 #[derive(Debug)]
 pub(crate) struct Records<R: Read> {
     reader: csv::Reader<Bounded<Whole<R>>>,
     columns: Columns,
+    /// The names in the file.
+    names: Vec<String>,
+    /// What stands in the columns in the first lines.
+    samples: Vec<Vec<String>>,
 }
 
 /// The column names, which were read to recognise the delimiter, and what comes behind them.
@@ -49,8 +57,28 @@ impl<R: Read> Records<R> {
         let ends = Terminator::Any(b'\n');
         let mut reader = ReaderBuilder::new().delimiter(delimiter.0).terminator(ends).from_reader(input);
         let names = names_of(reader.byte_headers().map_err(broken)?).map_err(FileError::Malformed)?;
-        let columns = Columns::new(names, reading.format_name.is_none()).map_err(FileError::Malformed)?;
-        Ok(Self { reader, columns })
+        let called = reading.columns.called(&names).map_err(FileError::Malformed)?;
+        let columns = Columns::new(called, reading.format_name.is_none()).map_err(FileError::Malformed)?;
+        Ok(Self { reader, columns, names, samples: Vec::new() })
+    }
+
+    /// The columns, as far as lines were read.
+    pub(crate) fn seen(&self) -> Vec<SeenColumn> {
+        let of_column = |index: usize| self.samples.iter().filter_map(|line| line.get(index).cloned()).collect();
+        let seen = |((index, name), (called, is_report_data)): ((usize, &String), (Option<&str>, bool))| SeenColumn {
+            name: name.clone(),
+            called: called.map(str::to_owned),
+            is_report_data,
+            samples: of_column(index),
+        };
+        self.names.iter().enumerate().zip(self.columns.called()).map(seen).collect()
+    }
+
+    fn sample(&mut self, record: &ByteRecord) {
+        if self.samples.len() < MAX_SAMPLES {
+            let cell = |cell: &[u8]| String::from_utf8_lossy(cell).chars().take(MAX_SAMPLE_CHARS).collect();
+            self.samples.push(cells(record).map(cell).collect());
+        }
     }
 
     pub(crate) fn next(&mut self, reading: &Reading) -> Result<Option<FileLine>, FileError> {
@@ -65,7 +93,10 @@ impl<R: Read> Records<R> {
             let number = record.position().map_or(begins_at, Position::line);
             let event = match read {
                 Ok(false) => return Ok(None),
-                Ok(true) => event::of_record(&self.columns, cells(&record), number, reading),
+                Ok(true) => {
+                    self.sample(&record);
+                    event::of_record(&self.columns, cells(&record), number, reading)
+                }
                 Err(error) => match error.into_kind() {
                     csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                         let detail = format!("the line has {len} fields, and there are {expected_len} column names");

@@ -154,6 +154,7 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> Outcome<u
             validations: None,
             formatted: None,
             sent: None,
+            import: None,
         })
     };
     let events = HABITS.iter().map(event).collect::<Outcome<Vec<_>>>()?;

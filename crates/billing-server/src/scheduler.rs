@@ -8,7 +8,8 @@ use std::time::Duration;
 use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::idempotency::forget_old_answers;
-use billing_application::usage::forget_old_refused_usage;
+use billing_application::run_history::forget_old_billing_runs;
+use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
 use billing_http::HttpState;
 
 /// A thread that does something again and again until it is stopped.
@@ -110,5 +111,15 @@ fn forget(services: &Services) {
         Ok(0) => {}
         Ok(answers) => tracing::info!(answers, "forgot answers that are no longer given again"),
         Err(error) => tracing::error!(%error, "old answers could not be forgotten"),
+    }
+    match forget_old_billing_runs(services) {
+        Ok(0) => {}
+        Ok(runs) => tracing::info!(runs, "forgot billing runs that are kept no longer"),
+        Err(error) => tracing::error!(%error, "old billing runs could not be forgotten"),
+    }
+    match forget_old_imports(services) {
+        Ok(0) => {}
+        Ok(imports) => tracing::info!(imports, "forgot imports that are kept no longer"),
+        Err(error) => tracing::error!(%error, "old imports could not be forgotten"),
     }
 }

@@ -56,11 +56,14 @@ const OF_CUSTOMERS: [&str; 20] = [
 ];
 
 /// Tables of no customer that are written too often to have copies, each by itself, and what tells the node.
-const BY_THEMSELVES: [(&str, &str); 4] = [
+const BY_THEMSELVES: [(&str, &str); 7] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
     ("audit_log", "audit_id"),
     ("refused_usage", "customer_ref"),
+    ("usage_imports", "import_id"),
+    ("usage_import_events", "import_id"),
+    ("billing_runs", "run_id"),
 ];
 
 /// Indexes that make unique what has no customer, which no node can tell alone. In their place there is one that is only looked

@@ -14,6 +14,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::document::files::FileForm;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::Slot;
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
@@ -161,6 +162,7 @@ leaves! {
     Percentage, "a percentage", |rate| rate.as_decimal().to_string(), |text| Self::parse(text).ok();
     Quantity, "a quantity", |quantity| quantity.as_decimal().to_string(), |text| Self::parse(text).ok();
     Money, "an amount of money", shown, read_money;
+    DocumentNumber, "a document number", shown, Self::parse;
     NumberPrefix, "a number prefix", |prefix| prefix.as_str().to_owned(), |text| Self::parse(text).ok();
     CountryCode, "a country", shown, |text| Self::parse(text).ok();
     UnitCode, "a unit code", shown, |text| Self::parse(text).ok();

@@ -498,6 +498,45 @@ tables! {
         last_at -> Ts,
         example -> Text,
     }
+    billing_runs (organization_id, run_id) {
+        organization_id -> Id,
+        run_id -> Id,
+        actor -> Text,
+        request_id -> Nullable<Text>,
+        begun_at -> Ts,
+        ended_at -> Nullable<Ts>,
+        cut_short -> Bool,
+        contracts -> BigInt,
+        issued -> BigInt,
+        voided -> BigInt,
+        failed -> BigInt,
+        documents -> Text,
+        failures -> Text,
+    }
+    usage_imports (organization_id, import_id) {
+        organization_id -> Id,
+        import_id -> Id,
+        file_name -> Nullable<Text>,
+        bytes -> BigInt,
+        sha256 -> Binary,
+        actor -> Text,
+        request_id -> Nullable<Text>,
+        begun_at -> Ts,
+        ended_at -> Nullable<Ts>,
+        stopped_at_line -> Nullable<BigInt>,
+        recorded -> BigInt,
+        already_there -> BigInt,
+        refused -> BigInt,
+        documents -> Text,
+        more_documents -> BigInt,
+        undone -> Nullable<Text>,
+    }
+    usage_import_events (organization_id, import_id, part_id) {
+        organization_id -> Id,
+        import_id -> Id,
+        part_id -> Id,
+        events -> Binary,
+    }
     audit_log (audit_id) {
         audit_id -> Id,
         organization_id -> Id,

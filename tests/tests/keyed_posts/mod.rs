@@ -177,6 +177,8 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     let refunded = Paid::too_much(client, "refunded");
     books::unapply(client, &json!(applied.application_ref)).ok();
     let given_up = issued_of(client, "given-up");
+    let line = catalog::with(catalog::event(catalog::ACME, 1), &json!({"idempotency_key": "imported/1"}));
+    let imported = client.post("/api/usage/import", &json!([line])).ok()["import_ref"].as_str().expect("a reference").to_owned();
     catalog::make_customer(client, "past");
     catalog::make_contract(client, &catalog::past_contract("past"));
     let account = |id: &str| json!({"billing_account_id": id, "iban": "DE89370400440532013000"});
@@ -211,6 +213,7 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     posts.extend([
         Post::new("/api/usage/event", event, other_event),
         Post::new("/api/usage/event/update", update(7), update(8)),
+        edit("/api/usage/imports/undo/{import_ref}", &imported).without_body(),
         create("/api/usage/products/", json!({"name": "Gigabytes", "unit": "GB"})),
         edit("/api/usage/products/edit/{usage_product_ref}", catalog::API_CALLS),
         Post::new("/api/contracts/", catalog::contract(catalog::ACME), other_contract).adding_to(&contracts),

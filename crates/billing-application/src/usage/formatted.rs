@@ -74,6 +74,7 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
         validations: mapped.validations,
         formatted: Some(formatted),
         sent: None,
+        import: None,
     })
 }
 

@@ -1,4 +1,5 @@
-//! Files of usage events, whichever way they come in: each event is taken once, and what was taken is summed up.
+//! Files of usage events, whichever way they come in: each event is taken once, what was taken is summed up, and the import is kept as
+//! it is told afterwards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,9 +8,10 @@ use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::imports::{ImportedDocument, ImportedFileFacts, KeptImport, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::Currency;
 use billing_domain::ports::{Access, transact};
-use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef};
+use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef};
 use billing_domain::reported::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::violation::Violations;
 
@@ -27,7 +29,8 @@ use crate::{Services, UseCase, allow};
 #[derive(Debug)]
 pub struct FileImport {
     format: NamedFormat,
-    dry_run: bool,
+    /// None of a dry run.
+    import_ref: Option<ImportRef>,
     summary: ImportSummary,
     places: HashMap<Place, usize>,
     /// What a dry run would have kept by now: keys of events, by customer.
@@ -60,6 +63,15 @@ pub struct TouchedDocument {
     pub events: u64,
 }
 
+impl TouchedDocument {
+    /// As it is told afterwards.
+    fn kept(&self) -> Option<ImportedDocument> {
+        let (document_ref, number) = self.document.clone()?;
+        let (customer_ref, currency, events) = (self.customer_ref.clone(), self.currency, self.events);
+        Some(ImportedDocument { document_ref, number, customer_ref, currency, events })
+    }
+}
+
 /// What became of lines of a file besides their events.
 #[derive(Debug, Default)]
 pub struct TakenLines {
@@ -87,9 +99,34 @@ enum Taken {
 }
 
 impl FileImport {
-    /// An import by a format. A dry run does the same work and stores nothing.
-    pub fn new(format: NamedFormat, dry_run: bool) -> Self {
-        Self { format, dry_run, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() }
+    /// An import of a file by a format, which is kept before any event is taken. A dry run does the same work and stores nothing.
+    ///
+    /// # Errors
+    /// [`UseCaseError::Store`].
+    pub fn begin(
+        services: &Services,
+        principal: &Principal,
+        format: NamedFormat,
+        file: ImportedFileFacts,
+        dry_run: bool,
+    ) -> UseCaseResult<Self> {
+        let organization = allow(principal, UseCase::RecordUsage)?;
+        let import_ref = (!dry_run).then(|| ImportRef::from_uuid(services.ids.new_id()));
+        if let Some(import_ref) = import_ref {
+            let doer = Doer::of(principal);
+            let import = KeptImport::begun(import_ref, file, doer.author, doer.request_id.cloned(), services.now());
+            transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_import(organization, &import)?))?;
+        }
+        Ok(Self { format, import_ref, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() })
+    }
+
+    /// What the import is known by; none of a dry run.
+    pub const fn import_ref(&self) -> Option<ImportRef> {
+        self.import_ref
+    }
+
+    const fn is_dry_run(&self) -> bool {
+        self.import_ref.is_none()
     }
 
     /// Takes events of the file as `record` does, which may take fewer than it is given. Answers those that are refused, in the
@@ -124,12 +161,12 @@ impl FileImport {
                 Ok(mapped) => {
                     let sent = events[index].known_by.as_ref().map(|key| key.sent().clone());
                     indices.push(index);
-                    new_events.push(NewUsageEvent { sent, ..mapped });
+                    new_events.push(NewUsageEvent { sent, import: self.import_ref, ..mapped });
                 }
                 Err(refusal) => outcomes[index] = Some(Err(refusal)),
             }
         }
-        let TakenBatch { results, mut stopped_by } = if self.dry_run {
+        let TakenBatch { results, mut stopped_by } = if self.is_dry_run() {
             let results = try_usage(services, principal, &new_events, &NO_ANSWER)?;
             TakenBatch { results, stopped_by: None }
         } else {
@@ -142,7 +179,7 @@ impl FileImport {
                 Err(refusal) => Err(refusal),
             });
         }
-        let open = if self.dry_run { self.open_before(services, principal, &outcomes)? } else { BTreeSet::new() };
+        let open = if self.is_dry_run() { self.open_before(services, principal, &outcomes)? } else { BTreeSet::new() };
         let mut lines = TakenLines::default();
         for (event, outcome) in events.iter().zip(outcomes) {
             let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
@@ -158,20 +195,47 @@ impl FileImport {
         Ok(lines)
     }
 
-    /// Tells the audit log what became of the file, unless nothing of it was recorded. To be called after its last events, which tell
-    /// themselves what became of them.
+    /// Keeps what became of the file, with the line that it stopped at where it did, and tells the audit log, unless nothing of it was
+    /// recorded. To be called after its last events, which tell themselves what became of them.
     ///
     /// # Errors
     /// [`UseCaseError::Store`].
-    pub fn tell(&self, services: &Services, principal: &Principal, name: Option<&str>, refused: u64) -> UseCaseResult<()> {
-        allow(principal, UseCase::RecordUsage)?;
-        if self.dry_run || self.summary.recorded == 0 {
-            return Ok(());
-        }
-        let file = ImportedFile { name: name.map(str::to_owned), taken: self.summary.clone(), refused };
+    pub fn end(&self, services: &Services, principal: &Principal, refused: u64, stopped_at: Option<u64>) -> UseCaseResult<()> {
+        let organization = allow(principal, UseCase::RecordUsage)?;
+        let Some(import_ref) = self.import_ref else { return Ok(()) };
+        let documents = self.summary.documents.iter().filter_map(TouchedDocument::kept);
+        let documents: Vec<ImportedDocument> = documents.take(MAX_IMPORT_DOCUMENTS).collect();
+        let more_documents = (self.summary.documents.len() - documents.len()) as u64;
         transact(&*services.store, Access::Write, |tx| {
+            // It may have been undone in part meanwhile.
+            let Some(present) = tx.hold_import(organization, import_ref)? else { return Ok(()) };
+            let import = KeptImport {
+                ended_at: Some(services.now()),
+                stopped_at,
+                recorded: self.summary.recorded,
+                already_there: self.summary.already_there,
+                refused,
+                documents: documents.clone(),
+                more_documents,
+                ..present
+            };
+            tx.put_import(organization, &import)?;
+            if self.summary.recorded == 0 {
+                return Ok(());
+            }
+            let file = ImportedFile { name: import.file.name.clone(), import_ref, taken: self.summary.clone(), refused };
             note(tx, services, Doer::of(principal), AuditAction::Import, Change::Made(Audited::UsageFile(&file)))
         })
+    }
+
+    /// Forgets an import of which nothing was taken.
+    ///
+    /// # Errors
+    /// [`UseCaseError::Store`].
+    pub fn give_up(&self, services: &Services, principal: &Principal) -> UseCaseResult<()> {
+        let organization = allow(principal, UseCase::RecordUsage)?;
+        let Some(import_ref) = self.import_ref else { return Ok(()) };
+        transact(&*services.store, Access::Write, |tx| Ok(tx.forget_import(organization, import_ref)?))
     }
 
     /// What became of the events so far.
@@ -181,7 +245,7 @@ impl FileImport {
 
     fn count(&mut self, event: &FileEvent, taken: Taken, open: &BTreeSet<DocumentRef>) -> UseCaseResult<()> {
         let taken = match (taken, &event.known_by) {
-            (Taken::Recorded(view), Some(FileEventKey::Own(sent))) if self.dry_run => {
+            (Taken::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
                 match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
                     None => Taken::Recorded(view),
                     Some(body) if body == sent.body => Taken::Before,
@@ -208,7 +272,7 @@ impl FileImport {
 
     fn touch(&mut self, view: &EventView, open: &BTreeSet<DocumentRef>) {
         let placement = &view.event.placement;
-        let is_there = !self.dry_run || open.contains(&placement.document_ref);
+        let is_there = !self.is_dry_run() || open.contains(&placement.document_ref);
         let number = view.document_numbers.as_slice().last().filter(|_| is_there);
         let document = number.map(|number| (placement.document_ref, number.clone()));
         let place = match &document {

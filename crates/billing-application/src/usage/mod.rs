@@ -13,6 +13,7 @@ mod refused;
 mod report;
 mod slice;
 mod summary;
+mod undo;
 mod writer;
 
 pub use batch::{EVENTS_PER_TRANSACTION, TakenBatch, is_known_by_its_key, record_batch};
@@ -31,6 +32,10 @@ pub use refused::{RefusedEvent, RefusedUsageCounts, forget_old_refused_usage, li
 pub use report::{ReportError, ReportOf, ReportSink, report_usage};
 pub use slice::TakenUsage;
 pub use summary::{SummaryLine, summarize_usage};
+pub use undo::{
+    ImportView, UNDONE_PER_TRANSACTION, UndoResult, UndoStep, UndoneStep, forget_old_imports, get_import, list_imports,
+    undo_import,
+};
 pub use writer::{
     Carried, Distribution, EventAnswer, GroupFigures, Keyed, Load, Reply, Reporter, UsageWriter, Waiting, WaitingBatch,
     WaitingChange, WaitingEvent, WaitingWhole, Work, WorkKind, WriterBusy, WriterFigures, WriterLimits,

@@ -12,6 +12,7 @@ use billing_domain::ports::{Access, RefusedFilter, transact};
 use billing_domain::refs::OrganizationId;
 use billing_domain::refused::{REFUSED_KEPT_DAYS, RefusedCount, RefusedExample, RefusedKey};
 
+use crate::basics::DAY_SECONDS;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -19,8 +20,6 @@ use crate::{Services, UseCase, allow};
 const MAX_KEYS: usize = 10_000;
 /// Counts written in one transaction: the writer of usage doesn't wait long.
 const COUNTS_PER_TRANSACTION: usize = 200;
-/// A day, in seconds.
-const DAY_SECONDS: i64 = 86_400;
 
 /// An event that was refused, as it was sent and answered.
 #[derive(Clone, Debug)]

@@ -12,12 +12,14 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
 use billing_domain::document::totals::usage_key;
+use billing_domain::imports::MadeEvent;
 use billing_domain::ledger::{Agreement, ContractBook, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
 use billing_domain::refs::{
-    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId, ProductNo,
+    UsageProductRef,
 };
 use billing_domain::reported::NewUsageEvent;
 use billing_domain::usage::{CountedEvent, KeptEvent, Placement, TakenEvent, UsageEvent, UsageKey};
@@ -357,11 +359,16 @@ impl Slice<'_> {
         let events: Vec<UsageEvent> = placed.iter().map(|(matched, document_ref)| self.event(matched, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
         let mut kept: Vec<(CustomerId, TakenEvent)> = Vec::new();
+        let mut made: BTreeMap<ImportRef, Vec<MadeEvent>> = BTreeMap::new();
         let around = Around::of_books(books.values()).with_products(placed.iter().map(|(matched, _)| matched.resolved.product));
         for ((matched, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (matched.resolved.index, event.event_ref, event.customer_id);
             let view = around.view(event)?;
             let Reported { event, answer, .. } = self.events[index];
+            if let Some(import_ref) = event.import {
+                let key = event.sent.as_ref().map(|sent| sent.key.clone());
+                made.entry(import_ref).or_default().push(MadeEvent { event_ref, key });
+            }
             if let Some(sent) = &event.sent {
                 let answer = answer(&view);
                 let document_number = around.document(document_ref)?.head.number.clone();
@@ -372,6 +379,10 @@ impl Slice<'_> {
         }
         if !kept.is_empty() {
             tx.keep_events(organization, &kept)?;
+        }
+        for (import_ref, events) in made {
+            let part = ImportPartRef::from_uuid(self.services.ids.new_id());
+            tx.add_made_events(organization, import_ref, part, &events)?;
         }
         for (index, first) in twins {
             if left.contains(&first) {

@@ -272,6 +272,7 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
         validations: None,
         formatted: None,
         sent: None,
+        import: None,
     }
 }
 

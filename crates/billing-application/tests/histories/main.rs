@@ -45,10 +45,12 @@ use billing_application::documents::{
     DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
     refund, reverse_payment, unapply, void_document, write_off,
 };
-use billing_application::error::UseCaseResult;
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::formats::NamedFormat;
 use billing_application::rehearsal::{Effects, rehearse};
 use billing_application::usage::{
-    EventUpdate, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, update_event,
+    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, UndoStep, delete_event, record_event,
+    undo_import, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::access::Actor;
@@ -58,12 +60,14 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{Document, DocumentState, Settlement, Standing};
+use billing_domain::format::UsageFormat;
+use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter};
-use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, PaymentRef};
+use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 
 use billing_testkit::Singly as _;
@@ -77,6 +81,8 @@ struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
     events: Vec<EventRef>,
+    /// Every other event is imported, and deleted by undoing that.
+    imports: Vec<Option<ImportRef>>,
     /// In the order they were recorded.
     payments: Vec<PaymentRef>,
     /// Set when the history goes where the use cases don't: usage from the future.
@@ -153,6 +159,7 @@ impl UseCases {
             bench: Bench::at(plans::START),
             contract: None,
             events: Vec::new(),
+            imports: Vec::new(),
             payments: Vec::new(),
             is_over: false,
             asked: 0,
@@ -203,7 +210,8 @@ impl UseCases {
 
     /// What a deed would do, where that can be asked; nothing is stored by asking.
     fn rehearse(&self, deed: &Deed, world: &World) -> Result<Option<UseCaseResult<Effects>>, String> {
-        if matches!(deed, Deed::Pricing(_) | Deed::Run) {
+        let is_undone = |event: &usize| self.imports[*event].is_some();
+        if matches!(deed, Deed::Pricing(_) | Deed::Run) || matches!(deed, Deed::Delete(event) if is_undone(event)) {
             return Ok(None);
         }
         let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
@@ -231,8 +239,11 @@ impl UseCases {
     }
 
     /// Notes what was made.
-    fn take_up(&mut self, made: Option<EventRef>) -> UseCaseResult<()> {
-        self.events.extend(made);
+    fn take_up(&mut self, made: Option<(EventRef, Option<ImportRef>)>) -> UseCaseResult<()> {
+        if let Some((event, import)) = made {
+            self.events.push(event);
+            self.imports.push(import);
+        }
         let (services, principal) = (&self.bench.services, &self.bench.principal);
         let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
         let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
@@ -241,7 +252,12 @@ impl UseCases {
     }
 
     /// Carries a deed out, and answers the event that it made.
-    fn carry_out(&self, services: &Services<'_>, deed: &Deed, world: &World) -> UseCaseResult<Option<EventRef>> {
+    fn carry_out(
+        &self,
+        services: &Services<'_>,
+        deed: &Deed,
+        world: &World,
+    ) -> UseCaseResult<Option<(EventRef, Option<ImportRef>)>> {
         let principal = &self.bench.principal;
         let options = AmendmentOptions { dry_run: false, allow_backdated: true };
         let catalog = || convert::catalog(&world.model.catalog);
@@ -266,6 +282,7 @@ impl UseCases {
             Deed::Cancel(last_day) => cancel_contract(services, principal, self.contract(), *last_day, options).map(drop),
             Deed::Resume => resume_contract(services, principal, self.contract(), options).map(drop),
             Deed::Event { usage_product_ref, at, quantity } => {
+                let import = self.events.len().is_multiple_of(2).then(|| self.begin_import(services)).transpose()?.flatten();
                 let event = NewUsageEvent {
                     customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
                     usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
@@ -275,15 +292,19 @@ impl UseCases {
                     validations: None,
                     formatted: None,
                     sent: None,
+                    import,
                 };
                 let taken = record_event(services, principal, event, &NO_ANSWER);
-                return taken.map(|taken| Some(taken.now().expect("no repeat").event.event_ref));
+                return taken.map(|taken| Some((taken.now().expect("no repeat").event.event_ref, import)));
             }
             Deed::Update { event, at, quantity } => {
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
                 update_event(services, principal, self.events[*event], &update).map(drop)
             }
-            Deed::Delete(event) => delete_event(services, principal, self.events[*event]).map(drop),
+            Deed::Delete(event) => match self.imports[*event] {
+                None => delete_event(services, principal, self.events[*event]),
+                Some(import_ref) => self.undo(import_ref),
+            },
             Deed::Charge(charge, issue) => {
                 let request = ChargeRequest { contract_ref: self.contract(), charge: charge.clone(), issue: *issue };
                 record_charge(services, principal, &request).map(drop)
@@ -297,6 +318,25 @@ impl UseCases {
                 .map(|report| assert!(report.failed.is_empty(), "{report:?}")),
         }
         .map(|()| None)
+    }
+
+    fn begin_import(&self, services: &Services<'_>) -> UseCaseResult<Option<ImportRef>> {
+        let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
+        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let import = FileImport::begin(services, &self.bench.principal, format, file, false)?;
+        Ok(import.import_ref())
+    }
+
+    /// Undoes the import of one event.
+    fn undo(&self, import_ref: ImportRef) -> UseCaseResult<()> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let mut take_turn = |step: UndoStep| step.carry_out(services);
+        let mut undone = undo_import(services, principal, import_ref, &|| true, &mut take_turn)?;
+        match (undone.refused.pop(), undone.deleted) {
+            (Some((_, refusal)), _) => Err(refusal),
+            (None, 1) => Ok(()),
+            (None, _) => Err(UseCaseError::Unknown(Thing::Event)),
+        }
     }
 
     fn source(&self, source: SourceDeed) -> SourceRef {
@@ -355,7 +395,9 @@ impl UseCases {
     /// A deed that changes something leaves one entry; what is refused, changes nothing or is usage leaves none.
     fn check_audit_log(&self, deed: &Deed, taken: bool, (entries, state): (usize, String)) -> Checked {
         let is_done = match deed {
-            Deed::Event { .. } | Deed::Update { .. } | Deed::Delete(_) => false,
+            Deed::Event { .. } | Deed::Update { .. } => false,
+            // That of the import's undoing.
+            Deed::Delete(event) => self.imports[*event].is_some(),
             Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
             _ => self.changing(deed).1 != state,
         };

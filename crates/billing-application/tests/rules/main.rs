@@ -9,12 +9,14 @@ mod contracts;
 mod corrections;
 mod entities;
 mod formatted;
+mod imports;
 mod joined;
 mod log_in;
 mod once;
 mod permissions;
 mod preview;
 mod refused;
+mod run_history;
 mod slices;
 #[path = "../support/mod.rs"]
 mod support;

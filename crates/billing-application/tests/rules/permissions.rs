@@ -7,7 +7,8 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
 use billing_application::{
-    Services, UseCase, administrators, billing_run, catalog, charges, contracts, documents, formats, keys, own_account, search,
+    Services, UseCase, administrators, billing_run, catalog, charges, contracts, documents, formats, keys, own_account,
+    run_history, search,
 };
 use billing_domain::access::{Administrator, ApiKey, Need, Principal, Role, Scope, Scopes};
 use billing_domain::charge::ChargeEdit;
@@ -15,8 +16,10 @@ use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, RefusedFilter};
-use billing_domain::refs::{AdminRef, ApiKeyRef, ChargeRef, ContractRef, DocumentRef, EventRef, SessionRef};
+use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, ImportFilter, RefusedFilter, RunFilter};
+use billing_domain::refs::{
+    AdminRef, ApiKeyRef, BillingRunRef, ChargeRef, ContractRef, DocumentRef, EventRef, ImportRef, SessionRef,
+};
 use billing_testkit::fixtures;
 use uuid::Uuid;
 
@@ -80,6 +83,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(|s, p| usage::record_usage(s, p, &[], Neighbours::Unaffected, &NO_ANSWER)),
                 asked(move |s, p| usage::update_event(s, p, event, &EventUpdate::default())),
                 asked(move |s, p| usage::delete_event(s, p, event)),
+                asked(|s, p| usage::undo_import(s, p, ImportRef::from_uuid(ID), &|| true, &mut |step| step.carry_out(s))),
                 asked(|s, p| usage::map_events(s, p, &formats::NamedFormat::Name(fixtures::line("Log")), &[])),
             ],
         ),
@@ -117,6 +121,10 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| usage::event_history(s, p, event)),
                 asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
                 asked(move |s, p| usage::list_refused_usage(s, p, &RefusedFilter::default(), page)),
+                asked(move |s, p| usage::list_imports(s, p, &ImportFilter::default(), page)),
+                asked(|s, p| usage::get_import(s, p, ImportRef::from_uuid(ID))),
+                asked(move |s, p| run_history::list_billing_runs(s, p, &RunFilter::default(), page)),
+                asked(|s, p| run_history::get_billing_run(s, p, BillingRunRef::from_uuid(ID))),
                 asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), page)),
                 asked(move |s, p| catalog::list_entities(s, p, page)),
                 asked(move |s, p| catalog::list_usage_products(s, p, page)),

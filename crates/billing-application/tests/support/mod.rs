@@ -6,6 +6,7 @@ use std::sync::Arc;
 use billing_application::Services;
 use billing_application::audit::{Audited, Teller, Told};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
+use billing_application::error::UseCaseError;
 use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
@@ -58,6 +59,10 @@ impl Teller for AsTheyAre {
         let told = |thing: Audited<'_>| format!("{thing:?}");
         let (before, after) = (before.map(told), after.map(told));
         (before != after).then_some(Told { before, after })
+    }
+
+    fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
+        ("refused", error.to_string())
     }
 }
 

@@ -17,6 +17,7 @@ mod documents;
 mod due_contracts;
 mod environment;
 mod formats;
+mod imports;
 mod inspection;
 mod lists;
 mod paper;
@@ -24,6 +25,7 @@ mod reading;
 mod refused;
 mod replay_log;
 mod running_totals;
+mod runs;
 mod store;
 mod usage;
 
@@ -41,6 +43,7 @@ pub use environment::{
     Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
+pub use imports::{ImportFilter, MadePart, UsageImports};
 pub use inspection::Inspection;
 pub use lists::{
     ContractFilter, CustomerFilter, DocumentAmounts, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, Found,
@@ -51,6 +54,7 @@ pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
 pub use refused::{RefusedFilter, RefusedUsage};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
+pub use runs::{BillingRuns, RunFilter};
 pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 
@@ -80,6 +84,8 @@ pub use environment::{
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
+pub use imports::MockUsageImports;
+#[cfg(feature = "mocks")]
 pub use inspection::MockInspection;
 #[cfg(feature = "mocks")]
 pub use lists::MockLists;
@@ -93,5 +99,7 @@ pub use refused::MockRefusedUsage;
 pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]
 pub use running_totals::MockRunningTotals;
+#[cfg(feature = "mocks")]
+pub use runs::MockBillingRuns;
 #[cfg(feature = "mocks")]
 pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};

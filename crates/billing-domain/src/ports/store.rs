@@ -12,10 +12,10 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BookEntries, Books, Charges, Contracts, Customers,
-    DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists, NumberSeries,
-    Organizations, Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens, UsageEvents,
-    UsageFormats, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookEntries, Books, Charges, Contracts,
+    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists,
+    NumberSeries, Organizations, Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
+    UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageReading,
 };
 
 /// What can go wrong in a store.
@@ -181,6 +181,8 @@ pub trait Tx:
     + ReplayLog
     + AuditLog
     + RefusedUsage
+    + BillingRuns
+    + UsageImports
     + Inspection
 {
 }
@@ -221,6 +223,8 @@ impl<T> Tx for T where
         + ReplayLog
         + AuditLog
         + RefusedUsage
+        + BillingRuns
+        + UsageImports
         + Inspection
 {
 }

@@ -66,7 +66,8 @@ pub trait EventChanges {
     ) -> StoreResult<()>;
 }
 
-/// The keys that events were sent with, kept for ever: longer than the events count.
+/// The keys that events were sent with, kept for ever, longer than the events count, unless the
+/// [import](super::UsageImports::forget_made_events) that brought them is undone.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
     /// The events that were taken under any of customers' keys, deleted ones too, by customer and key.

@@ -4,6 +4,7 @@
 
 mod file;
 mod lines;
+mod multipart;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 pub(crate) use file::SentFile;
 pub(crate) use lines::Lines;
+pub(crate) use multipart::SentForm;
 
 use crate::middleware::Facts;
 use crate::problem::Problem;

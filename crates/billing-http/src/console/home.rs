@@ -57,8 +57,10 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
         Err(_) => (None, Vec::new()),
     };
     let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
-    calls.extend([refused_call, call]);
-    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, documents };
+    let (runs, runs_call) = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
+    let last_run = runs.get(0).cloned().unwrap_or_default();
+    calls.extend([refused_call, runs_call, call]);
+    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, documents };
     let body = billing_console::home(&answers);
     Ok(Some(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
 }

@@ -10,7 +10,7 @@ pub(super) struct Made {
     pub(super) title: String,
     pub(super) part: &'static str,
     pub(super) crumbs: Vec<Crumb>,
-    /// What it was asked for with: paths of the interface.
+    /// Paths, of what is posted behind `POST` and a space.
     pub(super) calls: Vec<String>,
     pub(super) body: Markup,
 }
@@ -21,19 +21,19 @@ impl Made {
         let calls = calls.iter().map(|path| (*path).to_owned()).collect();
         Self { title: title.to_owned(), part, crumbs: Vec::new(), calls, body }
     }
+
+    /// The whole page.
+    pub(super) fn page(self, visitor: &Visitor, notice: Option<Notice>) -> String {
+        let Self { title, part, crumbs, calls, body } = self;
+        let calls = calls.into_iter().map(call).collect();
+        let (who, service) = (Some(visitor.who()), service(&visitor.request));
+        billing_console::page(&Frame { title, part, crumbs, who, service, calls, notice }, &body)
+    }
 }
 
-/// A page with what is around it.
-pub(super) fn framed(visitor: &Visitor, made: Made, notice: Option<Notice>) -> String {
-    let calls = made.calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let frame = Frame {
-        title: made.title,
-        part: made.part,
-        crumbs: made.crumbs,
-        who: Some(visitor.who()),
-        service: service(&visitor.request),
-        calls,
-        notice,
-    };
-    billing_console::page(&frame, &made.body)
+fn call(call: String) -> Call {
+    match call.strip_prefix("POST ") {
+        Some(path) => Call { method: "POST", path: path.to_owned() },
+        None => Call { method: "GET", path: call },
+    }
 }

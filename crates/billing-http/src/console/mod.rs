@@ -6,12 +6,15 @@ mod customer;
 mod described;
 mod explorer;
 mod filled;
+mod formats;
 mod forms;
 mod home;
+mod imports;
 mod log_in;
 mod made;
 mod pages;
 mod reply;
+mod runs;
 mod said;
 mod start;
 mod team;
@@ -23,16 +26,17 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Form, FormConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use billing_console::{Frame, LogIn, ROOT, STYLE, STYLE_PATH};
+use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
 
 use self::forms::Asked;
+use self::made::Made;
 use self::reply::{html, reasons, to, told};
 use self::said::{Said, field, query};
 use self::visitor::Visitor;
 use crate::auth::credentials::is_foreign;
 use crate::problem::Problem;
 
-/// The most bytes of a form: one of a contract with all that can be agreed on has many fields.
+/// The most bytes of a form without a file: one of a contract with all that can be agreed on has many fields.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
 
 /// Below the root.
@@ -42,6 +46,10 @@ const LOG_OUT: &str = "log-out";
 /// Adds the pages to the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
+    // Whoever comes back to where a file was sent chooses one.
+    let choose = async || to(&billing_console::href(&["new", billing_console::listings::IMPORTS.part]));
+    let import = web::resource(IMPORT_PATH).route(web::get().to(choose)).route(web::post().to(imports::act));
+    config.service(import.default_service(web::to(wrong_method)));
     for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
         let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
         let limits = FormConfig::default().limit(MAX_FORM_BYTES);
@@ -95,10 +103,21 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     if let [start::START, step] = place.as_slice() {
         return start::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
+    match place.as_slice() {
+        ["new", "billing-runs"] => {
+            return runs::carry_out(&visitor).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+        }
+        ["new", "formats"] => return formats::act(&visitor, None, &said).await,
+        ["edit", "formats", reference] => return formats::act(&visitor, Some(reference), &said).await,
+        _ => {}
+    }
     if let [kind, what, reference @ ..] = place.as_slice()
         && forms::has(kind, what)
     {
         return by_form(&visitor, (kind, what, reference), &said).await;
+    }
+    if let ["imports", reference, "undo"] = place.as_slice() {
+        return imports::undo(&visitor, reference).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
     if let Some(done) = team::act(&visitor, &place, &said).await {
         return done.unwrap_or_else(|problem| refused_to(&visitor, problem));
@@ -109,7 +128,7 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
 /// A page that is more than its answers put together, or isn't always there.
 async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
     let asked = query(&visitor.request);
-    let framed = |made| html(made::framed(visitor, made, pages::done(&asked)));
+    let framed = |made: Made| html(made.page(visitor, pages::done(&asked)));
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
             Some(made) => framed(made),

@@ -3,21 +3,23 @@
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{At, ContractAnswers, Crumb, DocumentAnswers, Listing, Notice, Part, PricingAnswers, href, listings};
-use billing_domain::access::{Need, Scope};
 use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, list, one, or_nothing};
 use super::described;
+use super::formats;
 use super::forms::{self, Asked};
-use super::made::{Made, framed};
+use super::imports as imports_of;
+use super::made::Made;
+use super::runs;
 use super::said::{Said, field, query};
 use super::team;
 use super::things;
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{audit, catalog, charges, contracts, documents, money, search, usage};
+use crate::routes::{audit, billing, catalog, charges, contracts, documents, imports, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
@@ -33,6 +35,13 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
     let made = match place {
         ["search"] => search_page(visitor, &asked).await?,
         [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
+        ["new", "formats"] => formats::page(visitor, None).await?,
+        ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
+        ["new", "imports"] => imports_of::form(visitor).await?,
+        ["imports", reference] => imports_of::page(visitor, reference).await?,
+        ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
+        ["new", "billing-runs"] => runs::preview(visitor).await?,
+        ["billing-runs", reference] => runs::page(visitor, reference).await?,
         [kind, what] if forms::has(kind, what) => return Asked::at(visitor, kind, what, None).await?.show().await,
         [kind, what, reference] if forms::has(kind, what) => {
             return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
@@ -45,20 +54,23 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
         [part, reference] => thing(visitor, part, reference).await?,
         _ => return Err(Problem::unknown_route()),
     };
-    Ok(framed(visitor, made, done(&asked)))
+    Ok(made.page(visitor, done(&asked)))
 }
 
 /// A page in a part of the console, perhaps about one of its things.
 pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
     let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
     crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-    framed(visitor, Made { title, part, crumbs, calls: Vec::new(), body }, None)
+    Made { title, part, crumbs, calls: Vec::new(), body }.page(visitor, None)
 }
 
 /// What was done before this page was asked for.
 pub(super) fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
         "delete-key" => "The key was deleted.",
+        "run" => "Billing was run.",
+        "import" => "The file was imported.",
+        "undo" => "The import was undone, as far as the page says.",
         "password" => "Your password was changed, and your other sessions have ended.",
         "remove" => "Your log-ins take a password alone.",
         "end-session" => "It has ended.",
@@ -109,9 +121,22 @@ pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> R
         "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
         "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
         "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
+        "billing-runs" => list(billing::list_billing_runs(visitor.caller(UseCase::ListBillingRuns), query()?)).await,
+        "imports" => list(imports::list_imports(visitor.caller(UseCase::ListImports), query()?)).await,
         "refused" => list(usage::list_refused_usage(visitor.caller(UseCase::ListRefusedUsage), query()?)).await,
         "audit" => list(audit::list_audit_entries(visitor.caller(UseCase::ListAuditEntries), query()?)).await,
         _ => Err(Problem::unknown_route()),
+    }
+}
+
+/// Whether somebody may make one of a list.
+fn may_make(visitor: &Visitor, listing: &Listing) -> bool {
+    let by_use_case = |use_case: UseCase| visitor.may(use_case.need());
+    match listing.part {
+        "imports" => by_use_case(UseCase::RecordUsage),
+        "formats" => by_use_case(UseCase::CreateFormat),
+        "billing-runs" => by_use_case(UseCase::RunBilling),
+        part => forms::may(visitor, "new", part),
     }
 }
 
@@ -133,7 +158,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
         _ => None,
     };
     let part = Part { elements, total, sums, neighbours, table };
-    let listing = &Listing { is_made_here: listing.is_made_here && forms::may(visitor, "new", listing.part), ..*listing };
+    let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
     let body = billing_console::list(listing, &part, &filters);
     let calls = vec![format!("{}?{raw}", listing.path)];
     Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
@@ -183,7 +208,7 @@ async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
     let title = At(&document).at("document_number").text();
-    let may_change = visitor.may(Need::Scope(Scope::DocumentsWrite));
+    let may_change = visitor.may(UseCase::VoidDocument.need());
     let body = billing_console::document(&DocumentAnswers { document, payments, may_change });
     Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
@@ -203,7 +228,10 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let answer = things::read(visitor, part, reference).await?;
     let title = listing.name_of(At(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    let edit = forms::may(visitor, "edit", part).then(|| href(&["edit", part, reference]));
+    // The built-in format, which nobody made, is nobody's to edit.
+    let is_format = part == listings::FORMATS.part && At(&answer).at("changed_at").is_there();
+    let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat.need()));
+    let edit = may_edit.then(|| href(&["edit", part, reference]));
     let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());

@@ -8,7 +8,7 @@ use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
 
 use super::answers::{list, one, written};
-use super::made::{Made, framed};
+use super::made::Made;
 use super::reply::{html, reasons, to, told};
 use super::said::{Said, field};
 use super::visitor::{Visitor, service};
@@ -56,7 +56,7 @@ fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
 /// A page whose form was refused, with what was said.
 fn refused(visitor: &Visitor, made: Made, problem: Problem) -> HttpResponse {
     let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
-    let page = framed(visitor, made, Some(notice));
+    let page = made.page(visitor, Some(notice));
     told(problem, page)
 }
 
@@ -244,7 +244,7 @@ fn wrong_code(visitor: &Visitor, said: &Said, problem: Problem) -> HttpResponse 
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
     let made = Made::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
-    let page = framed(visitor, made, None);
+    let page = made.page(visitor, None);
     told(problem, page)
 }
 

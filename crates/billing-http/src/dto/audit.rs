@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use billing_application::audit::{Audited, ImportedFile, RunSummary, Teller, Told};
+use billing_application::audit::{Audited, ImportedFile, RunSummary, Teller, Told, UndoneFile};
 use billing_application::documents::DocumentView;
+use billing_application::error::UseCaseError;
 use billing_domain::access::Administrator;
 use billing_domain::account::{Application, Payment, Source};
 use billing_domain::audit::AuditEntry;
@@ -29,6 +30,7 @@ use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, L
 use super::words::{
     AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord, RoleWord,
 };
+use crate::problem::Problem;
 
 /// The most bytes that an entry keeps of what a thing was, and of what it is.
 const MAX_TOLD_BYTES: usize = 64 * 1024;
@@ -216,6 +218,8 @@ answer! {
 answer! {
     /// What is told of a file of usage events.
     AuditedFileJson of file: ImportedFile {
+        /// The import.
+        import_ref: AssignedRef = file.import_ref,
         /// Events recorded.
         recorded: u64 = file.taken.recorded,
         /// Events that were there already.
@@ -224,6 +228,20 @@ answer! {
         refused: u64 = file.refused,
         /// Documents that recorded events went on.
         documents: u64 = file.taken.documents.len() as u64,
+    }
+}
+
+answer! {
+    /// What is told of an import that was undone, as far as one request did.
+    AuditedUndoJson of file: UndoneFile {
+        /// The import.
+        import_ref: AssignedRef = file.import_ref,
+        /// Events deleted.
+        deleted: u64 = file.deleted,
+        /// Events that were deleted before.
+        already_deleted: u64 = file.already_deleted,
+        /// Events that couldn't be deleted.
+        refused: u64 = file.refused,
     }
 }
 
@@ -238,6 +256,11 @@ impl Teller for AuditTeller {
             (before, after) => (before.map(without_null), after.map(without_null)),
         };
         Some(Told { before: before.map(|before| bounded(&before)), after: after.map(|after| bounded(&after)) })
+    }
+
+    fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
+        let problem = Problem::of(error);
+        (problem.code(), problem.detail().to_owned())
     }
 }
 
@@ -263,6 +286,7 @@ fn shown(thing: Audited<'_>) -> Value {
         Audited::Application(application) => of(AuditedApplicationJson::from(application)),
         Audited::BillingRun(summary) => of(AuditedRunJson::from(summary)),
         Audited::UsageFile(file) => of(AuditedFileJson::from(file)),
+        Audited::UndoneFile(file) => of(AuditedUndoJson::from(file)),
     }
 }
 

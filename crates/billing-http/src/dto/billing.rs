@@ -1,16 +1,17 @@
-//! The billing run.
+//! The billing run, and runs as they are told afterwards.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunPlace};
 use billing_domain::calendar::Timestamp;
 use billing_domain::refs::ContractRef;
+use billing_domain::runs::{KeptRun, RunDocument, RunFailure, RunHead};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::declare::{answer, body, wire};
 use super::input::Node;
 use super::schemas::text;
-use super::wire::{AssignedRef, CurrencyCode, ExactNumber};
-use super::words::DocumentKindWord;
+use super::wire::{AssignedRef, CurrencyCode, ExactNumber, TimestampText};
+use super::words::{DocumentKindWord, RunStateWord};
 use crate::problem::Problem;
 
 body! {
@@ -43,6 +44,8 @@ fn shown_place(place: &RunPlace) -> String {
 answer! {
     /// What a billing run did, or would do.
     BillingReportJson of report: BillingReport {
+        /// What the run is known by afterwards; null in a dry run.
+        run_ref: Option<AssignedRef> = report.run_ref,
         /// Documents issued.
         issued: Vec<BilledDocumentJson> = &report.issued,
         /// Drafts without event and amount, put out of force.
@@ -81,7 +84,7 @@ answer! {
         /// The contract.
         contract_ref: AssignedRef = failed.contract_ref,
         /// Why.
-        problem: BillingProblemJson = BillingProblemJson { code: problem.code(), detail: problem.detail().to_owned() },
+        problem: BillingProblemJson = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() },
     }
 }
 
@@ -90,7 +93,71 @@ answer! {
 pub(crate) struct BillingProblemJson {
     /// A stable word for machines.
     #[schema(example = "amount_out_of_range")]
-    code: &'static str,
+    code: String,
     /// What went wrong.
     detail: String,
+}
+
+/// A run, and all of it where one is asked for.
+pub(crate) type ToldRun = (RunHead, Option<KeptRun>);
+
+answer! {
+    /// A billing run.
+    BillingRunJson of told: ToldRun {
+        let (head, whole) = (&told.0, told.1.as_ref());
+        /// Reference.
+        run_ref: AssignedRef = head.run_ref,
+        /// Who started it: `admin:` or `api_key:` and a reference, `command_line`, or `scheduler` for the server itself.
+        #[schema(example = "scheduler")]
+        actor: String = head.author.to_string(),
+        /// When it began.
+        begun_at: TimestampText = head.begun_at,
+        /// When it ended; null while it hasn't said so.
+        ended_at: Option<TimestampText> = head.ended_at,
+        /// How far it has come.
+        state: RunStateWord = head.state(),
+        /// Contracts that were due and that it looked at.
+        contracts: u64 = head.contracts,
+        /// Documents it issued.
+        issued: u64 = head.issued,
+        /// Drafts without event and amount that it put out of force.
+        voided: u64 = head.voided,
+        /// Contracts it couldn't bill.
+        failed: u64 = head.failed,
+        /// By which request; null of what no request did.
+        request_id: Option<String> = head.request_id.as_ref().map(ToString::to_string),
+        /// The first 500 documents that it issued or put out of force, in its order; only of one run.
+        @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(RunDocumentJson::from).collect::<Vec<_>>()),
+        /// The first 200 contracts that it couldn't bill; only of one run.
+        @omitted failures: Option<Vec<RunFailureJson>> = whole.map(|run| run.failures.iter().map(RunFailureJson::from).collect::<Vec<_>>()),
+    }
+}
+
+answer! {
+    /// A document of a billing run.
+    RunDocumentJson of document: RunDocument {
+        /// Reference.
+        document_ref: AssignedRef = document.document_ref,
+        /// Number.
+        #[schema(example = "UB-INV-1")]
+        document_number: String = document.number.to_string(),
+        /// What it does to what the customer owes.
+        kind: DocumentKindWord = document.number.kind,
+        /// The currency of the total.
+        currency: CurrencyCode = document.total.currency(),
+        /// Its total then.
+        total: ExactNumber = document.total,
+        /// Whether it was put out of force, and not issued.
+        voided: bool = document.voided,
+    }
+}
+
+answer! {
+    /// A contract that a run couldn't bill.
+    RunFailureJson of failure: RunFailure {
+        /// The contract.
+        contract_ref: AssignedRef = failure.contract_ref,
+        /// Why.
+        problem: BillingProblemJson = BillingProblemJson { code: failure.code.clone(), detail: failure.detail.clone() },
+    }
 }

@@ -89,6 +89,7 @@ impl EventBody {
             validations: self.validations,
             formatted: None,
             sent: None,
+            import: None,
         })
     }
 }

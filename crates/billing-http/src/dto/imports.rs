@@ -1,7 +1,11 @@
-//! Files of usage events: what is asked, and what became of them.
+//! Files of usage events: what is asked, what became of them, and imports as they are told afterwards.
 
-use billing_application::usage::{EventView, ImportSummary, TouchedDocument};
+use billing_application::error::UseCaseError;
+use billing_application::usage::{EventView, FileImport, TouchedDocument, UndoResult};
 use billing_domain::format::DEFAULT_FORMAT_REF;
+use billing_domain::imports::{ImportedDocument, KeptImport, Undone};
+use billing_domain::refs::EventRef;
+use billing_import::SeenColumn;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -10,7 +14,8 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use super::declare::{Body, answer};
 use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
-use super::wire::{AssignedRef, CurrencyCode, NamedRef};
+use super::wire::{AssignedRef, CurrencyCode, NamedRef, TimestampText};
+use super::words::ImportStateWord;
 use crate::problem::{FieldProblem, Problem};
 
 /// The most rejects, and the most documents, that one answer lists.
@@ -28,6 +33,8 @@ impl Body for FileBody {
 /// What became of a file's events, or would.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImportResultJson {
+    /// What the import is known by from now on; null in a dry run.
+    import_ref: Option<AssignedRef>,
     /// Whether nothing was stored.
     dry_run: bool,
     /// Events recorded.
@@ -45,6 +52,8 @@ pub(crate) struct ImportResultJson {
     documents: Vec<ImportedDocumentJson>,
     /// Documents beyond those.
     more_documents: u64,
+    /// In a dry run of CSV, its columns with what stands in them in the first lines; else none.
+    columns: Vec<ImportColumnJson>,
     /// Why the file wasn't taken to its end; null when it was.
     stopped: Option<ImportStopJson>,
 }
@@ -62,6 +71,22 @@ pub(crate) struct ImportRejectJson {
     detail: String,
     /// Every field that is wrong; empty where it isn't about fields.
     errors: Vec<FieldProblem>,
+}
+
+answer! {
+    /// A column of a file.
+    ImportColumnJson of column: SeenColumn {
+        /// Its name in the file.
+        #[schema(example = "Zeit")]
+        name: String = column.name.clone(),
+        /// What it is called; null where it is left out.
+        #[schema(example = "timestamp")]
+        called: Option<String> = column.called.clone(),
+        /// Whether it is report data; of a file that a format reads, as if there were none.
+        report_data: bool = column.is_report_data,
+        /// What stands in it in the first three lines, 80 characters of each.
+        samples: Vec<String> = column.samples.clone(),
+    }
 }
 
 answer! {
@@ -121,10 +146,17 @@ impl ImportRejects {
 }
 
 impl ImportResultJson {
-    pub(crate) fn new(dry_run: bool, summary: &ImportSummary, rejects: ImportRejects, stopped: Option<(u64, Problem)>) -> Self {
+    pub(crate) fn new(
+        import: &FileImport,
+        rejects: ImportRejects,
+        stopped: Option<(u64, Problem)>,
+        columns: &[SeenColumn],
+    ) -> Self {
+        let (import_ref, summary) = (import.import_ref(), import.summary());
         let more = summary.documents.len().saturating_sub(MAX_LISTED);
         Self {
-            dry_run,
+            import_ref: import_ref.map(AssignedRef::from),
+            dry_run: import_ref.is_none(),
             recorded: summary.recorded,
             already_there: summary.already_there,
             refused: rejects.count,
@@ -132,6 +164,7 @@ impl ImportResultJson {
             rejects: rejects.listed,
             documents: summary.documents.iter().take(MAX_LISTED).map(ImportedDocumentJson::from).collect(),
             more_documents: more as u64,
+            columns: columns.iter().map(ImportColumnJson::from).collect(),
             stopped: stopped.map(|(line, problem)| ImportStopJson {
                 line,
                 code: problem.code(),
@@ -139,6 +172,131 @@ impl ImportResultJson {
             }),
         }
     }
+}
+
+/// An import, and of one that is asked for how many events undoing it would have to look at.
+pub(crate) type ToldImport = (KeptImport, Option<u64>);
+
+answer! {
+    /// An import of a file of usage events.
+    ImportJson of told: ToldImport {
+        let (import, left) = (&told.0, told.1);
+        /// Reference.
+        import_ref: AssignedRef = import.import_ref,
+        /// What lines without a key of their own are known by: the file's name.
+        #[schema(example = "gateway-2026-01.csv")]
+        name: Option<String> = import.file.name.clone(),
+        /// The file's size in bytes.
+        bytes: u64 = import.file.bytes,
+        /// SHA-256 of the file, in hexadecimal digits.
+        sha256: String = hexadecimal(&import.file.sha256),
+        /// Who imported it: `admin:` or `api_key:` and a reference, or `command_line`.
+        #[schema(example = "command_line")]
+        actor: String = import.author.to_string(),
+        /// When it began.
+        begun_at: TimestampText = import.begun_at,
+        /// When it ended; null while it hasn't said so.
+        ended_at: Option<TimestampText> = import.ended_at,
+        /// How far it has come.
+        state: ImportStateWord = import.state(),
+        /// The line that it stopped at; null where it didn't stop before the file's end.
+        stopped_at_line: Option<u64> = import.stopped_at,
+        /// Events recorded; 0 while it hasn't ended.
+        recorded: u64 = import.recorded,
+        /// Events that were there already.
+        already_there: u64 = import.already_there,
+        /// Lines refused.
+        refused: u64 = import.refused,
+        /// How far it is undone; null where nobody asked for that.
+        undone: Option<UndoneJson> = import.undone.as_ref(),
+        /// By which request; null of what no request did.
+        request_id: Option<String> = import.request_id.as_ref().map(ToString::to_string),
+        /// Events that it recorded and that undoing it would delete, but for those that are deleted already; only of one import.
+        @omitted left: Option<u64> = left,
+        /// The first 500 documents that its events went on; only of one import.
+        @omitted documents: Option<Vec<KeptDocumentJson>> = left.map(|_| import.documents.iter().map(KeptDocumentJson::from).collect::<Vec<_>>()),
+        /// Documents beyond those; only of one import.
+        @omitted more_documents: Option<u64> = left.map(|_| import.more_documents),
+    }
+}
+
+answer! {
+    /// How far an import is undone.
+    UndoneJson of undone: Undone {
+        /// Who asked for it last.
+        actor: String = undone.author.to_string(),
+        /// When it began.
+        begun_at: TimestampText = undone.begun_at,
+        /// When nothing was left of it; null while something is.
+        ended_at: Option<TimestampText> = undone.ended_at,
+        /// Events it deleted.
+        deleted: u64 = undone.deleted,
+        /// Events that were deleted before.
+        already_deleted: u64 = undone.already_deleted,
+    }
+}
+
+answer! {
+    /// A document that events of an import went on.
+    KeptDocumentJson of document: ImportedDocument {
+        /// Reference.
+        document_ref: AssignedRef = document.document_ref,
+        /// Number.
+        #[schema(example = "UB-INV-1")]
+        document_number: String = document.number.to_string(),
+        /// Whose it is.
+        customer_ref: NamedRef = &document.customer_ref,
+        /// Its currency.
+        currency: CurrencyCode = document.currency,
+        /// How many events went on it.
+        events: u64 = document.events,
+    }
+}
+
+/// An event that couldn't be deleted, and why.
+pub(crate) type KeptBack = (EventRef, UseCaseError);
+
+answer! {
+    /// What a request to undo an import did.
+    UndoResultJson of result: UndoResult {
+        let view = &result.view;
+        /// The import as it is now.
+        import: ImportJson = &(view.import.clone(), Some(view.left)),
+        /// Events that this request deleted.
+        deleted: u64 = result.deleted,
+        /// Events that it found deleted already.
+        already_deleted: u64 = result.already_deleted.len() as u64,
+        /// The first 1,000 of those.
+        already_deleted_refs: Vec<AssignedRef> = result.already_deleted.iter().copied().take(MAX_LISTED),
+        /// Events that couldn't be deleted and still count.
+        refused: u64 = result.refused.len() as u64,
+        /// The first 1,000 of those, each with the reason.
+        rejects: Vec<UndoRejectJson> = result.refused.iter().take(MAX_LISTED),
+        /// Events that are left to be deleted: send the same request again to go on.
+        left: u64 = view.left,
+    }
+}
+
+answer! {
+    /// An event that couldn't be deleted.
+    UndoRejectJson of kept: KeptBack {
+        let problem = Problem::of(&kept.1);
+        /// The event.
+        event_ref: AssignedRef = kept.0,
+        /// A stable word for machines.
+        #[schema(example = "amount_out_of_range")]
+        code: String = problem.code().to_owned(),
+        /// What went wrong.
+        detail: String = problem.detail().to_owned(),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The answer that repeats of an imported event get, whichever way they come: that of a batch or, where a format made it, of a

@@ -12,7 +12,7 @@ use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
-use billing_import::{DelimiterError, FileNameError};
+use billing_import::{ColumnMapError, DelimiterError, FileNameError};
 
 /// A reason to refuse a text; it displays what would be right.
 pub(crate) trait Reason: Display {
@@ -28,6 +28,7 @@ impl Reason for ExpressionError {}
 impl Reason for NumberPrefixError {}
 impl Reason for FileNameError {}
 impl Reason for DelimiterError {}
+impl Reason for ColumnMapError {}
 
 impl Reason for TextError {
     fn code(&self) -> &'static str {

@@ -10,8 +10,10 @@ use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::imports::ImportState;
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
+use billing_domain::runs::RunState;
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
 use billing_report::{NumbersAs, ReportFormat};
@@ -91,6 +93,16 @@ words! {
     StatementKindWord is StatementKind {
         "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "PAYMENT" = Payment, "REFUND" = Refund, "REVERSAL" = Reversal,
         "WRITE_OFF" = WriteOff,
+    }
+
+    /// How far a billing run has come: `UNFINISHED` goes on, or was broken off with the server; `CUT_SHORT` ended before everything that
+    /// was due was looked at.
+    RunStateWord is RunState { "UNFINISHED" = Unfinished, "CUT_SHORT" = CutShort, "FINISHED" = Finished }
+
+    /// How far an import has come: `UNFINISHED` goes on, or was broken off with the server; `CUT_SHORT` ended before the file did;
+    /// `UNDOING` is undone in part.
+    ImportStateWord is ImportState {
+        "UNFINISHED" = Unfinished, "CUT_SHORT" = CutShort, "FINISHED" = Finished, "UNDOING" = Undoing, "UNDONE" = Undone,
     }
 
     /// What something is that was searched for.

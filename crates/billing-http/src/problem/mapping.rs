@@ -263,6 +263,8 @@ pub(crate) fn not_found_code(thing: Thing) -> &'static str {
         Thing::Entity => "entity_not_found",
         Thing::Event => "event_not_found",
         Thing::Format => "usage_format_not_found",
+        Thing::BillingRun => "billing_run_not_found",
+        Thing::Import => "import_not_found",
         Thing::Organization => "organization_not_found",
         Thing::Pricing => "pricing_not_found",
         Thing::Session => "session_not_found",

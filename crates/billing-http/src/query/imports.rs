@@ -1,10 +1,13 @@
-//! How a file of usage events is taken.
+//! How a file of usage events is taken, and which imports are listed.
 
 use billing_application::formats::NamedFormat;
+use billing_domain::calendar::Timestamp;
 use billing_domain::format::UsageFormat;
+use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
-use billing_import::{Delimiter, FileName, Reading};
+use billing_import::{ColumnMap, Delimiter, FileName, Reading};
 
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::schemas::text;
 
@@ -20,6 +23,29 @@ params! {
         format_name: Option<OneLine>,
         /// What stands between two cells of CSV; comma, semicolon or tab is recognised when left out.
         delimiter: Option<Delimiter>,
+        /// What columns of CSV are called instead, as a JSON object: `{"Zeit": "timestamp", "Kunde": "customer_ref"}`. One that is
+        /// called `null` is left out; columns that aren't named keep their names.
+        columns: ColumnMap = ColumnMap::default(),
+    }
+}
+
+params! {
+    /// Which imports, and which page.
+    ImportListParams {
+        /// That began at this instant or later: RFC 3339 with an offset.
+        from: Option<Timestamp>,
+        /// That began before this instant.
+        to: Option<Timestamp>,
+        /// Of files of this name.
+        name: Option<AnyText>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl ImportListParams {
+    /// What they are narrowed to.
+    pub(crate) fn filter(&self) -> ImportFilter {
+        ImportFilter { from: self.from, to: self.to, name: self.name.clone() }
     }
 }
 
@@ -37,7 +63,7 @@ impl ImportParams {
         let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
         let format = NamedFormat::Name(format_name.clone());
         let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
-        let reading = Reading { format_name, name: self.name, delimiter: self.delimiter };
+        let reading = Reading { format_name, name: self.name, delimiter: self.delimiter, columns: self.columns };
         ImportAsked { reading, format, dry_run: self.dry_run }
     }
 }
@@ -45,6 +71,7 @@ impl ImportParams {
 wire! {
     FileName: |node| node.parsed(FileName::parse),
         |_| text().min_length(Some(1)).max_length(Some(FileName::MAX_CHARS)).examples(["gateway-2026-01.csv"]);
+    ColumnMap: |node| node.parsed(ColumnMap::parse), |_| text().examples([r#"{"Zeit": "timestamp", "note": null}"#]);
     Delimiter: |node| node.parsed(Delimiter::parse), |_| text().min_length(Some(1)).max_length(Some(1));
 }
 

@@ -3,6 +3,7 @@
 //! A reference that can't exist is one that doesn't: it finds nothing.
 
 pub(crate) mod audit;
+pub(crate) mod billing;
 pub(crate) mod documents;
 pub(crate) mod imports;
 pub(crate) mod lists;

@@ -1,16 +1,25 @@
-//! The billing run.
+//! The billing run, and runs as they are told afterwards.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Path};
 use billing_application::billing_run::{self, BillingRun};
+use billing_application::error::Thing;
+use billing_application::run_history;
+use billing_domain::page::Page;
+use billing_domain::refs::BillingRunRef;
 
-use super::OnceAnswer;
+use super::{Answer, OnceAnswer, in_path};
 use crate::body::OptionalBody;
 use crate::caller::Caller;
-use crate::dto::billing::{BillingReportJson, BillingRunBody};
+use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson};
 use crate::dto::declare::read_optional;
 use crate::middleware::Facts;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::query::billing::RunParams;
 
 /// What one contract and the answer may still need at the end of the time that a request has.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
@@ -25,4 +34,18 @@ pub(crate) async fn run_billing(caller: Caller, facts: Facts, OptionalBody(body)
         billing_run::run_billing(services, principal, BillingRun { dry_run, after, may_go_on: &may_go_on })
     });
     report.await
+}
+
+pub(crate) async fn list_billing_runs(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let params: RunParams = query.read()?;
+    let (filter, page) = (params.filter(), params.page.0);
+    let found = caller.run(move |services, principal| run_history::list_billing_runs(services, principal, &filter, page)).await?;
+    let told = Page { total: found.total, items: found.items.into_iter().map(|head| (head, None)).collect() };
+    Ok(query.answer::<_, BillingRunJson>(page, &told))
+}
+
+pub(crate) async fn get_billing_run(caller: Caller, path: Path<String>) -> Answer<BillingRunJson> {
+    let run_ref = in_path(BillingRunRef::parse, &path, Thing::BillingRun)?;
+    let run = caller.run(move |services, principal| run_history::get_billing_run(services, principal, run_ref)).await?;
+    Ok(Json(BillingRunJson::from(&(run.head.clone(), Some(run)))))
 }

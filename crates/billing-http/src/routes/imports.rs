@@ -1,30 +1,36 @@
-//! Files of usage events.
+//! Files of usage events, and imports as they are told afterwards.
 
 use std::time::{Duration, Instant};
 
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Path};
 use billing_application::Services;
-use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_application::idempotency::carry_out;
 use billing_application::usage::{
-    self, EVENTS_PER_TRANSACTION, FileImport, Neighbours, NewUsageEvent, TakenBatch, map_events, record_usage,
+    self, EVENTS_PER_TRANSACTION, FileImport, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoStep,
+    map_events, record_usage,
 };
 use billing_domain::access::Principal;
 use billing_domain::idempotency::KeptAnswer;
+use billing_domain::imports::ImportedFileFacts;
+use billing_domain::page::Page;
+use billing_domain::refs::ImportRef;
 use billing_domain::reported::FileEvent;
 use billing_domain::violation::Violations;
-use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile};
+use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile, fingerprint};
 use serde_json::{Value, json};
 
-use super::OnceAnswer;
+use super::{Answer, OnceAnswer, in_path};
 use crate::body::SentFile;
 use crate::caller::Caller;
-use crate::dto::imports::{ImportRejects, ImportResultJson, import_answer};
+use crate::dto::imports::{ImportJson, ImportRejects, ImportResultJson, UndoResultJson, import_answer};
 use crate::dto::wire::written;
 use crate::kept::Success;
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::query::imports::{ImportAsked, ImportParams};
+use crate::query::imports::{ImportAsked, ImportListParams, ImportParams};
 use crate::refused;
 use crate::state::HttpState;
 
@@ -64,6 +70,38 @@ pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, fil
     taken.await
 }
 
+pub(crate) async fn list_imports(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+    let params: ImportListParams = query.read()?;
+    let (filter, page) = (params.filter(), params.page.0);
+    let found = caller.run(move |services, principal| usage::list_imports(services, principal, &filter, page)).await?;
+    let told = Page { total: found.total, items: found.items.into_iter().map(|import| (import, None)).collect() };
+    Ok(query.answer::<_, ImportJson>(page, &told))
+}
+
+pub(crate) async fn get_import(caller: Caller, path: Path<String>) -> Answer<ImportJson> {
+    let import_ref = in_path(ImportRef::parse, &path, Thing::Import)?;
+    let found = caller.run(move |services, principal| usage::get_import(services, principal, import_ref)).await?;
+    Ok(Json(ImportJson::from(&(found.import, Some(found.left)))))
+}
+
+pub(crate) async fn undo_import(caller: Caller, facts: Facts, path: Path<String>) -> OnceAnswer {
+    let import_ref = in_path(ImportRef::parse, &path, Thing::Import)?;
+    let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
+    let until = deadline.checked_sub(TIME_TO_ANSWER);
+    let undone = caller.once(None).answer::<UndoResultJson, _>(move |services, principal| {
+        // Under a key all of it is one transaction, which nobody's turn divides.
+        let may_go_on = || is_keyed || until.is_some_and(|until| Instant::now() < until);
+        let mut take_turn = |step: UndoStep| {
+            if is_keyed {
+                return step.carry_out(services);
+            }
+            writing.writer().in_turn(principal, UNDONE_PER_TRANSACTION, deadline, move |services| step.carry_out(services))
+        };
+        usage::undo_import(services, principal, import_ref, &may_go_on, &mut take_turn)
+    });
+    undone.await
+}
+
 fn answer(result: &ImportResultJson) -> KeptAnswer {
     Success::json(written(result)).kept()
 }
@@ -71,20 +109,25 @@ fn answer(result: &ImportResultJson) -> KeptAnswer {
 /// What the request says, by which it is known under its key: of JSON what it is as such.
 fn said(asked: &ImportAsked, file: &SentFile) -> Value {
     let value = |bytes: &[u8]| billing_json::read(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into());
-    let said = match file.kind {
+    let whole = match file.kind {
         FileKind::Csv => String::from_utf8_lossy(&file.bytes).into(),
         FileKind::Ndjson => file.bytes.split(|byte| *byte == b'\n').map(value).collect(),
         FileKind::Json => value(&file.bytes),
     };
-    let Reading { format_name, name, delimiter } = &asked.reading;
-    json!({
-        "file": said,
+    let Reading { format_name, name, delimiter, columns } = &asked.reading;
+    let mut said = json!({
+        "file": whole,
         "type": file.media_type,
         "name": name.as_ref().map(FileName::as_str),
         "format_name": format_name,
         "delimiter": delimiter.map(|delimiter| delimiter.as_char().to_string()),
         "dry_run": asked.dry_run,
-    })
+    });
+    // Requests from before there were such are known again.
+    if !columns.is_empty() {
+        said["columns"] = columns.as_json();
+    }
+    said
 }
 
 /// Reads the file to its end before anything of it is stored.
@@ -112,18 +155,20 @@ fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8
 fn take(
     (services, principal): (&Services<'_>, &Principal),
     state: &HttpState,
-    (file, asked): (&SentFile, &ImportAsked),
+    (sent, asked): (&SentFile, &ImportAsked),
     until: Option<Instant>,
     record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
 ) -> UseCaseResult<ImportResultJson> {
-    let unreadable = |_| UseCaseError::InvariantViolation("a file that was read can't be read again");
-    let mut file = open(file, asked).map_err(unreadable)?;
-    let mut import = FileImport::new(asked.format.clone(), asked.dry_run);
+    let unreadable = |()| UseCaseError::InvariantViolation("a file that was read can't be read again");
+    let mut file = open(sent, asked).map_err(|_| unreadable(()))?;
+    let (bytes, sha256) = fingerprint(&*sent.bytes).map_err(|_| unreadable(()))?;
+    let facts = ImportedFileFacts { name: asked.reading.name.as_ref().map(|name| name.as_str().to_owned()), bytes, sha256 };
+    let mut import = FileImport::begin(services, principal, asked.format.clone(), facts, asked.dry_run)?;
     let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
     loop {
         let mut lines = Vec::new();
         while lines.len() < EVENTS_PER_TRANSACTION
-            && let Some(line) = file.next_line().map_err(unreadable)?
+            && let Some(line) = file.next_line().map_err(|_| unreadable(()))?
         {
             lines.push(line);
         }
@@ -152,16 +197,22 @@ fn take(
                 stopped = Some((first, Problem::from(error)));
                 break;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                if let Err(error) = import.give_up(services, principal) {
+                    tracing::warn!(%error, "an import of nothing could not be forgotten");
+                }
+                return Err(error);
+            }
         }
     }
-    let name = asked.reading.name.as_ref().map(FileName::as_str);
-    match import.tell(services, principal, name, rejects.count()) {
+    let stopped_at = stopped.as_ref().map(|(line, _)| *line);
+    match import.end(services, principal, rejects.count(), stopped_at) {
         // The events are stored, and the caller has to know.
-        Err(error) if until.is_some() => tracing::error!(%error, "the audit log could not be told of an import"),
-        told => told?,
+        Err(error) if until.is_some() => tracing::error!(%error, "the end of an import could not be kept"),
+        ended => ended?,
     }
-    Ok(ImportResultJson::new(asked.dry_run, import.summary(), rejects, stopped))
+    let columns = if asked.dry_run { file.columns() } else { Vec::new() };
+    Ok(ImportResultJson::new(&import, rejects, stopped, &columns))
 }
 
 /// What became of lines.

@@ -22,9 +22,10 @@ use billing_application::usage::{
     FileImport, ImportSummary, Neighbours, NewUsageEvent, TakenBatch, TakenLines, TouchedDocument, map_events, record_usage,
 };
 use billing_domain::access::Principal;
+use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ports::StoreError;
 use billing_http::import_answer;
-use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile};
+use billing_import::{ColumnMap, FileError, FileKind, FileLine, FileName, Reading, UsageFile, fingerprint};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::rejects::Rejects;
@@ -50,6 +51,7 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
         format_name: (!format.is_built_in()).then(|| format_name.as_str().to_owned()),
         name: Some(name.clone()),
         delimiter: settings.delimiter,
+        columns: ColumnMap::default(),
     };
     let read_bytes = Arc::new(AtomicU64::new(0));
     let inner = File::open(&settings.file)
@@ -68,7 +70,12 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
         return Err(Failure::Setting("--rejects must name another file than the one that is imported".to_owned()));
     }
     let rejects = Rejects::at(rejects_path.clone())?;
-    let mut import = Import { services, principal, taken: FileImport::new(format, settings.dry_run), rejects };
+    let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
+    let (bytes, sha256) = fingerprint(&mut whole).map_err(|error| unreadable(&settings.file, &error.into()))?;
+    let facts = ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 };
+    let begun = || FileImport::begin(&services, &principal, format.clone(), facts.clone(), settings.dry_run);
+    let taken = patiently(begun)?;
+    let mut import = Import { services, principal, taken, rejects };
     let progress = progress_bar(&settings.file);
     let mut slice = Vec::new();
     let stopped = loop {
@@ -88,7 +95,7 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     progress.finish_and_clear();
     let Import { services, principal, taken, rejects } = import;
     let rejected = rejects.finish()?;
-    patiently(|| taken.tell(&services, &principal, Some(name.as_str()), rejected))?;
+    patiently(|| taken.end(&services, &principal, rejected, None))?;
     if let Some(error @ FileError::Malformed(_)) = &stopped {
         return Err(unreadable(&settings.file, error));
     }

@@ -14,6 +14,7 @@ mod charges;
 mod contracts;
 mod documents;
 mod formats;
+mod imports;
 mod inspection;
 mod lists;
 mod locks;
@@ -21,6 +22,7 @@ mod paper;
 mod reading;
 mod refused;
 mod replay_log;
+mod runs;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -39,13 +41,17 @@ use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
 use billing_domain::document::{DefaultTax, Document, DocumentKind};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
+use billing_domain::imports::{KeptImport, MadeEvent};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
-use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
+use billing_domain::refs::{
+    BillingRunRef, ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, ImportPartRef, ImportRef, OrganizationId,
+};
 use billing_domain::refused::{RefusedCount, RefusedKey};
+use billing_domain::runs::KeptRun;
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
@@ -177,6 +183,9 @@ struct State {
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
     audit_log: Rows<AuditEntry>,
     refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
+    billing_runs: Arc<BTreeMap<(OrganizationId, BillingRunRef), KeptRun>>,
+    imports: Arc<BTreeMap<(OrganizationId, ImportRef), KeptImport>>,
+    made_events: Arc<BTreeMap<(OrganizationId, ImportRef, ImportPartRef), Vec<MadeEvent>>>,
 }
 
 /// A contract, and when it next has something to issue.
@@ -237,6 +246,10 @@ impl<T: Clone> Rows<T> {
 
     fn push(&mut self, organization: OrganizationId, row: T) {
         Arc::make_mut(&mut self.0).push((organization, row));
+    }
+
+    fn retain(&mut self, organization: OrganizationId, stays: impl Fn(&T) -> bool) {
+        Arc::make_mut(&mut self.0).retain(|(owner, row)| *owner != organization || stays(row));
     }
 }
 

@@ -19,6 +19,7 @@ pub mod documents;
 pub mod event_keys;
 pub mod filters;
 pub mod formats;
+pub mod imports;
 pub mod inspection;
 pub mod isolation;
 pub mod keeping;
@@ -31,6 +32,7 @@ pub mod reading;
 pub mod refused;
 pub mod replay_log;
 pub mod revisions;
+pub mod runs;
 pub mod transactions;
 pub mod usage;
 
@@ -218,6 +220,14 @@ macro_rules! store_contract {
                 a_formats_version_rolled_back_leaves_the_one_before
                 formats_come_by_creation_then_by_reference_in_any_part
             }
+            imports {
+                an_import_comes_back_as_it_was_kept_last
+                imports_come_newest_first_narrowed_and_in_pages
+                what_an_import_made_comes_part_by_part
+                who_sends_the_key_of_a_forgotten_event_sends_a_new_one
+                an_import_is_held_by_one_transaction_at_a_time
+                imports_are_forgotten_with_what_they_made
+            }
             inspection {
                 every_organization_is_seen
                 contracts_come_by_reference_after_the_last_one
@@ -342,6 +352,11 @@ macro_rules! store_contract {
                 a_total_is_counted_again_from_events_that_are_not_deleted
                 a_total_of_many_events_is_counted_again
                 an_adjustment_has_events_of_the_period_it_corrects
+            }
+            runs {
+                a_run_comes_back_as_it_was_kept_last
+                runs_come_newest_first_narrowed_and_in_pages
+                runs_are_forgotten_one_by_one_or_when_they_are_old
             }
             transactions {
                 a_store_is_ready

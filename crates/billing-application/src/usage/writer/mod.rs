@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use billing_domain::access::Principal;
+use billing_domain::refs::EventRef;
 use billing_domain::reported::NewUsageEvent;
 
 use self::figures::Times;
@@ -135,6 +136,28 @@ impl UsageWriter {
         // Either it was too late for it, or what took it panicked, which the panic hook has printed.
         let unanswered = Err(UseCaseError::InvariantViolation("events that nobody took"));
         replied.recv().unwrap_or(unanswered)
+    }
+
+    /// Does something in a transaction of its own when its turn has come, and waits for it. It counts as so many events.
+    ///
+    /// # Errors
+    /// The work's own; [`UseCaseError::Overloaded`] where too much waits.
+    pub fn in_turn<T: Send + 'static>(
+        &self,
+        principal: &Principal,
+        events: usize,
+        until: Instant,
+        work: impl FnOnce(&Services<'_>) -> UseCaseResult<T> + Send + 'static,
+    ) -> UseCaseResult<T> {
+        let (reply, replied) = sync_channel(1);
+        // Nobody to tell means nobody is waiting for it.
+        let work = Box::new(move |services: &Services<'_>| drop(reply.send(work(services))));
+        let bytes = size_of::<EventRef>().saturating_mul(events);
+        let work = Work::Whole(WaitingWhole { events, bytes, work });
+        self.submit(Waiting { reporter: Reporter::Known(principal.clone()), until, work })?;
+        // Either it was too late for it, or it panicked, which the panic hook has printed.
+        let undone = Err(UseCaseError::InvariantViolation("work that nobody did"));
+        replied.recv().unwrap_or(undone)
     }
 
     /// What it has done so far, and what waits.

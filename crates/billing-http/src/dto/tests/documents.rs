@@ -473,6 +473,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
     let failed = |problem| FailedContract { contract_ref: contract.contract_ref, problem };
     let report = BillingReport {
+        run_ref: None,
         issued: vec![BilledDocument { opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
         voided: vec![BilledDocument { opened: None, kind: DocumentKind::Debit, total: Money::zero(fixtures::currency("JPY")) }],
         failed: vec![
@@ -486,6 +487,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     assert!(!shown.contains("10.0.0.7"), "{shown}");
     assert_snapshot!(shown, @r#"
     {
+      "run_ref": null,
       "issued": [
         {
           "document_ref": "019b76da-a802-7000-8000-000000000002",

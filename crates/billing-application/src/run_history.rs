@@ -1,0 +1,150 @@
+//! Billing runs, as they are told afterwards: each leaves a row in every organization that it looks at.
+//!
+//! The row is there before the first document is issued, and grows in the transactions that issue: a run that is broken off with the
+//! process shows as one that hasn't ended. Runs that come again and again and do nothing don't add up: one by the clock that had nothing
+//! to tell leaves no row, and one that put nothing in force takes the place of the one before it, if that was by the same and did nothing
+//! either.
+
+use std::collections::BTreeMap;
+
+use billing_domain::access::Principal;
+use billing_domain::audit::Author;
+use billing_domain::calendar::Timestamp;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, RunFilter, Tx, transact};
+use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
+use billing_domain::runs::{KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
+
+use crate::audit::Doer;
+use crate::basics::DAY_SECONDS;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
+
+/// What a run leaves behind, by organization; nothing of a dry run.
+pub(crate) struct History<'a> {
+    services: &'a Services<'a>,
+    run_ref: BillingRunRef,
+    begun_at: Timestamp,
+    is_kept: bool,
+    runs: BTreeMap<OrganizationId, KeptRun>,
+}
+
+impl<'a> History<'a> {
+    /// Of a run that begins.
+    pub(crate) const fn new(services: &'a Services<'a>, run_ref: BillingRunRef, begun_at: Timestamp, dry_run: bool) -> Self {
+        Self { services, run_ref, begun_at, is_kept: !dry_run, runs: BTreeMap::new() }
+    }
+
+    /// Notes that the run looks at contracts of an organization, which is told before it does.
+    pub(crate) fn look(&mut self, doer: Doer<'_>, contracts: usize) -> UseCaseResult<()> {
+        if !self.is_kept {
+            return Ok(());
+        }
+        if !self.runs.contains_key(&doer.organization) {
+            let head = RunHead::begun(self.run_ref, doer.author, doer.request_id.cloned(), self.begun_at);
+            let run = KeptRun::begun(head);
+            transact(&*self.services.store, Access::Write, |tx| {
+                Ok::<_, UseCaseError>(tx.put_billing_run(doer.organization, &run)?)
+            })?;
+            self.runs.insert(doer.organization, run);
+        }
+        if let Some(run) = self.runs.get_mut(&doer.organization) {
+            run.head.contracts = run.head.contracts.saturating_add(contracts as u64);
+        }
+        Ok(())
+    }
+
+    /// The run as it is with what a transaction did, written in that transaction; to be [taken up](Self::take_up) once it is committed.
+    pub(crate) fn written(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        add: impl FnOnce(&mut KeptRun),
+    ) -> UseCaseResult<Option<KeptRun>> {
+        let Some(run) = self.runs.get(&organization) else { return Ok(None) };
+        let mut run = run.clone();
+        add(&mut run);
+        tx.put_billing_run(organization, &run)?;
+        Ok(Some(run))
+    }
+
+    /// Takes up what was committed.
+    pub(crate) fn take_up(&mut self, organization: OrganizationId, run: Option<KeptRun>) {
+        self.runs.extend(run.map(|run| (organization, run)));
+    }
+
+    /// Notes contracts that couldn't be billed, which no transaction tells.
+    pub(crate) fn failed<'f>(
+        &mut self,
+        organization: OrganizationId,
+        failed: impl IntoIterator<Item = (ContractRef, &'f UseCaseError)>,
+    ) {
+        let Some(run) = self.runs.get_mut(&organization) else { return };
+        for (contract_ref, problem) in failed {
+            let (code, detail) = self.services.teller.reason(problem);
+            run.add_failure(RunFailure::of(contract_ref, code, &detail));
+        }
+    }
+
+    /// Notes that the run ended.
+    pub(crate) fn end(self, cut_short: bool) -> UseCaseResult<()> {
+        let ended_at = self.services.now();
+        for (organization, mut run) in self.runs {
+            run.head.ended_at = Some(ended_at);
+            run.head.cut_short = cut_short;
+            transact(&*self.services.store, Access::Write, |tx| end(tx, organization, &run))?;
+        }
+        Ok(())
+    }
+}
+
+fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &KeptRun) -> UseCaseResult<()> {
+    let head = &run.head;
+    if head.is_idle() && head.failed == 0 && head.author == Author::Scheduler {
+        return Ok(tx.forget_billing_run(organization, head.run_ref)?);
+    }
+    tx.put_billing_run(organization, run)?;
+    if head.is_idle() {
+        let until = RunFilter { to: Some(head.begun_at), from: None };
+        let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
+        let before = tx.billing_runs(organization, &until, one)?.items.pop();
+        let stood_for = before.filter(|before| before.is_idle() && before.ended_at.is_some() && before.author == head.author);
+        if let Some(before) = stood_for {
+            tx.forget_billing_run(organization, before.run_ref)?;
+        }
+    }
+    Ok(())
+}
+
+/// A page of the organization's runs, the newest first.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_billing_runs(
+    services: &Services,
+    principal: &Principal,
+    filter: &RunFilter,
+    page: PageRequest,
+) -> UseCaseResult<Page<RunHead>> {
+    let organization = allow(principal, UseCase::ListBillingRuns)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.billing_runs(organization, filter, page)?))
+}
+
+/// A run with what it did.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`].
+pub fn get_billing_run(services: &Services, principal: &Principal, run_ref: BillingRunRef) -> UseCaseResult<KeptRun> {
+    let organization = allow(principal, UseCase::GetBillingRun)?;
+    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.billing_run(organization, run_ref)?))?;
+    found.ok_or(UseCaseError::Unknown(Thing::BillingRun))
+}
+
+/// Forgets the runs that began more than 400 days ago, in every organization; answers how many there were.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn forget_old_billing_runs(services: &Services) -> UseCaseResult<u64> {
+    let oldest = services.now().plus_seconds(-RUNS_KEPT_DAYS * DAY_SECONDS);
+    transact(&*services.store, Access::Write, |tx| Ok(tx.purge_billing_runs(oldest)?))
+}

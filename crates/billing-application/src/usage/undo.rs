@@ -1,0 +1,239 @@
+//! Imports as they are told afterwards, and undoing them: the events that an import made and that still count are deleted, as others
+//! are, and the keys they were sent with are forgotten, so that the file can be imported again and counts again.
+//!
+//! An import may be millions of events. They are deleted some hundred in a transaction, which notes that in the same transaction: what is
+//! broken off goes on where it was, and what is asked for again is done once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::access::Principal;
+use billing_domain::audit::AuditAction;
+use billing_domain::imports::{IMPORTS_KEPT_DAYS, KeptImport, Undone};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Access, ImportFilter, StoreError, Tx, transact};
+use billing_domain::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
+
+use super::change::{Asked, Changed, Changing, EventChange};
+use super::slice::MAX_HOLD_ATTEMPTS;
+use crate::audit::{Audited, Change, Doer, UndoneFile, note};
+use crate::basics::DAY_SECONDS;
+use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
+
+/// The most events that are deleted in a transaction: nobody waits long for what it holds.
+pub const UNDONE_PER_TRANSACTION: usize = 250;
+/// The most events that couldn't be deleted before undoing stops.
+const MAX_REFUSED: usize = 1_000;
+/// Imports forgotten in one transaction.
+const PURGED_PER_TRANSACTION: u32 = 100;
+
+/// A page of the organization's imports, the newest first.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn list_imports(
+    services: &Services,
+    principal: &Principal,
+    filter: &ImportFilter,
+    page: PageRequest,
+) -> UseCaseResult<Page<KeptImport>> {
+    let organization = allow(principal, UseCase::ListImports)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.imports(organization, filter, page)?))
+}
+
+/// An import, and how many events undoing it would have to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportView {
+    /// The import.
+    pub import: KeptImport,
+    /// Events that it made and that undoing it hasn't dealt with.
+    pub left: u64,
+}
+
+/// An import.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`], of one that is kept no longer, too.
+pub fn get_import(services: &Services, principal: &Principal, import_ref: ImportRef) -> UseCaseResult<ImportView> {
+    let organization = allow(principal, UseCase::GetImport)?;
+    transact(&*services.store, Access::Read, |tx| view(tx, organization, import_ref))
+}
+
+fn view(tx: &mut dyn Tx, organization: OrganizationId, import_ref: ImportRef) -> UseCaseResult<ImportView> {
+    let import = tx.import(organization, import_ref)?.ok_or(UseCaseError::Unknown(Thing::Import))?;
+    Ok(ImportView { import, left: tx.count_made_events(organization, import_ref)? })
+}
+
+/// What a request to undo an import did.
+#[derive(Debug)]
+pub struct UndoResult {
+    /// The import as it is now.
+    pub view: ImportView,
+    /// Events that it deleted.
+    pub deleted: u64,
+    /// Events that were deleted before.
+    pub already_deleted: Vec<EventRef>,
+    /// Events that couldn't be deleted, and why. They still count.
+    pub refused: Vec<(EventRef, UseCaseError)>,
+}
+
+/// What one transaction is to undo.
+#[derive(Clone, Debug)]
+pub struct UndoStep {
+    principal: Principal,
+    organization: OrganizationId,
+    import_ref: ImportRef,
+    /// The part that came last of which nothing can be deleted.
+    after: Option<ImportPartRef>,
+    /// Events that couldn't be deleted before.
+    refused: BTreeSet<EventRef>,
+}
+
+/// What one transaction undid.
+#[derive(Debug, Default)]
+pub struct UndoneStep {
+    deleted: u64,
+    already_deleted: Vec<EventRef>,
+    refused: Vec<(EventRef, UseCaseError)>,
+    /// The part it looked at, where nothing of that can be deleted any more.
+    passed: Option<ImportPartRef>,
+    is_last: bool,
+}
+
+/// Deletes the events that an import made and that still count, as far as there is time for it: a repeat goes on. `take_turn` carries a
+/// step out when its turn has come.
+///
+/// # Errors
+/// [`UseCaseError::Unknown`]; what keeps the first step from being carried out. What a later one did not do is left.
+pub fn undo_import(
+    services: &Services,
+    principal: &Principal,
+    import_ref: ImportRef,
+    may_go_on: &dyn Fn() -> bool,
+    take_turn: &mut dyn FnMut(UndoStep) -> UseCaseResult<UndoneStep>,
+) -> UseCaseResult<UndoResult> {
+    let organization = allow(principal, UseCase::UndoImport)?;
+    let principal = principal.clone();
+    let mut step = UndoStep { principal, organization, import_ref, after: None, refused: BTreeSet::new() };
+    let mut all = UndoneStep::default();
+    let (mut is_begun, mut in_vain) = (false, 0);
+    loop {
+        let done = match take_turn(step.clone()) {
+            Ok(done) => done,
+            Err(error) if !is_begun || services.are_joined() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, %import_ref, "an import is undone in part");
+                break;
+            }
+        };
+        is_begun = true;
+        let UndoneStep { deleted, already_deleted, refused, passed, is_last } = done;
+        let is_in_vain = deleted == 0 && already_deleted.is_empty() && refused.is_empty() && passed.is_none();
+        in_vain = if is_in_vain { in_vain + 1 } else { 0 };
+        all.deleted += deleted;
+        all.already_deleted.extend(already_deleted);
+        step.after = passed.or(step.after);
+        step.refused.extend(refused.iter().map(|(event_ref, _)| *event_ref));
+        all.refused.extend(refused);
+        if is_last || !may_go_on() || in_vain >= MAX_HOLD_ATTEMPTS || all.refused.len() >= MAX_REFUSED {
+            break;
+        }
+    }
+    let UndoneStep { deleted, already_deleted, refused, .. } = all;
+    let view = transact(&*services.store, Access::Write, |tx| {
+        let view = view(tx, organization, import_ref)?;
+        if deleted > 0 {
+            let (name, already_deleted, refused) =
+                (view.import.file.name.clone(), already_deleted.len() as u64, refused.len() as u64);
+            let file = UndoneFile { name, import_ref, deleted, already_deleted, refused };
+            let change = Change::Made(Audited::UndoneFile(&file));
+            note(tx, services, Doer::of(&step.principal), AuditAction::UndoImport, change)?;
+        }
+        Ok::<_, UseCaseError>(view)
+    })?;
+    Ok(UndoResult { view, deleted, already_deleted, refused })
+}
+
+impl UndoStep {
+    /// Deletes some events in one transaction.
+    ///
+    /// # Errors
+    /// [`UseCaseError::Unknown`]; the store's.
+    pub fn carry_out(&self, services: &Services) -> UseCaseResult<UndoneStep> {
+        transact(&*services.store, Access::Write, |tx| self.decide(services, tx))
+    }
+
+    fn decide(&self, services: &Services, tx: &mut dyn Tx) -> UseCaseResult<UndoneStep> {
+        let Self { principal, organization, import_ref, after, refused } = self;
+        let (organization, import_ref, now) = (*organization, *import_ref, services.now());
+        // Whoever else undoes it waits here.
+        let import = tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(Thing::Import))?;
+        let author = Doer::of(principal).author;
+        let begun = Undone { author, begun_at: now, ended_at: None, deleted: 0, already_deleted: 0 };
+        let mut undone = import.undone.clone().unwrap_or(begun);
+        let Some(part) = tx.made_events(organization, import_ref, *after)? else {
+            if tx.count_made_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
+                undone.ended_at = Some(now);
+            }
+            tx.put_import(organization, &KeptImport { undone: Some(undone), ..import })?;
+            return Ok(UndoneStep { is_last: true, ..UndoneStep::default() });
+        };
+        let wanted = part.events.iter().filter(|event_ref| !refused.contains(event_ref)).copied();
+        let wanted: Vec<EventRef> = wanted.take(UNDONE_PER_TRANSACTION).collect();
+        if wanted.is_empty() {
+            return Ok(UndoneStep { passed: Some(part.part), ..UndoneStep::default() });
+        }
+        let owners: BTreeMap<EventRef, CustomerId> =
+            tx.events_by_refs(organization, &wanted)?.into_iter().map(|event| (event.event_ref, event.customer_id)).collect();
+        let asked: Vec<Asked<'_>> =
+            wanted.iter().map(|event_ref| Asked { event_ref: *event_ref, change: &EventChange::Delete }).collect();
+        let changing = Changing { services, organization, by: principal.actor(), now, asked: &asked };
+        let (mut step, mut gone) = (UndoneStep::default(), Vec::new());
+        for (event_ref, outcome) in wanted.iter().zip(changing.decide(tx)?) {
+            match outcome {
+                Some(Ok(Changed::Deleted)) => step.deleted += 1,
+                Some(Err(UseCaseError::Unknown(_))) => step.already_deleted.push(*event_ref),
+                Some(Ok(Changed::Updated(_))) => {
+                    return Err(UseCaseError::InvariantViolation("an event that was deleted and is there"));
+                }
+                Some(Err(refusal)) => {
+                    step.refused.push((*event_ref, refusal));
+                    continue;
+                }
+                // For a transaction after this one.
+                None => continue,
+            }
+            let owner =
+                owners.get(event_ref).ok_or(StoreError::Corrupt(format!("an import made {event_ref}, which isn't there")))?;
+            gone.push((*owner, *event_ref));
+        }
+        if !gone.is_empty() {
+            tx.forget_made_events(organization, import_ref, part.part, &gone)?;
+            undone.author = author;
+            undone.deleted += step.deleted;
+            undone.already_deleted += step.already_deleted.len() as u64;
+        }
+        // More may have been recorded since it was undone.
+        undone.ended_at = None;
+        tx.put_import(organization, &KeptImport { undone: Some(undone), ..import })?;
+        Ok(step)
+    }
+}
+
+/// Forgets the imports that began more than 400 days ago, in every organization; answers how many there were.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn forget_old_imports(services: &Services) -> UseCaseResult<u64> {
+    let oldest = services.now().plus_seconds(-IMPORTS_KEPT_DAYS * DAY_SECONDS);
+    let mut forgotten = 0;
+    loop {
+        let went = transact(&*services.store, Access::Write, |tx| {
+            Ok::<_, UseCaseError>(tx.purge_imports(oldest, PURGED_PER_TRANSACTION)?)
+        })?;
+        forgotten += went;
+        if went < u64::from(PURGED_PER_TRANSACTION) {
+            return Ok(forgotten);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Billing runs, as they are told afterwards.
+
+use std::cell::Cell;
+
+use billing_application::billing_run::{BillingRun, run_billing, run_billing_everywhere};
+use billing_application::error::{Thing, UseCaseError};
+use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
+use billing_domain::audit::Author;
+use billing_domain::page::PageRequest;
+use billing_domain::ports::RunFilter;
+use billing_domain::refs::BillingRunRef;
+use billing_domain::runs::{KeptRun, RunFailure, RunHead, RunState};
+use billing_testkit::fixtures::{fixed, requested};
+use uuid::Uuid;
+
+use crate::books::Books;
+
+fn fees(contracts: usize) -> Books {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    for _ in 0..contracts {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    }
+    books
+}
+
+fn runs(books: &Books) -> Vec<RunHead> {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    list_billing_runs(services, principal, &RunFilter::default(), PageRequest::LARGEST).expect("runs").items
+}
+
+fn whole(books: &Books, run_ref: BillingRunRef) -> KeptRun {
+    get_billing_run(&books.bench.services, &books.bench.principal, run_ref).expect("a run")
+}
+
+#[test]
+fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
+    let books = fees(3);
+    books.clock("2026-02-02T00:00:00Z");
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let dry = run_billing(services, principal, BillingRun::whole(true)).expect("a run");
+    assert_eq!((dry.run_ref, runs(&books)), (None, Vec::new()));
+
+    let report = run_billing(services, principal, BillingRun::whole(false)).expect("a run");
+    let run_ref = report.run_ref.expect("it is kept");
+    let KeptRun { head, documents, failures } = whole(&books, run_ref);
+    assert_eq!((head.state(), head.author, head.contracts), (RunState::Finished, Author::CommandLine, 3));
+    assert_eq!((head.issued, head.voided, head.failed, failures), (3, 0, 0, Vec::<RunFailure>::new()));
+    let told: Vec<String> = documents.iter().map(|document| document.number.to_string()).collect();
+    let issued: Vec<String> =
+        report.issued.iter().filter_map(|document| document.opened.as_ref()).map(|(_, number)| number.to_string()).collect();
+    assert_eq!(told, issued);
+    assert_eq!(runs(&books), [head]);
+    let unknown = get_billing_run(services, principal, BillingRunRef::from_uuid(Uuid::nil()));
+    assert!(matches!(unknown, Err(UseCaseError::Unknown(Thing::BillingRun))));
+}
+
+#[test]
+fn a_run_that_is_broken_off_shows_as_unfinished_with_what_it_issued() {
+    let books = fees(60);
+    books.clock("2026-02-02T00:00:00Z");
+    let left = Cell::new(2);
+    let breaks_off = || {
+        left.set(left.get() - 1);
+        assert!(left.get() > 0, "the process ends here");
+        true
+    };
+    let run = BillingRun { dry_run: false, after: None, may_go_on: &breaks_off };
+    let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run_billing(&books.bench.services, &books.bench.principal, run).map(drop)
+    }));
+    assert!(broken.is_err());
+    let unfinished = runs(&books).pop().expect("a run");
+    assert_eq!((unfinished.state(), unfinished.issued, unfinished.ended_at), (RunState::Unfinished, 50, None));
+    assert_eq!(whole(&books, unfinished.run_ref).documents.len(), 50);
+}
+
+#[test]
+fn a_run_without_time_is_cut_short() {
+    let books = fees(60);
+    books.clock("2026-02-02T00:00:00Z");
+    let left = Cell::new(1);
+    let may_go_on = || left.replace(left.get() - 1) > 0;
+    let run = BillingRun { dry_run: false, after: None, may_go_on: &may_go_on };
+    run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
+    assert_eq!(runs(&books).pop().map(|run| (run.state(), run.issued, run.contracts)), Some((RunState::CutShort, 50, 50)));
+}
+
+#[test]
+fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
+    let books = fees(1);
+    let run = || run_billing_everywhere(&books.bench.services).expect("a run");
+    for _ in 0..3 {
+        run();
+    }
+    assert_eq!(runs(&books), [], "nothing is due");
+    books.clock("2026-02-02T00:00:00Z");
+    run();
+    let issued = runs(&books);
+    assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, Author::Scheduler));
+    run();
+    assert_eq!(runs(&books), issued);
+    // Whoever asks for a run sees that there was one; of several that did nothing the last.
+    for minute in 1..4 {
+        books.clock(&format!("2026-02-02T00:0{minute}:00Z"));
+        let asked = run_billing(&books.bench.services, &books.bench.principal, BillingRun::whole(false)).expect("a run");
+        let now = runs(&books);
+        assert_eq!((now.len(), Some(now[0].run_ref)), (2, asked.run_ref));
+        assert_eq!(now[1], issued[0]);
+    }
+}
+
+#[test]
+fn runs_are_forgotten_after_400_days() {
+    let books = fees(1);
+    books.bill("2026-02-02T00:00:00Z");
+    books.clock("2027-03-08T23:59:59Z");
+    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("forgotten"), runs(&books).len()), (0, 1));
+    books.clock("2027-03-09T00:00:01Z");
+    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("forgotten"), runs(&books).len()), (1, 0));
+}

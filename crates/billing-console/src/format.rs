@@ -1,0 +1,165 @@
+//! The editor of usage formats: a sample and the expressions on one side, what they make of it on the other.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::parts::section;
+
+/// What the editor shows.
+#[derive(Clone, Debug)]
+pub struct FormatEditor {
+    /// What it does.
+    pub title: String,
+    /// Where it is sent to.
+    pub action: String,
+    /// What a repeat is known by.
+    pub key: String,
+    /// Its fields, in the order of [`FORMAT_FIELDS`].
+    pub fields: Vec<FormatField>,
+    /// An event to try it on.
+    pub sample: String,
+    /// What is wrong with the sample.
+    pub sample_wrong: Vec<String>,
+    /// What the format makes of the sample, where that was tried.
+    pub mapped: Option<Value>,
+    /// What is wrong with none of the fields.
+    pub others: Vec<String>,
+}
+
+/// A field of the editor.
+#[derive(Clone, Debug, Default)]
+pub struct FormatField {
+    /// What is said.
+    pub value: String,
+    /// What is wrong with it.
+    pub wrong: Vec<String>,
+}
+
+/// The fields: where each is in the body, what it is called, whether it must be said, and what it means.
+pub const FORMAT_FIELDS: &[(&str, &str, bool, &str)] = &[
+    ("format_name", "Name", true, "Events are reported under it."),
+    ("mapping/timestamp", "Timestamp", true, "Gives an RFC 3339 date-time with an offset."),
+    (
+        "mapping/customer_ref",
+        "Customer, by reference",
+        false,
+        "One of reference and name, or both: the name where the reference gives nothing.",
+    ),
+    ("mapping/customer_name", "Customer, by name", false, ""),
+    ("mapping/usage_product_ref", "Usage product, by reference", false, "Likewise. A fixed text stands in quotes: \"api-calls\""),
+    ("mapping/usage_product_name", "Usage product, by name", false, ""),
+    ("mapping/quantity", "Quantity", true, "Gives a number from 0."),
+    (
+        "mapping/additional_report_data",
+        "Report data",
+        false,
+        "rest, one field such as event.labels, or a JSON object of expressions: {\"route\": \"event.route\"}",
+    ),
+    (
+        "mapping/validations/currency",
+        "Currency to check",
+        false,
+        "The document must have it; where it gives nothing, nothing is checked.",
+    ),
+    ("mapping/validations/entity_ref", "Entity to check", false, "Likewise."),
+];
+
+/// The body of the editor's page.
+pub fn format_editor(editor: &FormatEditor) -> Markup {
+    let is_refused =
+        !editor.others.is_empty() || !editor.sample_wrong.is_empty() || editor.fields.iter().any(|field| !field.wrong.is_empty());
+    html! {
+        h1 { (editor.title) }
+        p { "Expressions over " code { "event" } " give the fields of a usage event, such as " code { "event.calls" } " or "
+            code { "unix_milliseconds(event.at)" } "." }
+        @if is_refused { p.notice.refused role="alert" {
+            "Nothing was stored."
+            @for other in &editor.others { " " (other) }
+        } }
+        form.split method="post" action=(editor.action) {
+            div.stack {
+                div.field {
+                    label for="sample" { "An event to try it on, as JSON" }
+                    textarea.code #sample name="sample" rows="8" spellcheck="false" aria-invalid=[(!editor.sample_wrong.is_empty()).then_some("true")] { (editor.sample) }
+                    @for reason in &editor.sample_wrong { p.wrong { (reason) } }
+                }
+                @for ((name, label, required, meaning), field) in FORMAT_FIELDS.iter().zip(&editor.fields) { (shown(name, label, *required, meaning, field)) }
+                input type="hidden" name="form_key" value=(editor.key);
+                div.buttons { button.plain name="do" value="try" formnovalidate { "Try" } " " button name="do" value="save" { "Save" } }
+            }
+            div {
+                (section("What it makes of the event", &html! {
+                    @match &editor.mapped {
+                        Some(mapped) => pre.mapped { code { (pretty(mapped)) } },
+                        None => p.muted { "Try it: what the event becomes stands here, as " code { "POST /api/usage/event" } " would take it." },
+                    }
+                }))
+            }
+        }
+    }
+}
+
+fn shown(name: &str, label: &str, required: bool, meaning: &str, field: &FormatField) -> Markup {
+    let (id, told) = (format!("field-{name}"), format!("told-{name}"));
+    let (described, invalid) = ((!meaning.is_empty()).then_some(&told), (!field.wrong.is_empty()).then_some("true"));
+    html! {
+        div.field {
+            label for=(id) { (label) @if required { span aria-hidden="true" { " *" } } }
+            @if name == "format_name" {
+                input id=(id) name=(name) value=(field.value) required[required] maxlength="255" aria-describedby=[described] aria-invalid=[invalid];
+            } @else {
+                textarea.code id=(id) name=(name) rows="2" spellcheck="false" required[required] aria-describedby=[described] aria-invalid=[invalid] { (field.value) }
+            }
+            @if !meaning.is_empty() { p.told id=(told) { (meaning) } }
+            @for reason in &field.wrong { p.wrong { (reason) } }
+        }
+    }
+}
+
+/// A value as a person reads it.
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// The expressions of a format that is there, in the order of [`FORMAT_FIELDS`].
+pub fn format_fields(format: &Value) -> Vec<FormatField> {
+    let of_field = |name: &str| match format.pointer(&format!("/{name}")) {
+        Some(object @ Value::Object(_)) => pretty(object),
+        other => other.map(|value| At(value).text()).unwrap_or_default(),
+    };
+    FORMAT_FIELDS.iter().map(|(name, ..)| FormatField { value: of_field(name), wrong: Vec::new() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_format_comes_into_its_fields_and_what_is_wrong_stands_beside_them() {
+        let format = json!({"format_name": "Log", "mapping": {"timestamp": "event.<at>", "additional_report_data": {"a": "event.a"},
+            "validations": {"currency": "\"EUR\""}}});
+        let mut fields = format_fields(&format);
+        assert_eq!((fields[1].value.as_str(), fields[8].value.as_str(), fields[9].value.as_str()), ("event.<at>", "\"EUR\"", ""));
+        assert!(fields[7].value.contains("\"a\": \"event.a\""), "{}", fields[7].value);
+        fields[6].wrong.push("gives nothing <".to_owned());
+        let editor = FormatEditor {
+            title: "Edit log".to_owned(),
+            action: "/console/edit/formats/log".to_owned(),
+            key: "k".to_owned(),
+            fields,
+            sample: "{\"a\": \"</textarea><script>\"}".to_owned(),
+            sample_wrong: Vec::new(),
+            mapped: Some(json!({"quantity": 1})),
+            others: Vec::new(),
+        };
+        let shown = format_editor(&editor).into_string();
+        assert!(
+            shown.contains("gives nothing &lt;") && shown.contains("\"quantity\": 1".replace('"', "&quot;").as_str()),
+            "{shown}"
+        );
+        assert!(!shown.contains("<script>"), "{shown}");
+    }
+}

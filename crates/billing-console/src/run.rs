@@ -1,0 +1,127 @@
+//! Billing runs: what one did, and what one would do now.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::answer::At;
+use crate::list::{Column, Shown, table};
+use crate::listings::BILLING_RUNS;
+use crate::parts::{facts, grouped, href, instant, number, section, state};
+
+const DOCUMENTS: &[Column] = &[
+    Column { label: "Number", field: "document_number", shown: Shown::Link { part: "documents", key: "document_ref" } },
+    Column { label: "Kind", field: "kind", shown: Shown::Word },
+    Column { label: "Total", field: "total", shown: Shown::Money("currency") },
+];
+
+const FAILURES: &[Column] = &[
+    Column { label: "Contract", field: "contract_ref", shown: Shown::Link { part: "contracts", key: "contract_ref" } },
+    Column { label: "Why", field: "problem.code", shown: Shown::Text },
+    Column { label: "Reason", field: "problem.detail", shown: Shown::Text },
+];
+
+/// The body of a run's page.
+pub fn billing_run(run: &Value) -> Markup {
+    let at = At(run);
+    let (issued, voided) = by_fate(at.at("documents"));
+    html! {
+        h1 { "Billing run" }
+        (facts(&[
+            ("State", state(at.at("state"))),
+            ("Began", instant(at.at("begun_at"))),
+            ("Ended", instant(at.at("ended_at"))),
+            ("Who", html! { (at.at("actor").text()) }),
+            ("Contracts that were due", number(at.at("contracts"))),
+            ("Documents issued", number(at.at("issued"))),
+            ("Drafts put out of force", number(at.at("voided"))),
+            ("Contracts that failed", number(at.at("failed"))),
+            ("Request", html! { (at.at("request_id").text()) }),
+        ]))
+        @if at.at("state").is("UNFINISHED") {
+            p { "It goes on, or was broken off with the server. What it issued is issued; what it left is issued by the next run." }
+        }
+        @if at.at("state").is("CUT_SHORT") {
+            p { "There wasn't time for everything that was due: run billing again to go on." }
+        }
+        (listed("Contracts that failed", FAILURES, at.at("failures"), &at.at("failed").text()))
+        (listed("Documents issued", DOCUMENTS, At(&issued), &at.at("issued").text()))
+        (listed("Drafts put out of force", DOCUMENTS, At(&voided), &at.at("voided").text()))
+    }
+}
+
+/// The documents that were issued, and those that were put out of force.
+fn by_fate(documents: At<'_>) -> (Value, Value) {
+    let (voided, issued): (Vec<Value>, Vec<Value>) =
+        documents.items().map(|document| document.0.clone()).partition(|document| At(document).at("voided").is_true());
+    (Value::Array(issued), Value::Array(voided))
+}
+
+/// A table of the first of so many, where there are any.
+fn listed(title: &str, columns: &[Column], elements: At<'_>, count: &str) -> Markup {
+    let shown = elements.items().count();
+    html! {
+        @if shown > 0 {
+            (section(title, &html! {
+                (table(title, columns, elements))
+                @if count != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(count)) "." } }
+            }))
+        }
+    }
+}
+
+/// The body of the page that says what a run would do now, with the button that has it done.
+pub fn billing_preview(report: &Value) -> Markup {
+    let at = At(report);
+    let count = |field: &str| at.at(field).items().count().to_string();
+    let nothing = ["issued", "voided", "failed"].iter().all(|field| at.at(field).items().next().is_none());
+    html! {
+        h1 { "Run billing now" }
+        @if nothing {
+            p { "Nothing is due: no document would be issued now." }
+            p { a href=(href(&[BILLING_RUNS.part])) { "All runs" } }
+        } @else {
+            p {
+                "A run would issue " strong { (grouped(&count("issued"))) " documents" } " now"
+                @if at.at("voided").items().next().is_some() { ", and put " (count("voided")) " empty drafts out of force" }
+                ". Issued documents are final: what is reported for them later is billed by a debit or a credit."
+            }
+            @if at.at("next").is_there() { p { "There wasn't time to look at everything that is due; more would be issued." } }
+            form method="post" action=(href(&["new", BILLING_RUNS.part])) {
+                button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
+            }
+            (listed("Contracts that would fail", FAILURES, at.at("failed"), &count("failed")))
+            (listed("Documents that would be issued", DOCUMENTS, at.at("issued"), &count("issued")))
+            (listed("Drafts that would be put out of force", DOCUMENTS, at.at("voided"), &count("voided")))
+            p.muted { "A document without a number would be opened by its issue." }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_shows_what_failed_and_how_much_is_not_listed() {
+        let document =
+            json!({"document_ref": "d", "document_number": "UB-INV-1", "kind": "INVOICE", "total": 1, "currency": "EUR"});
+        let failure = json!({"contract_ref": "c<", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
+        let run = json!({"state": "UNFINISHED", "issued": 1234, "voided": 0, "failed": 1, "documents": [document], "failures": [failure]});
+        let shown = billing_run(&run).into_string();
+        assert!(shown.contains("broken off") && shown.contains("The first 1 of 1,234."), "{shown}");
+        assert!(shown.contains("/console/contracts/c%3C") && !shown.contains("<b>"), "{shown}");
+        assert!(!shown.contains("<h2>Drafts put out of force</h2>"), "{shown}");
+    }
+
+    #[test]
+    fn a_preview_has_a_button_only_where_something_is_due() {
+        let report = json!({"issued": [], "voided": [], "failed": [], "next": null});
+        assert!(!billing_preview(&report).into_string().contains("<button"));
+        let report = json!({"issued": [{"document_ref": null, "document_number": null, "kind": "INVOICE", "total": 1, "currency": "EUR"}],
+            "voided": [], "failed": [], "next": "x"});
+        let shown = billing_preview(&report).into_string();
+        assert!(shown.contains("<button>Run billing</button>") && shown.contains("wasn't time"), "{shown}");
+    }
+}

@@ -1,0 +1,164 @@
+//! Billing runs, as they are told afterwards.
+
+use crate::access::RequestId;
+use crate::audit::Author;
+use crate::calendar::Timestamp;
+use crate::document::numbering::DocumentNumber;
+use crate::money::Money;
+use crate::refs::{BillingRunRef, ContractRef, DocumentRef};
+
+/// How long runs are kept, in days.
+pub const RUNS_KEPT_DAYS: i64 = 400;
+/// The most documents that are kept of a run one by one.
+pub const MAX_RUN_DOCUMENTS: usize = 500;
+/// The most contracts that failed that are kept of a run one by one.
+pub const MAX_RUN_FAILURES: usize = 200;
+/// The most bytes that are kept of why a contract failed.
+const MAX_DETAIL_BYTES: usize = 1_000;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// It hasn't said that it ended: it goes on, or was broken off with the process.
+    Unfinished,
+    /// It ended before everything that was due was looked at.
+    CutShort,
+    /// It ended.
+    Finished,
+}
+
+/// A run, without what it did one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunHead {
+    /// Reference.
+    pub run_ref: BillingRunRef,
+    /// Who started it.
+    pub author: Author,
+    /// By which request, where it was one.
+    pub request_id: Option<RequestId>,
+    /// When it began.
+    pub begun_at: Timestamp,
+    /// When it ended; `None` while it hasn't said so.
+    pub ended_at: Option<Timestamp>,
+    /// Whether it ended before everything that was due was looked at.
+    pub cut_short: bool,
+    /// Contracts it looked at, which were due.
+    pub contracts: u64,
+    /// Documents issued.
+    pub issued: u64,
+    /// Drafts put out of force.
+    pub voided: u64,
+    /// Contracts that couldn't be billed.
+    pub failed: u64,
+}
+
+impl RunHead {
+    /// A run that begins.
+    pub const fn begun(run_ref: BillingRunRef, author: Author, request_id: Option<RequestId>, begun_at: Timestamp) -> Self {
+        let (contracts, issued, voided, failed) = (0, 0, 0, 0);
+        Self { run_ref, author, request_id, begun_at, ended_at: None, cut_short: false, contracts, issued, voided, failed }
+    }
+
+    /// How far it has come.
+    pub const fn state(&self) -> RunState {
+        match (self.ended_at, self.cut_short) {
+            (None, _) => RunState::Unfinished,
+            (Some(_), true) => RunState::CutShort,
+            (Some(_), false) => RunState::Finished,
+        }
+    }
+
+    /// Whether it put no document in force or out of it.
+    pub const fn is_idle(&self) -> bool {
+        self.issued == 0 && self.voided == 0
+    }
+}
+
+/// A document of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDocument {
+    /// Reference.
+    pub document_ref: DocumentRef,
+    /// Number.
+    pub number: DocumentNumber,
+    /// Its total.
+    pub total: Money,
+    /// Whether it was put out of force, and not issued.
+    pub voided: bool,
+}
+
+/// A contract that a run couldn't bill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// The contract.
+    pub contract_ref: ContractRef,
+    /// Why: a stable word for machines…
+    pub code: String,
+    /// …and what went wrong.
+    pub detail: String,
+}
+
+impl RunFailure {
+    /// A failure whose reason is told no longer than is kept.
+    pub fn of(contract_ref: ContractRef, code: &str, detail: &str) -> Self {
+        let end = (0..=detail.len().min(MAX_DETAIL_BYTES)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
+        Self { contract_ref, code: code.to_owned(), detail: detail.get(..end).unwrap_or_default().to_owned() }
+    }
+}
+
+/// A run with what it did, as far as that is kept one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRun {
+    /// The run.
+    pub head: RunHead,
+    /// Its first documents, at most [`MAX_RUN_DOCUMENTS`].
+    pub documents: Vec<RunDocument>,
+    /// Its first failures, at most [`MAX_RUN_FAILURES`].
+    pub failures: Vec<RunFailure>,
+}
+
+impl KeptRun {
+    /// A run that begins.
+    pub const fn begun(head: RunHead) -> Self {
+        Self { head, documents: Vec::new(), failures: Vec::new() }
+    }
+
+    /// Adds a document.
+    pub fn add_document(&mut self, document: RunDocument) {
+        let count = if document.voided { &mut self.head.voided } else { &mut self.head.issued };
+        *count = count.saturating_add(1);
+        if self.documents.len() < MAX_RUN_DOCUMENTS {
+            self.documents.push(document);
+        }
+    }
+
+    /// Adds a contract that couldn't be billed.
+    pub fn add_failure(&mut self, failure: RunFailure) {
+        self.head.failed = self.head.failed.saturating_add(1);
+        if self.failures.len() < MAX_RUN_FAILURES {
+            self.failures.push(failure);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_run_counts_all_and_keeps_the_first() {
+        let at = Timestamp::from_micros(0).expect("an instant");
+        let mut run = KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), Author::Scheduler, None, at));
+        assert_eq!((run.head.state(), run.head.is_idle()), (RunState::Unfinished, true));
+        let failure = RunFailure::of(ContractRef::from_uuid(Uuid::nil()), "x", &"é".repeat(MAX_DETAIL_BYTES));
+        assert_eq!(failure.detail.len(), MAX_DETAIL_BYTES);
+        (0..=MAX_RUN_FAILURES).for_each(|_| run.add_failure(failure.clone()));
+        assert_eq!((run.head.failed, run.failures.len()), (MAX_RUN_FAILURES as u64 + 1, MAX_RUN_FAILURES));
+        run.head.ended_at = Some(at);
+        assert_eq!(run.head.state(), RunState::Finished);
+        run.head.cut_short = true;
+        assert_eq!(run.head.state(), RunState::CutShort);
+    }
+}

@@ -1,0 +1,142 @@
+//! Forms with files, as browsers send them (RFC 7578), read whole.
+
+use actix_web::dev::Payload;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpRequest};
+
+use super::{Extraction, Sent, header};
+use crate::problem::Problem;
+
+/// The most bytes of a form with a file; whoever has a larger one sends it over the interface or imports it on the command line.
+const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
+/// The most fields of a form.
+const MAX_FIELDS: usize = 5_000;
+
+/// A form as it was sent.
+#[derive(Debug, Default)]
+pub(crate) struct SentForm(Vec<SentField>);
+
+/// A field of a form.
+#[derive(Debug, PartialEq, Eq)]
+struct SentField {
+    name: String,
+    file_name: Option<String>,
+    bytes: Bytes,
+}
+
+impl SentForm {
+    /// What a field says, as text; nothing of one that isn't there or isn't text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let field = self.0.iter().find(|field| field.name == name)?;
+        std::str::from_utf8(&field.bytes).ok()
+    }
+
+    /// What all fields of that name say.
+    pub(crate) fn texts<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        self.0.iter().filter(move |field| field.name == name).filter_map(|field| std::str::from_utf8(&field.bytes).ok())
+    }
+
+    /// A file that was chosen: its name and its bytes.
+    pub(crate) fn file(&self, name: &str) -> Option<(&str, Bytes)> {
+        let field = self.0.iter().find(|field| field.name == name)?;
+        let file_name = field.file_name.as_deref().filter(|file_name| !file_name.is_empty())?;
+        Some((file_name, field.bytes.clone()))
+    }
+}
+
+impl FromRequest for SentForm {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let sent = Sent::of(request, payload, MAX_FORM_BYTES, Problem::file_too_large);
+        Box::pin(async move {
+            let sent = sent.await?;
+            let boundary = header(&sent.request, &CONTENT_TYPE).and_then(boundary).map(str::to_owned);
+            let boundary =
+                boundary.ok_or_else(|| Problem::unsupported_media_type("the form must be sent as multipart/form-data"))?;
+            let bytes = sent.read().await?;
+            let malformed = || Problem::malformed("malformed_form", "the form could not be read; send it again");
+            fields(&bytes, &boundary).map(Self).ok_or_else(malformed)
+        })
+    }
+}
+
+/// What stands between the fields, by the type of the body.
+fn boundary(content_type: &str) -> Option<&str> {
+    let (essence, parameters) = content_type.split_once(';')?;
+    let boundary = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("boundary="))?;
+    let boundary = boundary.trim_matches('"');
+    (essence.trim().eq_ignore_ascii_case("multipart/form-data") && (1..=70).contains(&boundary.len())).then_some(boundary)
+}
+
+/// The fields in their order; `None` where they can't be told.
+fn fields(body: &Bytes, boundary: &str) -> Option<Vec<SentField>> {
+    let (first, between) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
+    let mut at = find(body, first.as_bytes(), 0)? + first.len();
+    let mut found = Vec::new();
+    loop {
+        let rest = body.get(at..)?;
+        if rest.starts_with(b"--") {
+            return Some(found);
+        }
+        if !rest.starts_with(b"\r\n") || found.len() >= MAX_FIELDS {
+            return None;
+        }
+        let head_at = at + 2;
+        let head_end = find(body, b"\r\n\r\n", head_at)?;
+        let value_at = head_end + 4;
+        let value_end = find(body, between.as_bytes(), value_at)?;
+        let head = std::str::from_utf8(body.get(head_at..head_end)?).ok()?;
+        let (name, file_name) = disposition(head)?;
+        found.push(SentField { name, file_name, bytes: body.slice(value_at..value_end) });
+        at = value_end + between.len();
+    }
+}
+
+fn find(body: &[u8], sought: &[u8], from: usize) -> Option<usize> {
+    Some(from + body.get(from..)?.windows(sought.len()).position(|window| window == sought)?)
+}
+
+/// The names of a field and of its file. Browsers write a quote in them as `%22`.
+fn disposition(head: &str) -> Option<(String, Option<String>)> {
+    let of_disposition = |line: &&str| line.get(..20).is_some_and(|name| name.eq_ignore_ascii_case("content-disposition:"));
+    let line = head.split("\r\n").find(of_disposition)?;
+    let parameter = |name: &str| {
+        let (_, behind) = line.split_once(&format!("; {name}=\""))?;
+        let (value, _) = behind.split_once('"')?;
+        Some(value.replace("%22", "\"").replace("%0D", "\r").replace("%0A", "\n"))
+    };
+    Some((parameter("name")?, parameter("filename")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "--x-1\r\nContent-Disposition: form-data; name=\"kind\"\r\n\r\ncsv\r\n--x-1\r\n\
+        content-disposition: form-data; name=\"file\"; filename=\"a %22b%22.csv\"\r\nContent-Type: text/csv\r\n\r\na,b\r\n--x\r\n1,2\r\n\
+        \r\n--x-1--\r\n";
+
+    #[test]
+    fn fields_and_files_come_to_the_byte() {
+        let form = SentForm(fields(&Bytes::from_static(BODY.as_bytes()), "x-1").expect("a form"));
+        assert_eq!((form.text("kind"), form.text("other")), (Some("csv"), None));
+        let (name, bytes) = form.file("file").expect("a file");
+        assert_eq!((name, &bytes[..]), ("a \"b\".csv", b"a,b\r\n--x\r\n1,2\r\n".as_slice()));
+        assert_eq!(form.file("kind"), None);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_no_form_is_not_read() {
+        for end in 0..BODY.len() - 4 {
+            assert_eq!(fields(&Bytes::copy_from_slice(&BODY.as_bytes()[..end]), "x-1"), None, "{end}");
+        }
+        assert_eq!(boundary("multipart/form-data; boundary=x-1"), Some("x-1"));
+        assert_eq!(boundary("Multipart/Form-Data; charset=utf-8; boundary=\"x-1\""), Some("x-1"));
+        for other in ["multipart/form-data", "multipart/mixed; boundary=x", "multipart/form-data; boundary=", "text/csv"] {
+            assert_eq!(boundary(other), None, "{other}");
+        }
+    }
+}

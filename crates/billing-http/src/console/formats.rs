@@ -1,0 +1,167 @@
+//! The editor of usage formats: trying one on an event, making one and its next version.
+
+use actix_web::HttpResponse;
+use actix_web::web::Path;
+use billing_application::UseCase;
+use billing_console::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
+use serde_json::{Map, Value};
+
+use super::answers::{one, written};
+use super::forms::belongs_beside;
+use super::made::Made;
+use super::reply::{html, to, told};
+use super::said::{Said, field as said_of, key};
+use super::visitor::Visitor;
+use super::{refused, things};
+use crate::body::Body;
+use crate::problem::Problem;
+use crate::routes::catalog;
+
+/// An event to begin with.
+const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";
+
+/// The editor as it is opened.
+pub(super) async fn page(visitor: &Visitor, edited: Option<&str>) -> Result<Made, Problem> {
+    let format = match edited {
+        Some(reference) => things::read(visitor, "formats", reference).await?,
+        None => Value::Null,
+    };
+    Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
+}
+
+fn editor(visitor: &Visitor, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
+    let part = listings::FORMATS.part;
+    let (title, action) = match edited {
+        Some(reference) => (format!("Edit {reference}"), href(&["edit", part, reference])),
+        None => ("New usage format".to_owned(), href(&["new", part])),
+    };
+    let (sample_wrong, others) = (Vec::new(), Vec::new());
+    FormatEditor { title, action, key: visitor.unique(), fields, sample, sample_wrong, mapped: None, others }
+}
+
+fn made(editor: FormatEditor, edited: Option<&str>) -> Made {
+    let part = listings::FORMATS.part;
+    let all = Crumb { name: listings::FORMATS.title.to_owned(), href: href(&[part]) };
+    let format = edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) });
+    let crumbs = std::iter::once(all).chain(format).collect();
+    let body = billing_console::format_editor(&editor);
+    Made { title: editor.title, part, crumbs, calls: vec!["POST /api/usage/formats/test".to_owned()], body }
+}
+
+/// Tries what the editor says, or stores it.
+pub(super) async fn act(visitor: &Visitor, edited: Option<&str>, said: &Said) -> HttpResponse {
+    let problem = match carry_out(visitor, edited, said).await {
+        Ok(response) => return response,
+        Err(problem) => problem,
+    };
+    if !belongs_beside(&problem) {
+        return refused(&visitor.request, problem);
+    }
+    let mut editor = again(visitor, edited, said);
+    for error in problem.errors() {
+        let pointer = error.pointer.trim_start_matches('/');
+        // Of a column of the report data, the field with all of them.
+        let at = |name: &str| pointer == name || pointer.strip_prefix(name).is_some_and(|below| below.starts_with('/'));
+        match FORMAT_FIELDS.iter().position(|(name, ..)| at(name)) {
+            Some(index) => editor.fields[index].wrong.push(error.detail.clone()),
+            None if pointer == "event" => editor.sample_wrong.push(error.detail.clone()),
+            None => editor.others.push(format!("{pointer}: {}", error.detail)),
+        }
+    }
+    if problem.errors().is_empty() {
+        editor.others.push(problem.detail().to_owned());
+    }
+    told(problem, made(editor, edited).page(visitor, None))
+}
+
+/// The editor with what was said.
+fn again(visitor: &Visitor, edited: Option<&str>, said: &Said) -> FormatEditor {
+    let field = |name: &str| FormatField { value: said_of(said, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
+    let fields = FORMAT_FIELDS.iter().map(|(name, ..)| field(name)).collect();
+    editor(visitor, edited, fields, said_of(said, "sample").unwrap_or_default().to_owned())
+}
+
+async fn carry_out(visitor: &Visitor, edited: Option<&str>, said: &Said) -> Result<HttpResponse, Problem> {
+    let part = listings::FORMATS.part;
+    let body = body(said);
+    if said_of(said, "do") != Some("save") {
+        let sample = billing_json::read(said_of(said, "sample").unwrap_or_default().as_bytes());
+        let event = sample.map_err(|error| {
+            let found = billing_domain::violation::Violations::one(&["event"], "malformed_json", error.to_string());
+            Problem::from(found)
+        })?;
+        let asked = Body(Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]));
+        let tried = one(catalog::test_usage_format(visitor.caller(UseCase::TestFormat), asked)).await?;
+        let mut editor = again(visitor, edited, said);
+        editor.mapped = Some(tried["mapped"].clone());
+        return Ok(html(made(editor, edited).page(visitor, None)));
+    }
+    let answer = match edited {
+        None => {
+            let key = key(said, "/api/usage/formats");
+            catalog::create_usage_format(visitor.keyed(UseCase::CreateFormat, key), Body(body)).await?
+        }
+        Some(reference) => {
+            let key = key(said, &format!("/api/usage/formats/edit/{reference}"));
+            let path = Path::from(reference.to_owned());
+            catalog::edit_usage_format(visitor.keyed(UseCase::EditFormat, key), path, Body(body)).await?
+        }
+    };
+    let answer = written(answer).await?;
+    let done = if edited.is_some() { "edit" } else { "make" };
+    Ok(to(&format!("{}?done={done}", href(&[part, answer["format_ref"].as_str().unwrap_or_default()]))))
+}
+
+/// What the editor says, as the interface takes it.
+fn body(said: &Said) -> Value {
+    let mut body = Map::new();
+    for &(name, ..) in FORMAT_FIELDS {
+        let Some(text) = said_of(said, name) else { continue };
+        // Report data may be an object of expressions.
+        let value = match billing_json::read(text.as_bytes()) {
+            Ok(object @ Value::Object(_)) if name == "mapping/additional_report_data" => object,
+            _ => Value::from(text),
+        };
+        put(&mut body, name, value);
+    }
+    body.entry("mapping").or_insert_with(|| Value::Object(Map::new()));
+    Value::Object(body)
+}
+
+fn put(body: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('/') {
+        None => drop(body.insert(path.to_owned(), value)),
+        Some((first, below)) => {
+            if let Value::Object(inner) = body.entry(first).or_insert_with(|| Value::Object(Map::new())) {
+                put(inner, below, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_editor_says_is_the_body_that_the_interface_takes() {
+        let said = |pairs: &[(&str, &str)]| -> Said { pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect() };
+        let pairs = [
+            ("format_name", "Log"),
+            ("mapping/timestamp", "event.at"),
+            ("mapping/customer_ref", " "),
+            ("mapping/additional_report_data", "{\"a\": \"event.a\"}"),
+            ("mapping/validations/currency", "\"EUR\""),
+        ];
+        let mapping =
+            json!({"timestamp": "event.at", "additional_report_data": {"a": "event.a"}, "validations": {"currency": "\"EUR\""}});
+        assert_eq!(body(&said(&pairs)), json!({"format_name": "Log", "mapping": mapping}));
+        assert_eq!(
+            body(&said(&[("mapping/additional_report_data", "rest")])),
+            json!({"mapping": {"additional_report_data": "rest"}})
+        );
+        assert_eq!(body(&said(&[])), json!({"mapping": {}}));
+    }
+}

@@ -1,0 +1,219 @@
+//! Imports in the console: a file goes from page to page with the forms, so that no server has to keep it.
+
+use actix_web::web::{Bytes, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use billing_application::UseCase;
+use billing_console::{CarriedFile, Crumb, Frame, Notice, href, listings};
+use billing_import::FileKind;
+use serde_json::{Map, Value};
+
+use super::answers::{list, one, written};
+use super::made::Made;
+use super::reply::{html, reasons, to, told};
+use super::visitor::{Visitor, service};
+use super::{refused, stranger};
+use crate::auth::credentials::is_foreign;
+use crate::body::{SentFile, SentForm};
+use crate::middleware::Facts;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::{catalog, imports};
+
+/// The most bytes of a file that goes from page to page: in Base64 it is a third more.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
+/// What a text is called that was pasted.
+const PASTED: &str = "pasted";
+
+/// The page of an import.
+pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    let body = billing_console::import(&read(visitor, reference).await?);
+    let calls = vec![format!("/api/usage/imports/{reference}")];
+    Ok(Made { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+}
+
+/// The page that asks whether an import is to be undone.
+pub(super) async fn undo_page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    undo_page_with(visitor, reference, &Value::Null).await
+}
+
+async fn undo_page_with(visitor: &Visitor, reference: &str, rejects: &Value) -> Result<Made, Problem> {
+    let body = billing_console::import_undo(&read(visitor, reference).await?, rejects);
+    let calls = vec![format!("POST /api/usage/imports/undo/{reference}")];
+    Ok(Made { title: "Undo".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), calls, body })
+}
+
+async fn read(visitor: &Visitor, reference: &str) -> Result<Value, Problem> {
+    one(imports::get_import(visitor.caller(UseCase::GetImport), Path::from(reference.to_owned()))).await
+}
+
+fn crumbs(of: Option<&str>) -> Vec<Crumb> {
+    let part = listings::IMPORTS.part;
+    let import = of.map(|reference| Crumb { name: "Import".to_owned(), href: href(&[part, reference]) });
+    let all = Crumb { name: listings::IMPORTS.title.to_owned(), href: href(&[part]) };
+    std::iter::once(all).chain(import).collect()
+}
+
+/// Undoes an import, and shows what is left of it.
+pub(super) async fn undo(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
+    let (caller, facts) = (visitor.caller(UseCase::UndoImport), Facts::of(&visitor.request));
+    let result = written(imports::undo_import(caller, facts, Path::from(reference.to_owned())).await?).await?;
+    if result["refused"] == 0 {
+        return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
+    }
+    let made = undo_page_with(visitor, reference, &result["rejects"]).await?;
+    Ok(html(made.page(visitor, None)))
+}
+
+/// The page that takes a file.
+pub(super) async fn form(visitor: &Visitor) -> Result<Made, Problem> {
+    let body = billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES);
+    let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
+    Ok(Made { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+}
+
+/// The organization's formats.
+async fn formats(visitor: &Visitor) -> Result<Value, Problem> {
+    let listing = &listings::FORMATS;
+    let query = Query::of(listing.path, "pageSize=1000&pageNumber=0")?;
+    Ok(list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query)).await?.elements)
+}
+
+/// What the forms with a file ask for.
+pub(super) async fn act(request: HttpRequest, form: Result<SentForm, Problem>) -> HttpResponse {
+    if is_foreign(&request) {
+        return refused(&request, Problem::cross_site());
+    }
+    let visitor = match Visitor::of(&request).await {
+        Ok(visitor) => visitor,
+        Err(problem) => return stranger(&request, problem),
+    };
+    let outcome = match form {
+        Ok(form) => carry_out(&visitor, &form).await,
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(response) => response,
+        // What keeps a file from being read at all is told where another is chosen.
+        Err(problem) => match self::form(&visitor).await {
+            Ok(made) => {
+                let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
+                told(problem, made.page(&visitor, Some(notice)))
+            }
+            Err(other) => refused(&request, other),
+        },
+    }
+}
+
+async fn carry_out(visitor: &Visitor, form: &SentForm) -> Result<HttpResponse, Problem> {
+    let (name, bytes) = file(form)?;
+    let format_name = form.text("format_name").unwrap_or_default().to_owned();
+    let said = columns(form);
+    let is_import = form.text("do") == Some("import");
+    let result = import(visitor, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    if is_import {
+        let is_whole = result["refused"] == 0 && result["stopped"].is_null();
+        let page = href(&[listings::IMPORTS.part, result["import_ref"].as_str().unwrap_or_default()]);
+        if is_whole {
+            return Ok(to(&format!("{page}?done=import")));
+        }
+        let body = billing_console::import_result(&name, &result);
+        let frame = Frame {
+            part: listings::IMPORTS.part,
+            crumbs: crumbs(None),
+            ..Frame::bare("Imported".to_owned(), service(&visitor.request))
+        };
+        return Ok(html(billing_console::page(&frame, &body)));
+    }
+    let result = match guessed(&result).filter(|_| said.is_none() && format_name.is_empty()) {
+        Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(result),
+        None => result,
+    };
+    let file = CarriedFile { name, content: STANDARD.encode(&bytes), format_name };
+    let body = billing_console::import_check(&file, &formats(visitor).await?, &result);
+    let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
+    let made = Made { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
+    Ok(html(made.page(visitor, None)))
+}
+
+/// The file that was chosen, pasted, or carried on.
+fn file(form: &SentForm) -> Result<(String, Bytes), Problem> {
+    let (name, bytes) =
+        match (form.file("file"), form.text("pasted").filter(|text| !text.trim().is_empty()), form.text("content")) {
+            (Some((name, bytes)), ..) => (name.to_owned(), bytes),
+            (None, Some(text), _) => {
+                // Each text is known by itself: the same lines pasted twice count once.
+                let bytes = Bytes::copy_from_slice(text.as_bytes());
+                let (_, sha256) = billing_import::fingerprint(&*bytes).map_err(|_| Problem::internal())?;
+                let digits: String = sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                (format!("{PASTED}-{digits}"), bytes)
+            }
+            (None, None, Some(content)) => {
+                let bytes = STANDARD
+                    .decode(content)
+                    .map_err(|_| Problem::malformed("malformed_form", "the file was changed on its way"))?;
+                (form.text("name").unwrap_or(PASTED).to_owned(), bytes.into())
+            }
+            (None, None, None) => return Err(Problem::malformed("malformed_file", "choose a file or paste its text")),
+        };
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Problem::file_too_large(MAX_FILE_BYTES));
+    }
+    Ok((name, bytes))
+}
+
+/// What the columns are to be called; `None` where nobody said.
+fn columns(form: &SentForm) -> Option<Map<String, Value>> {
+    let said: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
+    if said.is_empty() {
+        return None;
+    }
+    let called = |(column, called): (&str, &str)| match called {
+        "" => None,
+        "-" => Some((column.to_owned(), Value::Null)),
+        called => Some((column.to_owned(), called.into())),
+    };
+    Some(said.into_iter().filter_map(called).collect())
+}
+
+/// What the columns probably are, where some aren't what events have.
+fn guessed(result: &Value) -> Option<Map<String, Value>> {
+    let mut taken: Vec<String> = Vec::new();
+    let columns = result["columns"].as_array()?;
+    taken.extend(columns.iter().filter_map(|column| column["name"].as_str()).map(str::to_owned));
+    let mut guess = Map::new();
+    for name in columns.iter().filter(|column| column["report_data"] == true).filter_map(|column| column["name"].as_str()) {
+        if let Some(field) = billing_console::usual_field(name)
+            && !taken.iter().any(|taken| taken == field)
+        {
+            taken.push(field.to_owned());
+            guess.insert(name.to_owned(), field.into());
+        }
+    }
+    (!guess.is_empty()).then_some(guess)
+}
+
+/// Asks the interface to import a file.
+async fn import(
+    visitor: &Visitor,
+    name: &str,
+    bytes: &Bytes,
+    (format_name, columns): (&str, Option<&Map<String, Value>>),
+    dry_run: bool,
+) -> Result<Value, Problem> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
+    let (media_type, kind) = match first {
+        Some(b'[') => (crate::body::JSON, FileKind::Json),
+        Some(b'{') => (crate::body::NDJSON, FileKind::Ndjson),
+        _ => (crate::body::CSV, FileKind::Csv),
+    };
+    let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
+    let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
+    said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
+    said.extend(columns.as_deref().map(|columns| ("columns", columns)));
+    let query = Query::of("/api/usage/import", &billing_console::query(&said))?;
+    let file = SentFile { media_type, kind, bytes: bytes.clone() };
+    let (caller, facts) = (visitor.caller(UseCase::RecordUsage), Facts::of(&visitor.request));
+    written(imports::import_usage(caller, facts, query, file).await?).await
+}

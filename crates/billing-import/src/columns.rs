@@ -1,0 +1,115 @@
+//! What the columns of a file are called instead of their own names.
+
+use std::collections::BTreeMap;
+
+use billing_json::read;
+use serde_json::Value;
+use thiserror::Error;
+
+/// What columns are called instead of their own names; those without a name are left out, and others keep theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnMap(BTreeMap<String, Option<String>>);
+
+/// Why a text is no [`ColumnMap`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ColumnMapError {
+    /// Not an object of texts and null.
+    #[error(
+        "must be a JSON object whose names are columns of the file, and whose values are what they are called instead, or null to leave them out"
+    )]
+    NoObject,
+    /// A column that can't be called so.
+    #[error("the column {0:?} must be called something without control characters")]
+    Name(String),
+}
+
+/// A column of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenColumn {
+    /// Its name in the file.
+    pub name: String,
+    /// What it is called; none where it is left out.
+    pub called: Option<String>,
+    /// Whether it is report data, in the default shape.
+    pub is_report_data: bool,
+    /// What stands in it in the first lines.
+    pub samples: Vec<String>,
+}
+
+impl ColumnMap {
+    /// Reads a JSON object.
+    ///
+    /// # Errors
+    /// [`ColumnMapError`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, ColumnMapError> {
+        let Ok(Value::Object(members)) = read(text.as_bytes()) else { return Err(ColumnMapError::NoObject) };
+        let called = |(name, called): (String, Value)| match called {
+            Value::Null => Ok((name, None)),
+            Value::String(called) if called.is_empty() || called.chars().any(char::is_control) => Err(ColumnMapError::Name(name)),
+            Value::String(called) => Ok((name, Some(called))),
+            _ => Err(ColumnMapError::NoObject),
+        };
+        members.into_iter().map(called).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether every column keeps its name.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As JSON, in one form.
+    pub fn as_json(&self) -> Value {
+        self.0.iter().map(|(name, called)| (name.clone(), called.clone().map_or(Value::Null, Value::from))).collect()
+    }
+
+    /// What columns are called, in their order; `None` of those that are left out.
+    ///
+    /// # Errors
+    /// For a column that isn't there, and for two that would be called the same.
+    pub(crate) fn called(&self, names: &[String]) -> Result<Vec<Option<String>>, String> {
+        if let Some(unknown) = self.0.keys().find(|name| !names.contains(name)) {
+            return Err(format!("the file has no column {unknown:?}: its columns are {}", names.join(", ")));
+        }
+        let called: Vec<Option<String>> =
+            names.iter().map(|name| self.0.get(name).cloned().unwrap_or_else(|| Some(name.clone()))).collect();
+        for (index, name) in called.iter().enumerate().filter_map(|(index, name)| Some((index, name.as_ref()?))) {
+            if let Some(first) = called[..index].iter().position(|other| other.as_ref() == Some(name)) {
+                let (first, second) = (&names[first], &names[index]);
+                return Err(format!(
+                    "the columns {first:?} and {second:?} would both be {name:?}: call one otherwise or leave it out"
+                ));
+            }
+        }
+        Ok(called)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_are_called_otherwise_left_out_or_keep_their_names() {
+        let map = ColumnMap::parse(r#"{"Zeit, UTC": "timestamp", "note": null}"#).expect("a map");
+        let called = map.called(&names(&["Zeit, UTC", "quantity", "note"])).expect("called");
+        assert_eq!(called, [Some("timestamp".to_owned()), Some("quantity".to_owned()), None]);
+        assert_eq!(ColumnMap::parse(&map.as_json().to_string()), Ok(map.clone()));
+        assert!(map.called(&names(&["quantity", "note"])).expect_err("unknown").contains("\"Zeit, UTC\""));
+        let twice = map.called(&names(&["Zeit, UTC", "note", "timestamp"])).expect_err("twice");
+        assert!(twice.contains("\"Zeit, UTC\" and \"timestamp\""), "{twice}");
+    }
+
+    #[test]
+    fn anything_but_an_object_of_texts_and_null_is_no_map() {
+        for text in ["", "[]", r#"{"a": 1}"#, r#"{"a": "b", "a": "c"}"#, "a:b"] {
+            assert_eq!(ColumnMap::parse(text), Err(ColumnMapError::NoObject), "{text}");
+        }
+        for text in [r#"{"a": ""}"#, r#"{"a": "b\n"}"#] {
+            assert_eq!(ColumnMap::parse(text), Err(ColumnMapError::Name("a".to_owned())), "{text}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Billing runs, as they are told afterwards.
+
+use billing_domain::access::RequestId;
+use billing_domain::calendar::Timestamp;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::money::Money;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{BillingRuns, RunFilter, StoreResult};
+use billing_domain::refs::{BillingRunRef, ContractRef, DocumentRef, OrganizationId};
+use billing_domain::runs::{KeptRun, RunDocument, RunFailure, RunHead};
+use diesel::prelude::*;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{counted, limits, stored};
+use crate::leaf::{self, Leaf as _};
+use crate::row::{Cell, Row, to_json};
+use crate::schema::billing_runs;
+use crate::sql_types::{Bound, JsonText};
+use crate::tx::{Transaction, with_conn};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = billing_runs)]
+struct HeadRow {
+    run_id: Cell<Uuid>,
+    actor: String,
+    request_id: Option<String>,
+    begun_at: Cell<Timestamp>,
+    ended_at: Option<Cell<Timestamp>>,
+    cut_short: bool,
+    contracts: i64,
+    issued: i64,
+    voided: i64,
+    failed: i64,
+}
+
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = billing_runs, treat_none_as_null = true)]
+struct RunColumns {
+    actor: String,
+    request_id: Option<String>,
+    begun_at: Bound<Timestamp>,
+    ended_at: Option<Bound<Timestamp>>,
+    cut_short: bool,
+    contracts: i64,
+    issued: i64,
+    voided: i64,
+    failed: i64,
+    documents: JsonText,
+    failures: JsonText,
+}
+
+/// A document, in one column with the others.
+#[derive(Serialize, Deserialize)]
+struct DocumentJson {
+    #[serde(with = "leaf")]
+    document: DocumentRef,
+    #[serde(with = "leaf")]
+    number: DocumentNumber,
+    #[serde(with = "leaf")]
+    total: Money,
+    voided: bool,
+}
+
+/// A contract that couldn't be billed, likewise.
+#[derive(Serialize, Deserialize)]
+struct FailureJson {
+    #[serde(with = "leaf")]
+    contract: ContractRef,
+    code: String,
+    detail: String,
+}
+
+impl HeadRow {
+    fn read(self) -> StoreResult<RunHead> {
+        let Self { run_id, actor, request_id, begun_at, ended_at, cut_short, contracts, issued, voided, failed } = self;
+        let run_id = Row::new("billing_runs", "").cell("run_id", run_id)?;
+        let row = Row::new("billing_runs", run_id);
+        Ok(RunHead {
+            run_ref: BillingRunRef::from_uuid(run_id),
+            author: row.leaf("actor", &actor)?,
+            request_id: row.optional_leaf("request_id", request_id.as_deref())?,
+            begun_at: row.cell("begun_at", begun_at)?,
+            ended_at: row.optional("ended_at", ended_at)?,
+            cut_short,
+            contracts: counted(contracts)?,
+            issued: counted(issued)?,
+            voided: counted(voided)?,
+            failed: counted(failed)?,
+        })
+    }
+}
+
+impl RunColumns {
+    fn of(KeptRun { head, documents, failures }: &KeptRun) -> StoreResult<Self> {
+        let document = |RunDocument { document_ref, number, total, voided }: &RunDocument| DocumentJson {
+            document: *document_ref,
+            number: number.clone(),
+            total: *total,
+            voided: *voided,
+        };
+        let failure = |RunFailure { contract_ref, code, detail }: &RunFailure| FailureJson {
+            contract: *contract_ref,
+            code: code.clone(),
+            detail: detail.clone(),
+        };
+        Ok(Self {
+            actor: head.author.show(),
+            request_id: head.request_id.as_ref().map(RequestId::to_string),
+            begun_at: Bound(head.begun_at),
+            ended_at: head.ended_at.map(Bound),
+            cut_short: head.cut_short,
+            contracts: stored(head.contracts)?,
+            issued: stored(head.issued)?,
+            voided: stored(head.voided)?,
+            failed: stored(head.failed)?,
+            documents: to_json(&documents.iter().map(document).collect::<Vec<_>>())?,
+            failures: to_json(&failures.iter().map(failure).collect::<Vec<_>>())?,
+        })
+    }
+}
+
+impl BillingRuns for Transaction<'_> {
+    fn put_billing_run(&mut self, organization: OrganizationId, run: &KeptRun) -> StoreResult<()> {
+        let columns = RunColumns::of(run)?;
+        with_conn!(self, "billing_runs", |conn| diesel::insert_into(billing_runs::table)
+            .values((
+                billing_runs::organization_id.eq(Bound(organization.as_uuid())),
+                billing_runs::run_id.eq(Bound(run.head.run_ref.as_uuid())),
+                &columns,
+            ))
+            .on_conflict((billing_runs::organization_id, billing_runs::run_id))
+            .do_update()
+            .set(&columns)
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<KeptRun>> {
+        let found: Option<(HeadRow, JsonText, JsonText)> = with_conn!(self, "billing_runs", |conn| billing_runs::table
+            .find((Bound(organization.as_uuid()), Bound(run_ref.as_uuid())))
+            .select((HeadRow::as_select(), billing_runs::documents, billing_runs::failures))
+            .first(conn)
+            .optional())?;
+        let Some((head, documents, failures)) = found else { return Ok(None) };
+        let row = Row::new("billing_runs", run_ref);
+        let documents: Vec<DocumentJson> = row.json("documents", &documents)?;
+        let failures: Vec<FailureJson> = row.json("failures", &failures)?;
+        let document =
+            |DocumentJson { document, number, total, voided }| RunDocument { document_ref: document, number, total, voided };
+        let failure = |FailureJson { contract, code, detail }| RunFailure { contract_ref: contract, code, detail };
+        Ok(Some(KeptRun {
+            head: head.read()?,
+            documents: documents.into_iter().map(document).collect(),
+            failures: failures.into_iter().map(failure).collect(),
+        }))
+    }
+
+    fn billing_runs(
+        &mut self,
+        organization: OrganizationId,
+        filter: &RunFilter,
+        page: PageRequest,
+    ) -> StoreResult<Page<RunHead>> {
+        let (limit, offset) = limits(page);
+        let (rows, total): (Vec<HeadRow>, i64) = with_conn!(self, "billing_runs", |conn| {
+            let narrowed = || {
+                let own = billing_runs::organization_id.eq(Bound(organization.as_uuid()));
+                let mut query = billing_runs::table.filter(own).into_boxed::<Db>();
+                if let Some(from) = filter.from {
+                    query = query.filter(billing_runs::begun_at.ge(Bound(from)));
+                }
+                if let Some(to) = filter.to {
+                    query = query.filter(billing_runs::begun_at.lt(Bound(to)));
+                }
+                query
+            };
+            let total = narrowed().count().get_result(conn)?;
+            let order = (billing_runs::begun_at.desc(), billing_runs::run_id.desc());
+            Ok((narrowed().order(order).limit(limit).offset(offset).select(HeadRow::as_select()).load(conn)?, total))
+        })?;
+        let items = rows.into_iter().map(HeadRow::read).collect::<StoreResult<_>>()?;
+        Ok(Page { items, total: counted(total)? })
+    }
+
+    fn forget_billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<()> {
+        with_conn!(self, "billing_runs", |conn| diesel::delete(
+            billing_runs::table.find((Bound(organization.as_uuid()), Bound(run_ref.as_uuid())))
+        )
+        .execute(conn))?;
+        Ok(())
+    }
+
+    fn purge_billing_runs(&mut self, before: Timestamp) -> StoreResult<u64> {
+        let went = with_conn!(self, "billing_runs", |conn| diesel::delete(billing_runs::table)
+            .filter(billing_runs::begun_at.lt(Bound(before)))
+            .execute(conn))?;
+        stored(went)
+    }
+}

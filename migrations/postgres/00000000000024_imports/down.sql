@@ -1,0 +1,2 @@
+DROP TABLE usage_import_events;
+DROP TABLE usage_imports;

@@ -1,0 +1,230 @@
+//! Imports, billing runs and usage formats in the console, as a browser without scripts asks for them.
+
+use acceptance::client::Request;
+use acceptance::{Answer, Client, Database, Server, catalog, when};
+use serde_json::{Value, json};
+
+fn submit(client: &Client, path: &str, form: &str) -> Answer {
+    client.send(&Request::post(path, form).with("Content-Type", "application/x-www-form-urlencoded"))
+}
+
+fn page(client: &Client, path: &str) -> String {
+    let answer = client.get(path);
+    assert!(answer.status == 200 && answer.header("Content-Type").starts_with("text/html"), "{path}: {}", answer.text);
+    answer.text
+}
+
+/// A field of a form that may be a file: its name, the file's name, and what it says.
+type Field<'f> = (&'f str, Option<&'f str>, &'f str);
+
+fn upload(client: &Client, fields: &[Field<'_>]) -> Answer {
+    let part = |(name, file, value): &Field<'_>| {
+        let file = file.map(|file| format!("; filename=\"{file}\"\r\nContent-Type: text/csv")).unwrap_or_default();
+        format!("--b-1\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
+    };
+    let body: String = fields.iter().map(part).collect();
+    let request = Request::post("/console/import", format!("{body}--b-1--\r\n"));
+    client.send(&request.with("Content-Type", "multipart/form-data; boundary=b-1"))
+}
+
+fn start(database: &Database) -> (Server, Client, Client) {
+    let server = Server::start(database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    catalog::make_contract(&software, &catalog::contract(catalog::ACME));
+    (server, admin, software)
+}
+
+/// What a hidden field of a page says.
+fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
+    let (_, behind) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("no {name}: {page}"));
+    behind.split('"').next().expect("its end")
+}
+
+fn count(software: &Client) -> String {
+    software.get("/api/usage/event/filter").header("x-total-count").to_owned()
+}
+
+#[test]
+fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let (_server, admin, software) = start(&database);
+        let file = format!("Nr;Zeit;Kunde;Produkt;Menge\nx-1;{0};acme;api-calls;7\nx-2;{0};acme;api-calls;8\n", when::now());
+        assert!(page(&admin, "/console/new/imports").contains("multipart/form-data"));
+        // What columns probably are is said already.
+        let looked = upload(
+            &admin,
+            &[("file", Some("a &.csv"), &file), ("pasted", None, ""), ("format_name", None, ""), ("do", None, "look")],
+        );
+        assert!(looked.status == 200 && looked.text.contains("Import a &amp;.csv"), "{}", looked.text);
+        assert!(looked.text.contains(r#"<option value="quantity" selected>"#), "{}", looked.text);
+        let columns = [
+            ("Nr", "idempotency_key"),
+            ("Zeit", "timestamp"),
+            ("Kunde", "customer_ref"),
+            ("Produkt", "usage_product_ref"),
+            ("Menge", "quantity"),
+        ];
+        let content = hidden(&looked.text, "content").to_owned();
+        let step = |what: &str| {
+            let mut fields: Vec<Field<'_>> =
+                vec![("name", None, "a &.csv"), ("content", None, &content), ("format_name", None, ""), ("do", None, what)];
+            for (column, called) in columns {
+                fields.extend([("column", None, column), ("called", None, called)]);
+            }
+            upload(&admin, &fields)
+        };
+        let again = step("look");
+        assert!(again.text.contains("Import 2 events") && again.text.contains("would be opened"), "{}", again.text);
+        assert_eq!(count(&software), "0", "nothing is stored by looking");
+        let imported = step("import");
+        assert_eq!(imported.status, 303, "{}", imported.text);
+        let place = imported.header("Location").split('?').next().expect("a path").to_owned();
+        assert_eq!(count(&software), "2");
+        let told = page(&admin, &format!("{place}?done=import"));
+        assert!(told.contains("The file was imported.") && told.contains("UB-INV-1"), "{told}");
+        assert!(page(&admin, "/console/imports").contains("a &amp;.csv"));
+        let import = software.get("/api/usage/imports/filter").ok()[0].clone();
+        assert_eq!((&import["name"], &import["bytes"]), (&json!("a &.csv"), &json!(file.len())), "to the byte");
+
+        let asked = page(&admin, &format!("{place}/undo"));
+        assert!(asked.contains("Delete 2 events") && asked.contains("UB-INV-1"), "{asked}");
+        assert_eq!(count(&software), "2", "asking deletes nothing");
+        let undone = submit(&admin, &format!("{place}/undo"), "");
+        assert_eq!((undone.status, undone.header("Location")), (303, format!("{place}?done=undo").as_str()), "{}", undone.text);
+        assert_eq!(count(&software), "0");
+        assert!(page(&admin, &format!("{place}/undo")).contains("Nothing is left"));
+        assert_eq!(step("import").status, 303);
+        assert_eq!(count(&software), "2", "the same file counts again");
+    }
+}
+
+#[test]
+fn what_can_not_be_read_or_comes_from_elsewhere_is_told_and_stores_nothing() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    for (fields, said) in [
+        (vec![("do", None, "look")], "choose a file"),
+        (vec![("file", Some(""), ""), ("pasted", None, " "), ("do", None, "look")], "choose a file"),
+        (vec![("file", Some("a.csv"), "a,a\n1,2\n"), ("do", None, "look")], "must have a name of its own"),
+        (vec![("content", None, "%%%"), ("name", None, "a"), ("do", None, "import")], "changed on its way"),
+    ] {
+        let refused = upload(&admin, &fields);
+        assert!(
+            refused.status == 400 && refused.text.contains("role=\"alert\"") && refused.text.contains(said),
+            "{said}: {}",
+            refused.text
+        );
+    }
+    let large = "x".repeat(1024 * 1024 + 1);
+    let refused = upload(&admin, &[("file", Some("a.csv"), &large), ("do", None, "look")]);
+    assert!(refused.status == 413 && refused.text.contains("role=\"alert\""), "{}", refused.status);
+    let event = format!(
+        "{{\"timestamp\":\"{}\",\"customer_ref\":\"acme\",\"usage_product_ref\":\"api-calls\",\"quantity\":1}}",
+        when::now()
+    );
+    for (name, value) in [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://evil.example")] {
+        let foreign = upload(&admin.with_header(name, value), &[("pasted", None, &event), ("do", None, "import")]);
+        assert_eq!(foreign.status, 403, "{}", foreign.text);
+    }
+    assert_eq!(upload(&software, &[("pasted", None, &event), ("do", None, "import")]).status, 303, "a token is no session");
+    assert_eq!(count(&software), "0");
+    // A text is known by what it says: pasted twice it counts once. Scripts in it are text.
+    for _ in 0..2 {
+        let pasted = upload(&admin, &[("pasted", None, &event), ("do", None, "import")]);
+        assert_eq!(pasted.status, 303, "{}", pasted.text);
+    }
+    assert_eq!(count(&software), "1");
+    let evil = "<script>,b\n<script>alert(1)</script>,2\n";
+    let looked = upload(&admin, &[("file", Some("<script>.csv"), evil), ("do", None, "look")]);
+    assert!(looked.status == 200 && !looked.text.contains("<script"), "{}", looked.text);
+    assert_eq!(admin.get("/console/import").header("Location"), "/console/new/imports");
+}
+
+#[test]
+fn lines_that_are_refused_are_shown_with_what_was_imported() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    let now = when::now();
+    let file = format!("timestamp,customer_ref,usage_product_ref,quantity\n{now},acme,api-calls,1\n{now},nobody,api-calls,1\n");
+    let imported = upload(&admin, &[("file", Some("a.csv"), &file), ("do", None, "import")]);
+    assert!(
+        imported.status == 200 && imported.text.contains("must be the reference of an existing customer"),
+        "{}",
+        imported.text
+    );
+    assert!(imported.text.contains("href=\"/console/imports/"), "{}", imported.text);
+    assert_eq!(count(&software), "1");
+}
+
+#[test]
+fn billing_is_run_after_a_look_and_what_failed_is_on_the_first_page() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    assert!(page(&admin, "/console/new/billing-runs").contains("Nothing is due"));
+    assert!(!page(&admin, "/console").contains("last billing run"));
+    for customer in ["good", "bad"] {
+        catalog::make_customer(&software, customer);
+        catalog::make_contract(&software, &catalog::past_contract(customer));
+    }
+    database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'bad'");
+    let preview = page(&admin, "/console/new/billing-runs");
+    assert!(preview.contains("1 documents") && preview.contains("Contracts that would fail"), "{preview}");
+    assert_eq!(catalog::documents(&software), Vec::<Value>::new());
+    let run = submit(&admin, "/console/new/billing-runs", "");
+    assert_eq!(run.status, 303, "{}", run.text);
+    assert_eq!(catalog::documents(&software).len(), 1);
+    let told = page(&admin, run.header("Location"));
+    assert!(told.contains("Billing was run.") && told.contains("UB-INV-1") && told.contains("Contracts that failed"), "{told}");
+    let home = page(&admin, "/console");
+    let (_, card) = home.split_once("Contracts that failed in the last billing run").expect("a card");
+    assert!(card.trim_start_matches("</a></h2>").starts_with("<p>1</p>"), "{card}");
+    assert!(page(&admin, "/console/billing-runs").contains("admin:"));
+    database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'bad'");
+}
+
+#[test]
+fn a_format_is_tried_and_saved_and_errors_stand_at_their_fields() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    let fields = |quantity: &str, what: &str| {
+        let mapping = "mapping%2Ftimestamp=event.at&mapping%2Fcustomer_ref=event.who&mapping%2Fusage_product_ref=%22api-calls%22";
+        let sample = "%7B%22at%22%3A%222026-01-20T10%3A15%3A30Z%22%2C%22who%22%3A%22acme%22%2C%22n%22%3A12%7D";
+        format!("format_name=Log&{mapping}&mapping%2Fquantity={quantity}&sample={sample}&do={what}")
+    };
+    assert!(page(&admin, "/console/new/formats").contains("name=\"mapping/timestamp\""));
+    let tried = submit(&admin, "/console/new/formats", &fields("event.n", "try"));
+    assert!(tried.status == 200 && tried.text.contains("&quot;quantity&quot;: 12"), "{}", tried.text);
+    let wrong = submit(&admin, "/console/new/formats", &fields("event.n+%2B", "try"));
+    let at_field = wrong.text.split_once("id=\"field-mapping/quantity\"").expect("the field").1;
+    assert!(
+        wrong.status == 422 && at_field.split("</div>").next().is_some_and(|field| field.contains("class=\"wrong\"")),
+        "{at_field}"
+    );
+    let wrong = submit(&admin, "/console/new/formats", &fields("event.n", "try").replace("%7D", ""));
+    assert!(wrong.status == 422 && wrong.text.contains("aria-invalid"), "{}", wrong.text);
+    let made = || {
+        software
+            .get("/api/usage/formats/filter")
+            .ok()
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|made| made["format_name"] == "Log")
+            .cloned()
+    };
+    assert_eq!(made(), None, "nothing is stored by trying");
+
+    let saved = submit(&admin, "/console/new/formats", &fields("event.n", "save"));
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let place = saved.header("Location").split('?').next().expect("a path").to_owned();
+    let edit = place.replace("/console/formats", "/console/edit/formats");
+    assert!(page(&admin, &place).contains(&edit));
+    assert!(page(&admin, &edit).contains("event.who"));
+    let edited = submit(&admin, &edit, &fields("event.n*2", "save"));
+    assert_eq!(edited.status, 303, "{}", edited.text);
+    let format = made().expect("it is there");
+    assert_eq!((&format["version"], &format["mapping"]["quantity"]), (&json!(2), &json!("event.n*2")));
+    assert_eq!(admin.get("/console/edit/formats/nothing").status, 404);
+    assert!(!page(&admin, "/console/formats/default-format").contains("/console/edit/formats/"));
+}
