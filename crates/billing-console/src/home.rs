@@ -163,10 +163,12 @@ mod tests {
             usage: None,
             refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
             refused_since: "2026-11-19".to_owned(),
+            last_run: json!({"run_ref": "r1", "failed": 2}),
             documents: json!([]),
         })
         .into_string();
         assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
+        assert!(page.contains("/console/billing-runs/r1"), "{page}");
         assert!(page.contains("60.00 EUR, 5 JPY") && page.contains("unknown_reference"), "{page}");
         assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("takes longer"), "{page}");
     }

@@ -223,6 +223,7 @@ async fn another_organizations_references_are_unknown() {
         services,
         &line("other"),
         &line("other@example.com"),
+        billing_domain::access::Role::Owner,
         common::PASSWORD,
     )
     .expect("an administrator");
