@@ -754,7 +754,7 @@ mod tests {
     use billing_domain::access::{Need, Scope};
 
     use super::*;
-    use crate::operation::QUESTIONS;
+    use crate::operation::{QUESTIONS, REHEARSED};
 
     #[test]
     fn operations_differ_in_name_and_in_method_and_path() {
@@ -769,6 +769,19 @@ mod tests {
         for id in QUESTIONS {
             let question = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
             assert_eq!((&question.method, question.need()), (&Method::POST, Some(Need::Scope(Scope::Read))), "{id}");
+        }
+    }
+
+    #[test]
+    fn what_is_carried_out_by_its_path_is_as_the_table_says() {
+        for (id, path, use_case) in by_path::CARRIED {
+            let is_there = |operation: &&Operation| {
+                operation.id == *id && operation.path == *path && operation.needs == Needs::Permission(*use_case)
+            };
+            assert!(OPERATIONS.iter().any(|operation| is_there(&operation) && operation.changes_state()), "{id}");
+        }
+        for id in REHEARSED {
+            assert!(by_path::CARRIED.iter().any(|(carried, ..)| *carried == id), "{id}");
         }
     }
 

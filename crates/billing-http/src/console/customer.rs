@@ -6,8 +6,8 @@ use billing_console::{At, CustomerAnswers, listings};
 
 use super::answers::one;
 use super::explorer;
+use super::lists::{crumbs, few};
 use super::made::Made;
-use super::pages::{crumbs, few};
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::{catalog, money};

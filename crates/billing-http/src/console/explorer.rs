@@ -11,8 +11,8 @@ use billing_domain::violation::Violations;
 use serde_json::Value;
 
 use super::answers::one;
+use super::lists::{few, listed};
 use super::made::Made;
-use super::pages::{few, listed};
 use super::said::Said;
 use super::visitor::Visitor;
 use crate::dto::declare::params;

@@ -7,8 +7,8 @@ use billing_console::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fi
 use serde_json::{Map, Value};
 
 use super::answers::{one, written};
-use super::forms::belongs_beside;
 use super::made::Made;
+use super::reply::belongs_beside;
 use super::reply::{html, to, told};
 use super::said::{Said, field as said_of, key};
 use super::visitor::Visitor;

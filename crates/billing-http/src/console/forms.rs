@@ -1,8 +1,8 @@
 //! Forms that make, change and do things: what they ask for is what the OpenAPI document says of the operation's body, and what would
 //! change documents is shown before it is done.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, ResponseError as _};
 use billing_application::UseCase;
 use billing_console::{AGAIN, At, CONFIRMED, Form, Listing, Preview, RESIZE, Suggestions, href};
 use serde_json::Value;
@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::answers::written;
 use super::described::{Says, Shape, shapes};
 use super::filled::{self, Source};
-use super::pages;
-use super::reply::{html, to, told};
+use super::lists::some_of;
+use super::made::around;
+use super::reply::{belongs_beside, html, to, told};
 use super::said::{Said, field, key};
 use super::things;
 use super::visitor::Visitor;
@@ -388,7 +389,7 @@ impl<'a> Asked<'a> {
 
     fn page(&self, body: maud::Markup) -> String {
         let part = self.deed.of.unwrap_or(self.deed.leads.0);
-        pages::around(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
+        around(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
     }
 
     /// What there is of what its fields name.
@@ -404,17 +405,12 @@ impl<'a> Asked<'a> {
         for (field, part) in NAMED {
             let is_new = self.deed.place == ["new", part];
             let Some(listing) = Listing::of(part).filter(|_| !is_new && names(shapes, field)) else { continue };
-            let elements = pages::some_of(self.visitor, listing, SUGGESTED).await?;
+            let elements = some_of(self.visitor, listing, SUGGESTED).await?;
             let choices = At(&elements).items().map(|one| (one.at(field).text(), listing.name_of(one))).collect();
             suggestions.push(Suggestions { field, choices });
         }
         Ok(suggestions)
     }
-}
-
-/// Whether what refuses a form belongs beside it; anything else has a page of its own.
-pub(super) fn belongs_beside(problem: &Problem) -> bool {
-    matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
 }
 
 /// Whether a field of a name is asked for anywhere.

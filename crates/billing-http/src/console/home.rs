@@ -1,13 +1,15 @@
 //! Which answers the first page is made of.
 
+use actix_web::ResponseError as _;
+use actix_web::http::StatusCode;
 use billing_console::{At, Counted, HomeAnswers, Listing, UsageToday, listings};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
 use serde_json::Value;
 
 use super::answers::Listed;
 use super::explorer::{PATIENCE, sums, usual_zone};
+use super::lists::{few, listed, wanted};
 use super::made::Made;
-use super::pages::{few, listed, wanted};
 use super::start::{Progress, progress};
 use super::visitor::Visitor;
 use crate::problem::Problem;
@@ -82,7 +84,14 @@ async fn counted(
     narrowed: Vec<(&'static str, String)>,
 ) -> Result<Counted, Problem> {
     let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
-    let Listed { total, amount_due, .. } = listed(visitor, listing, &raw).await?;
+    // One contract that can't be read keeps nobody from the rest of the page.
+    let Listed { total, amount_due, .. } = match listed(visitor, listing, &raw).await {
+        Err(problem) if problem.status_code() == StatusCode::INTERNAL_SERVER_ERROR => {
+            let count = "can't be counted".to_owned();
+            return Ok(Counted { name, count, amounts: String::new(), part: listing.part, narrowed });
+        }
+        listed => listed?,
+    };
     // Drafts have nothing to pay.
     let is_owed = narrowed.iter().any(|(name, _)| ["has_amount_due", "overdue"].contains(name));
     let amounts = amount_due.filter(|_| is_owed).unwrap_or_default();

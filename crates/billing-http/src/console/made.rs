@@ -1,8 +1,9 @@
 //! A page before it is a whole one.
 
-use billing_console::{Call, Crumb, Frame, Notice};
+use billing_console::{Call, Crumb, Frame, Listing, Notice, href};
 use maud::Markup;
 
+use super::lists::crumbs;
 use super::visitor::{Visitor, service};
 
 /// A page as it is made.
@@ -36,4 +37,11 @@ fn call(call: String) -> Call {
         Some(path) => Call { method: "POST", path: path.to_owned() },
         None => Call { method: "GET", path: call },
     }
+}
+
+/// A page in a part of the console, perhaps about one of its things.
+pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
+    let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
+    crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+    Made { title, part, crumbs, calls: Vec::new(), body }.page(visitor, None)
 }

@@ -10,6 +10,7 @@ mod formats;
 mod forms;
 mod home;
 mod imports;
+mod lists;
 mod log_in;
 mod made;
 mod pages;

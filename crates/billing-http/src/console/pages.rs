@@ -2,15 +2,15 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{At, ContractAnswers, Crumb, DocumentAnswers, Listing, Notice, Part, PricingAnswers, href, listings};
-use maud::Markup;
+use billing_console::{At, ContractAnswers, DocumentAnswers, Listing, Notice, Part, PricingAnswers, href, listings};
 use serde_json::Value;
 
-use super::answers::{Listed, list, one, or_nothing};
+use super::answers::{Listed, one, or_nothing};
 use super::described;
 use super::formats;
 use super::forms::{self, Asked};
 use super::imports as imports_of;
+use super::lists::{crumbs, few, listed, listing_of, wanted};
 use super::made::Made;
 use super::runs;
 use super::said::{Said, field, query};
@@ -19,12 +19,10 @@ use super::things;
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{audit, billing, catalog, charges, contracts, documents, imports, money, search, usage};
+use crate::routes::{catalog, contracts, documents, money, search, usage};
 
 /// Elements of a list's page, where nobody says how many.
 const PAGE_SIZE: &str = "50";
-/// Elements of a list on the page of something else.
-const FEW: &str = "10";
 
 /// A page.
 ///
@@ -57,13 +55,6 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
     Ok(made.page(visitor, done(&asked)))
 }
 
-/// A page in a part of the console, perhaps about one of its things.
-pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
-    let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
-    crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-    Made { title, part, crumbs, calls: Vec::new(), body }.page(visitor, None)
-}
-
 /// What was done before this page was asked for.
 pub(super) fn done(asked: &Said) -> Option<Notice> {
     let what = match field(asked, "done")? {
@@ -76,57 +67,11 @@ pub(super) fn done(asked: &Said) -> Option<Notice> {
         "end-session" => "It has ended.",
         "disable" => "They can't log in any more.",
         "enable" => "They can log in.",
+        "make" => "It was made.",
+        "edit" => "It was changed.",
         place => forms::done(place)?,
     };
     Some(Notice::Done(what.to_owned()))
-}
-
-fn listing_of(part: &str) -> Result<&'static Listing, Problem> {
-    Listing::of(part).ok_or_else(Problem::unknown_route)
-}
-
-pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
-    vec![Crumb { name: listing.title.to_owned(), href: href(&[listing.part]) }]
-}
-
-/// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
-pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
-    let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && *name != "done").collect();
-    let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
-    if !has(&pairs, "pageSize") {
-        pairs.push(("pageSize", size));
-    }
-    // Documents and the audit log go on by a cursor.
-    let by_cursor = [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part);
-    if !has(&pairs, "pageNumber") && !by_cursor {
-        pairs.push(("pageNumber", "0"));
-    }
-    billing_console::query(&pairs)
-}
-
-pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
-    let query = || Query::of(listing.path, raw);
-    match listing.part {
-        "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
-        "contracts" => list(contracts::search_contracts(visitor.caller(UseCase::ListContracts), query()?)).await,
-        "documents" => {
-            let caller = visitor.caller(UseCase::ListDocuments);
-            list(documents::list_documents(caller, visitor.request.clone(), query()?)).await
-        }
-        "events" => list(usage::list_events(visitor.caller(UseCase::ListEvents), query()?)).await,
-        "payments" => list(money::list_payments(visitor.caller(UseCase::ListPayments), query()?)).await,
-        "charges" => list(charges::list_charges(visitor.caller(UseCase::ListCharges), query()?)).await,
-        "pricings" => list(catalog::list_pricings(visitor.caller(UseCase::ListPricings), query()?)).await,
-        "usage-products" => list(catalog::list_usage_products(visitor.caller(UseCase::ListUsageProducts), query()?)).await,
-        "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
-        "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
-        "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
-        "billing-runs" => list(billing::list_billing_runs(visitor.caller(UseCase::ListBillingRuns), query()?)).await,
-        "imports" => list(imports::list_imports(visitor.caller(UseCase::ListImports), query()?)).await,
-        "refused" => list(usage::list_refused_usage(visitor.caller(UseCase::ListRefusedUsage), query()?)).await,
-        "audit" => list(audit::list_audit_entries(visitor.caller(UseCase::ListAuditEntries), query()?)).await,
-        _ => Err(Problem::unknown_route()),
-    }
 }
 
 /// Whether somebody may make one of a list.
@@ -162,20 +107,6 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
     let body = billing_console::list(listing, &part, &filters);
     let calls = vec![format!("{}?{raw}", listing.path)];
     Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
-}
-
-/// Some elements of a list, of what a page is about.
-pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
-    let raw = wanted(listing, narrowed.iter().copied(), FEW);
-    Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
-}
-
-/// The first elements of a list, so many.
-///
-/// # Errors
-/// What keeps them from being read.
-pub(super) async fn some_of(visitor: &Visitor, listing: &Listing, size: &str) -> Result<Value, Problem> {
-    Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }
 
 async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {

@@ -44,6 +44,11 @@ fn with_head(status: StatusCode) -> HttpResponseBuilder {
     response
 }
 
+/// Whether what refuses a form belongs beside it; anything else has a page of its own.
+pub(super) fn belongs_beside(problem: &Problem) -> bool {
+    matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
+}
+
 /// Why something was refused: what is wrong with each field, or with all of it.
 pub(super) fn reasons(problem: &Problem) -> String {
     if problem.errors().is_empty() {

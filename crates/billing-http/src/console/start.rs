@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::answers::{one, or_nothing, written};
 use super::explorer::usual_zone;
-use super::forms::belongs_beside;
-use super::pages::{few, listed};
+use super::lists::{few, listed};
+use super::reply::belongs_beside;
 use super::reply::{html, told};
 use super::said::{Said, field as field_of, key, query};
 use super::visitor::{Visitor, service};

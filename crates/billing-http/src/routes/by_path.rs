@@ -19,10 +19,45 @@ use crate::dto::events::{EventBody, EventUpdateBody};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::middleware::Facts;
 use crate::once::Rehearsed;
-use crate::operation::{Needs, Operation, REHEARSED};
-use crate::operations::OPERATIONS;
+use crate::operation::REHEARSED;
 use crate::problem::Problem;
 use crate::reporting::Reporting;
+
+/// What is carried out here: name, path, and what it needs. The table of operations says the same.
+pub(crate) const CARRIED: &[(&str, &str, UseCase)] = &[
+    ("apply", "/api/documents/apply/{source_ref}", UseCase::Apply),
+    ("cancel_contract", "/api/contracts/cancel/{contract_ref}", UseCase::CancelContract),
+    ("change_quantity", "/api/contracts/quantities/{contract_ref}", UseCase::ChangeQuantity),
+    ("create_bank_account", "/api/bank_accounts/", UseCase::CreateBankAccount),
+    ("create_contract", "/api/contracts/", UseCase::CreateContract),
+    ("create_customer", "/api/customers/", UseCase::CreateCustomer),
+    ("create_entity", "/api/entities/", UseCase::CreateEntity),
+    ("create_pricing", "/api/pricings/", UseCase::CreatePricing),
+    ("create_usage_product", "/api/usage/products/", UseCase::CreateUsageProduct),
+    ("delete_charge", "/api/charges/{charge_ref}", UseCase::DeleteCharge),
+    ("delete_event", "/api/usage/event/{event_ref}", UseCase::DeleteEvent),
+    ("edit_bank_account", "/api/bank_accounts/edit/{billing_account_id}", UseCase::EditBankAccount),
+    ("edit_charge", "/api/charges/edit/{charge_ref}", UseCase::EditCharge),
+    ("edit_contract", "/api/contracts/edit/{contract_ref}", UseCase::EditContract),
+    ("edit_customer", "/api/customers/edit/{customer_ref}", UseCase::EditCustomer),
+    ("edit_entity", "/api/entities/edit/{entity_ref}", UseCase::EditEntity),
+    ("edit_pricing", "/api/pricings/edit/{product_pricing_ref}", UseCase::EditPricing),
+    ("edit_usage_product", "/api/usage/products/edit/{usage_product_ref}", UseCase::EditUsageProduct),
+    ("issue_document", "/api/documents/issue/{document_ref}", UseCase::IssueDocument),
+    ("put_exchange_rate", "/api/exchange_rates/", UseCase::PutExchangeRate),
+    ("record_charge", "/api/charges/", UseCase::RecordCharge),
+    ("record_event", "/api/usage/event", UseCase::RecordUsage),
+    ("record_formatted_event", "/api/usage/event/formatted", UseCase::RecordUsage),
+    ("record_payment", "/api/documents/payments/{document_ref}", UseCase::RecordPayment),
+    ("refund", "/api/documents/refund/{source_ref}", UseCase::Refund),
+    ("resume_contract", "/api/contracts/resume/{contract_ref}", UseCase::ResumeContract),
+    ("reverse_payment", "/api/documents/payments/reverse/{payment_ref}", UseCase::ReversePayment),
+    ("unapply", "/api/documents/unapply/{application_ref}", UseCase::Unapply),
+    ("update_event", "/api/usage/event/update", UseCase::UpdateEvent),
+    ("update_formatted_event", "/api/usage/event/formatted/update", UseCase::UpdateEvent),
+    ("void_document", "/api/documents/void/{document_ref}", UseCase::VoidDocument),
+    ("write_off", "/api/documents/write-off/{document_ref}", UseCase::WriteOff),
+];
 
 pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> OnceAnswer {
     let DryRunBody { path, body } = read(&sent)?;
@@ -33,20 +68,19 @@ pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> O
 
 /// Whether there are dry runs of the operation on a path.
 pub(crate) fn is_rehearsed(path: &str) -> bool {
-    changing(path).is_some_and(|(operation, _, _)| REHEARSED.contains(&operation.id))
+    changing(path).is_some_and(|(id, ..)| REHEARSED.contains(&id))
 }
 
 /// What the operation on a path needs.
 pub(crate) fn need(path: &str) -> Option<Need> {
-    changing(path).and_then(|(operation, _, _)| operation.need())
+    changing(path).map(|(_, use_case, _)| use_case.need())
 }
 
 /// The operation on a path that changes something, and the reference in that.
-fn changing(path: &str) -> Option<(&'static Operation, UseCase, String)> {
+fn changing(path: &str) -> Option<(&'static str, UseCase, String)> {
     let asked: Vec<&str> = parts(path).collect();
-    OPERATIONS.iter().filter(|operation| operation.changes_state()).find_map(|operation| {
-        let Needs::Permission(use_case) = operation.needs else { return None };
-        let template: Vec<&str> = parts(operation.path).collect();
+    CARRIED.iter().find_map(|(id, template, use_case)| {
+        let template: Vec<&str> = parts(template).collect();
         let mut reference = String::new();
         let fits = template.len() == asked.len()
             && template.iter().zip(&asked).all(|(wanted, part)| {
@@ -56,7 +90,7 @@ fn changing(path: &str) -> Option<(&'static Operation, UseCase, String)> {
                 }
                 is_reference || wanted == part
             });
-        fits.then_some((operation, use_case, reference))
+        fits.then_some((*id, *use_case, reference))
     })
 }
 
@@ -73,8 +107,8 @@ pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Op
         let detail = "is the path of no operation that has a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     };
-    let (operation, use_case, reference) = changing(path).ok_or_else(none)?;
-    if caller.rehearses && !REHEARSED.contains(&operation.id) {
+    let (id, use_case, reference) = changing(path).ok_or_else(none)?;
+    if caller.rehearses && !REHEARSED.contains(&id) {
         return Err(none());
     }
     let caller = Caller { use_case, ..caller };
@@ -84,7 +118,7 @@ pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Op
         let missing = || Problem::from(Violations::one(&["body"], "required", "must be the body of the request"));
         body.clone().map(Body).ok_or_else(missing)
     };
-    match operation.id {
+    match id {
         "create_contract" => contracts::create_contract(caller, needed()?).await,
         "edit_contract" => contracts::edit_contract(caller, path, needed()?).await,
         "cancel_contract" => contracts::cancel_contract(caller, path, optional).await,
@@ -112,7 +146,7 @@ pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Op
         "create_bank_account" => catalog::create_bank_account(caller, needed()?).await,
         "edit_bank_account" => catalog::edit_bank_account(caller, path, needed()?).await,
         "put_exchange_rate" => catalog::put_exchange_rate(caller, needed()?).await,
-        _ if caller.rehearses => on_events(caller, operation.id, &reference, needed).await?.ok_or_else(none),
+        _ if caller.rehearses => on_events(caller, id, &reference, needed).await?.ok_or_else(none),
         "update_event" => usage_routes::update_event(Reporting::of(caller, facts), needed()?).await,
         "delete_event" => usage_routes::delete_event(Reporting::of(caller, facts), path).await,
         _ => Err(none()),
