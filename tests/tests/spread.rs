@@ -51,11 +51,11 @@ const EVERYWHERE: [(&str, &str); 40] = [
     (r#"WHERE (((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
     ("FROM audit_log WHERE organization_id = $1", THE_LOG),
     (r#"FROM "refused_usage" WHERE ("refused_usage"."organization_id" = $1)"#, A_LIST),
-    (r#"FROM "refused_usage" WHERE ("refused_usage"."day" < $1)"#, "what is too old is forgotten of all customers"),
-    (r#"FROM "usage_imports" WHERE ("usage_imports"."organization_id" = $1)"#, A_HISTORY),
-    (r#"FROM "usage_imports" WHERE ("usage_imports"."begun_at" < $1)"#, "what is too old is forgotten of all"),
+    (r#"FROM "refused_usage" WHERE ("refused_usage"."day" < $1)"#, FORGOTTEN),
+    (r#""usage_imports"."organization_id" = $1)"#, A_HISTORY),
+    (r#"FROM "usage_imports" WHERE ("usage_imports"."begun_at" < $1)"#, FORGOTTEN),
     (r#"FROM "billing_runs" WHERE ("billing_runs"."organization_id" = $1)"#, A_HISTORY),
-    (r#"FROM "billing_runs" WHERE ("billing_runs"."begun_at" < $1)"#, "what is too old is forgotten of all"),
+    (r#"FROM "billing_runs" WHERE ("billing_runs"."begun_at" < $1)"#, FORGOTTEN),
     ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
     (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
     (r#"FROM "accounts" WHERE ("accounts"."organization_id" = $1) ORDER BY"#, VERIFY),
@@ -71,6 +71,8 @@ const EVERYWHERE: [(&str, &str); 40] = [
 const A_REFERENCE: &str = "a path names it by its reference alone, once";
 const THE_LOG: &str = "the log is the whole organization's, and an entry lies where its own reference says";
 const A_HISTORY: &str = "the history is the whole organization's, and a row lies where its own reference says";
+/// Whenever it is time for that, which may not come.
+const FORGOTTEN: &str = "what is too old is forgotten of all customers";
 const A_LIST: &str = "a list of all customers'";
 const A_REPORT: &str = "a report on all customers";
 const A_SEARCH: &str = "what is searched for may be any customer's";
@@ -109,7 +111,8 @@ fn statements_name_the_customer_they_are_about() {
     assert!(seen > 1000, "{seen} plans");
     let told: Vec<String> = everywhere.iter().map(|(statement, tables)| format!("{tables:?}: {statement}")).collect();
     assert!(told.is_empty(), "{} statements ask every node:\n{}", told.len(), told.join("\n"));
-    let in_vain: Vec<&str> = EVERYWHERE.iter().map(|(part, _)| *part).filter(|part| !met.contains(part)).collect();
+    let expected = EVERYWHERE.iter().filter(|(_, why)| *why != FORGOTTEN).map(|(part, _)| *part);
+    let in_vain: Vec<&str> = expected.filter(|part| !met.contains(part)).collect();
     assert!(in_vain.is_empty(), "no statement asks everywhere any more that has {in_vain:?}");
 }
 

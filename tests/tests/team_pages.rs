@@ -63,7 +63,7 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
         }
         assert!(page(&person, "/console/account").contains("Second factor"), "{role}");
         if !issues {
-            let refused = submit(&person, &format!("{document}/issue"), "");
+            let refused = submit(&person, &format!("/console/do/issue/{draft}"), "confirmed=yes");
             assert!(refused.status == 403 && refused.text.contains("insufficient_role"), "{}", refused.text);
         }
     }

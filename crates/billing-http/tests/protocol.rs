@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
+use billing_domain::access::Need;
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
 use billing_testkit::MemoryStore;
@@ -80,7 +81,7 @@ async fn a_slash_at_the_end_makes_no_difference() {
 #[actix_web::test]
 async fn a_version_is_v0_or_left_out() {
     let server = Server::new();
-    let bearer = server.bearer(&ALL).await;
+    let (bearer, session) = (server.bearer(&ALL).await, server.session().await);
     for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned()) {
         let path = operation.path.replace(['{', '}'], "");
         for (versions, refused) in [
@@ -91,7 +92,8 @@ async fn a_version_is_v0_or_left_out() {
             (vec![""], true),
             (vec!["V0", "V1"], true),
         ] {
-            let mut headers = vec![("authorization", bearer.as_str())];
+            let is_persons = matches!(operation.need(), Some(Need::Administrator | Need::Owner));
+            let mut headers = vec![if is_persons { ("cookie", session.as_str()) } else { ("authorization", bearer.as_str()) }];
             headers.extend(versions.iter().map(|version| ("version", *version)));
             let reply = server.send(operation.method.clone(), &path, &headers, None).await;
             assert_eq!(reply.header("version"), Some("V0"), "{path}");

@@ -82,7 +82,7 @@ fn both_kinds_of_log_in_at_once_or_neither_are_refused() {
             ),
             (
                 r#"{"api_key":"k","password":"p","code":"123456","new_password":"q"}"#,
-                &["/new_password not_allowed", "/code not_allowed"],
+                &["/code not_allowed", "/new_password not_allowed"],
             ),
             (r#"{"api_key":1,"password":[]}"#, &["/api_key wrong_type", "/password wrong_type"]),
             (r#"{"api_key":"","password":""}"#, &["/api_key too_short", "/password too_short"]),

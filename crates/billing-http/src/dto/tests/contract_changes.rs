@@ -111,7 +111,7 @@ fn a_dry_run_answers_whole_documents() {
     assert_fits(&answer);
     let shown = posted_back(&answer);
     let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
-    assert_eq!(names, ["opened", "issued", "recomputed", "voided", "dry_run"]);
+    assert_eq!(names, ["opened", "issued", "recomputed", "voided", "settled", "before", "planned", "dry_run"]);
     let count = |name: &str| shown[name].as_array().map(Vec::len);
     assert_eq!((count("opened"), count("issued"), count("recomputed"), count("voided")), (Some(0), Some(2), Some(1), Some(0)));
     assert_eq!(shown["dry_run"], Value::Bool(true));
