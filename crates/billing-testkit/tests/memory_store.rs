@@ -39,6 +39,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/event_keys.rs"),
         include_str!("../src/suite/filters.rs"),
         include_str!("../src/suite/formats.rs"),
+        include_str!("../src/suite/imports.rs"),
         include_str!("../src/suite/inspection.rs"),
         include_str!("../src/suite/isolation.rs"),
         include_str!("../src/suite/keeping.rs"),
@@ -51,6 +52,7 @@ fn the_suites_every_function_is_a_test() {
         include_str!("../src/suite/refused.rs"),
         include_str!("../src/suite/replay_log.rs"),
         include_str!("../src/suite/revisions.rs"),
+        include_str!("../src/suite/runs.rs"),
         include_str!("../src/suite/transactions.rs"),
         include_str!("../src/suite/usage.rs"),
     ];

@@ -309,7 +309,12 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
         ("ETag", operation.answers.is_file() && matches!(status, "200" | "304"), Type::String, "Names the file's bytes."),
         ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
         ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
-        ("Retry-After", status == "409", Type::Integer, "With `request_in_progress`: when to come back, in seconds."),
+        (
+            "Retry-After",
+            operation.is_carried_out_once() && status == "409",
+            Type::Integer,
+            "With `request_in_progress`: when to come back, in seconds.",
+        ),
     ];
     for (name, _, kind, description) in all.into_iter().filter(|(_, applies, ..)| *applies) {
         let header = HeaderBuilder::new().schema(Some(ObjectBuilder::new().schema_type(kind))).description(Some(description));
