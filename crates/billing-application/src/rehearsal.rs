@@ -51,18 +51,18 @@ pub fn rehearse(
     let outcome = transact(&*services.store, Access::Write, |tx| {
         let rehearsal = Rehearsal::default();
         services.rehearsing(tx, &rehearsal, |services| work(services))?;
-        Err::<Infallible, _>(Stop::Rehearsed(rehearsal.effects(tx, organization, now)?))
+        Err::<Infallible, _>(Stop::Rehearsed(Box::new(rehearsal.effects(tx, organization, now)?)))
     });
     match outcome {
         Ok(never) => match never {},
-        Err(Stop::Rehearsed(effects)) => Ok(effects),
+        Err(Stop::Rehearsed(effects)) => Ok(*effects),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
 /// Why the transaction of a rehearsal isn't committed.
 enum Stop {
-    Rehearsed(Effects),
+    Rehearsed(Box<Effects>),
     Failed(UseCaseError),
 }
 

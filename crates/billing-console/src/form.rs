@@ -162,13 +162,16 @@ pub fn form(form: &Form) -> Markup {
     }
 }
 
+/// Parts of what a form asks for, with their places.
+type Placed<'i> = Vec<(usize, &'i Item)>;
+
 /// What is asked for: the first fields and those in which something is or has to be said, the rest a click away where it is much.
 fn items(form: &Form, all: &[Item]) -> Markup {
     let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| matches!(item, Item::Field(_)));
     let (waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
     let (lists_waiting, others): (Vec<&Item>, Vec<&Item>) = others.into_iter().partition(|list| list.waits());
     let may_wait = |(place, field): &(usize, &Item)| *place >= AT_ONCE && field.is_quiet();
-    let (mut rest, mut first): (Vec<(usize, &Item)>, Vec<(usize, &Item)>) = fields.into_iter().enumerate().partition(may_wait);
+    let (mut rest, mut first): (Placed<'_>, Placed<'_>) = fields.into_iter().enumerate().partition(may_wait);
     if rest.len() <= AT_ONCE / 2 {
         first.append(&mut rest);
     }
