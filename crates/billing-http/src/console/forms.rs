@@ -64,15 +64,14 @@ impl Deed {
 
     const fn edit(part: &'static str, path: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
         let leads = (part, reference[0]);
-        let edited = Self {
+        Self {
             of: Some(part),
             kept: reference,
             leads,
             button: "Save",
             done: "It was changed.",
             ..Self::new(["edit", part], path, title)
-        };
-        edited
+        }
     }
 
     const fn act(id: &'static str, part: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
