@@ -298,7 +298,7 @@ pub struct AuditList {
 /// Reads a part of the organization's audit log; what was done to API keys and administrators is for owners alone.
 ///
 /// # Errors
-/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+/// [`UseCaseError::Store`].
 pub fn list_audit_entries(
     services: &Services,
     principal: &Principal,
