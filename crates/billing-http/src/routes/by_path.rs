@@ -79,7 +79,7 @@ pub(crate) fn need(path: &str) -> Option<Need> {
 /// The operation on a path that changes something, and the reference in that.
 fn changing(path: &str) -> Option<(&'static str, UseCase, String)> {
     let asked: Vec<&str> = parts(path).collect();
-    CARRIED.iter().find_map(|(id, template, use_case)| {
+    let fitting = CARRIED.iter().filter_map(|(id, template, use_case)| {
         let template: Vec<&str> = parts(template).collect();
         let mut reference = String::new();
         let fits = template.len() == asked.len()
@@ -91,7 +91,9 @@ fn changing(path: &str) -> Option<(&'static str, UseCase, String)> {
                 is_reference || wanted == part
             });
         fits.then_some((*id, *use_case, reference))
-    })
+    });
+    // A fixed name goes before a reference.
+    fitting.min_by_key(|(_, _, reference)| !reference.is_empty())
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {
