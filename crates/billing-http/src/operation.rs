@@ -40,33 +40,6 @@ pub enum Needs {
 /// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
 pub(crate) const QUESTIONS: [&str; 2] = ["dry_run", "test_usage_format"];
 
-/// Operations that `dry_run` answers for: what changes documents, but the billing run and imports, which have dry runs of their own.
-pub(crate) const REHEARSED: [&str; 23] = [
-    "apply",
-    "cancel_contract",
-    "change_quantity",
-    "create_contract",
-    "delete_charge",
-    "delete_event",
-    "edit_charge",
-    "edit_contract",
-    "edit_customer",
-    "edit_entity",
-    "issue_document",
-    "record_charge",
-    "record_event",
-    "record_formatted_event",
-    "record_payment",
-    "refund",
-    "resume_contract",
-    "reverse_payment",
-    "unapply",
-    "update_event",
-    "update_formatted_event",
-    "void_document",
-    "write_off",
-];
-
 /// Operations that are told a password or a code again: they may be tried as often as a log-in may.
 pub(crate) const TRIES: [&str; 3] = ["change_password", "confirm_second_factor", "remove_second_factor"];
 

@@ -78,6 +78,20 @@ impl Deed {
         Self { of: Some(part), button, done: "It was done.", ..Self::new(["do", id], path, title) }
     }
 
+    /// What is done with a document, and leads to one.
+    const fn on_document(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self::act(id, "documents", path, title, button).leading("documents", "document_ref")
+    }
+
+    /// What is done with a payment or an application, which have no page of their own, and leads to a document.
+    const fn on_money(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self { of: None, ..Self::on_document(id, path, title, button) }
+    }
+
+    const fn beginning(self, field: &'static str, from: &'static str) -> Self {
+        Self { begins: Some((field, from)), ..self }
+    }
+
     const fn leading(self, part: &'static str, reference: &'static str) -> Self {
         Self { leads: (part, reference), ..self }
     }
@@ -86,8 +100,6 @@ impl Deed {
         Self { tells, ..self }
     }
 }
-
-const TO_DOCUMENT: (&str, &str) = ("documents", "document_ref");
 
 /// Every form.
 const DEEDS: &[Deed] = &[
@@ -105,25 +117,16 @@ const DEEDS: &[Deed] = &[
         .telling("Contracts keep what they agreed on: an edit of a contract takes up the new prices."),
     Deed::new(["new", "contracts"], "/api/contracts/", "New contract").leading("contracts", "contract_ref"),
     Deed {
-        kept: &["dry_run", "customer_ref"],
+        kept: &["customer_ref"],
         ..Deed::edit("contracts", "/api/contracts/edit/{contract_ref}", "Edit contract", &["contract_ref"])
     }
     .telling("All products that it is to have are listed; what is said of each holds from the day that is named."),
-    Deed {
-        kept: &["dry_run"],
-        ..Deed::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel the contract", "Cancel it")
-    }
-    .leading("contracts", "contract_ref"),
-    Deed {
-        kept: &["dry_run"],
-        ..Deed::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Take the cancel back", "Resume")
-    }
-    .leading("contracts", "contract_ref"),
-    Deed {
-        kept: &["dry_run"],
-        ..Deed::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Agree on another quantity", "Agree")
-    }
-    .leading("contracts", "contract_ref"),
+    Deed::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel the contract", "Cancel it")
+        .leading("contracts", "contract_ref"),
+    Deed::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Take the cancel back", "Resume")
+        .leading("contracts", "contract_ref"),
+    Deed::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Agree on another quantity", "Agree")
+        .leading("contracts", "contract_ref"),
     Deed {
         kept: &["contract_ref", "charge_ref"],
         puts: Some("contract_ref"),
@@ -133,52 +136,20 @@ const DEEDS: &[Deed] = &[
     .telling("A unit price below zero makes a credit note."),
     Deed::edit("charges", "/api/charges/edit/{charge_ref}", "Edit charge", &["charge_ref"]),
     Deed::act("delete-charge", "charges", "/api/charges/{charge_ref}", "Delete the charge", "Delete").leading("charges", ""),
-    Deed { leads: TO_DOCUMENT, ..Deed::act("issue", "documents", "/api/documents/issue/{document_ref}", "Issue now", "Issue") }
+    Deed::on_document("issue", "/api/documents/issue/{document_ref}", "Issue now", "Issue")
         .telling("It becomes final. What is reported for it later is billed by a debit or a credit."),
-    Deed { leads: TO_DOCUMENT, ..Deed::act("void", "documents", "/api/documents/void/{document_ref}", "Void", "Void") }
+    Deed::on_document("void", "/api/documents/void/{document_ref}", "Void", "Void")
         .telling("It counts no more, and what it billed is billed again where that is still agreed. It can't be undone."),
-    Deed {
-        leads: TO_DOCUMENT,
-        begins: Some(("amount", "amount_due")),
-        ..Deed::act("pay", "documents", "/api/documents/payments/{document_ref}", "Record a payment", "Record")
-    },
-    Deed {
-        leads: TO_DOCUMENT,
-        ..Deed::act(
-            "write-off",
-            "documents",
-            "/api/documents/write-off/{document_ref}",
-            "Give up on what is left to pay",
-            "Write off",
-        )
-    }
-    .telling("With `undo` what was given up on is owed again."),
-    Deed {
-        leads: TO_DOCUMENT,
-        begins: Some(("amount", "unapplied_amount")),
-        ..Deed::act("refund", "documents", "/api/documents/refund/{source_ref}", "Pay out what isn't applied", "Refund")
-    },
-    Deed {
-        leads: TO_DOCUMENT,
-        begins: Some(("amount", "unapplied_amount")),
-        ..Deed::act("apply", "documents", "/api/documents/apply/{source_ref}", "Apply it to a document", "Apply")
-    },
-    Deed {
-        of: None,
-        leads: TO_DOCUMENT,
-        ..Deed::act(
-            "unapply",
-            "documents",
-            "/api/documents/unapply/{application_ref}",
-            "Take an application back",
-            "Take it back",
-        )
-    },
-    Deed {
-        of: None,
-        leads: TO_DOCUMENT,
-        ..Deed::act("reverse", "documents", "/api/documents/payments/reverse/{payment_ref}", "Take a payment back", "Reverse")
-    },
+    Deed::on_document("pay", "/api/documents/payments/{document_ref}", "Record a payment", "Record")
+        .beginning("amount", "amount_due"),
+    Deed::on_document("write-off", "/api/documents/write-off/{document_ref}", "Give up on what is left to pay", "Write off")
+        .telling("With `undo` what was given up on is owed again."),
+    Deed::on_document("refund", "/api/documents/refund/{source_ref}", "Pay out what isn't applied", "Refund")
+        .beginning("amount", "unapplied_amount"),
+    Deed::on_document("apply", "/api/documents/apply/{source_ref}", "Apply it to a document", "Apply")
+        .beginning("amount", "unapplied_amount"),
+    Deed::on_money("unapply", "/api/documents/unapply/{application_ref}", "Take an application back", "Take it back"),
+    Deed::on_money("reverse", "/api/documents/payments/reverse/{payment_ref}", "Take a payment back", "Reverse"),
     Deed {
         kept: &["event_ref", "customer_ref", "usage_product_ref"],
         puts: Some("event_ref"),

@@ -5,9 +5,10 @@ use billing_domain::access::{Need, Role};
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::operation::{Needs, Operation, REHEARSED, TRIES};
+use crate::operation::{Needs, Operation, TRIES};
 use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
+use crate::routes::by_path::CARRIED;
 
 /// The refusals of one status.
 pub(super) struct Refusal {
@@ -60,7 +61,8 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let logs_in = operation.id == "log_in";
     let takes_a_file = operation.id == "import_usage";
     // A dry run is refused as what it answers for.
-    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && REHEARSED.contains(&other.id));
+    let is_rehearsed = |other: &&Operation| CARRIED.iter().any(|carried| carried.is_rehearsed && carried.id == other.id);
+    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && is_rehearsed(other));
     let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {

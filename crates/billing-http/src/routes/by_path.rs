@@ -19,44 +19,62 @@ use crate::dto::events::{EventBody, EventUpdateBody};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::middleware::Facts;
 use crate::once::Rehearsed;
-use crate::operation::REHEARSED;
 use crate::problem::Problem;
 use crate::reporting::Reporting;
 
-/// What is carried out here: name, path, and what it needs. The table of operations says the same.
-pub(crate) const CARRIED: &[(&str, &str, UseCase)] = &[
-    ("apply", "/api/documents/apply/{source_ref}", UseCase::Apply),
-    ("cancel_contract", "/api/contracts/cancel/{contract_ref}", UseCase::CancelContract),
-    ("change_quantity", "/api/contracts/quantities/{contract_ref}", UseCase::ChangeQuantity),
-    ("create_bank_account", "/api/bank_accounts/", UseCase::CreateBankAccount),
-    ("create_contract", "/api/contracts/", UseCase::CreateContract),
-    ("create_customer", "/api/customers/", UseCase::CreateCustomer),
-    ("create_entity", "/api/entities/", UseCase::CreateEntity),
-    ("create_pricing", "/api/pricings/", UseCase::CreatePricing),
-    ("create_usage_product", "/api/usage/products/", UseCase::CreateUsageProduct),
-    ("delete_charge", "/api/charges/{charge_ref}", UseCase::DeleteCharge),
-    ("delete_event", "/api/usage/event/{event_ref}", UseCase::DeleteEvent),
-    ("edit_bank_account", "/api/bank_accounts/edit/{billing_account_id}", UseCase::EditBankAccount),
-    ("edit_charge", "/api/charges/edit/{charge_ref}", UseCase::EditCharge),
-    ("edit_contract", "/api/contracts/edit/{contract_ref}", UseCase::EditContract),
-    ("edit_customer", "/api/customers/edit/{customer_ref}", UseCase::EditCustomer),
-    ("edit_entity", "/api/entities/edit/{entity_ref}", UseCase::EditEntity),
-    ("edit_pricing", "/api/pricings/edit/{product_pricing_ref}", UseCase::EditPricing),
-    ("edit_usage_product", "/api/usage/products/edit/{usage_product_ref}", UseCase::EditUsageProduct),
-    ("issue_document", "/api/documents/issue/{document_ref}", UseCase::IssueDocument),
-    ("put_exchange_rate", "/api/exchange_rates/", UseCase::PutExchangeRate),
-    ("record_charge", "/api/charges/", UseCase::RecordCharge),
-    ("record_event", "/api/usage/event", UseCase::RecordUsage),
-    ("record_formatted_event", "/api/usage/event/formatted", UseCase::RecordUsage),
-    ("record_payment", "/api/documents/payments/{document_ref}", UseCase::RecordPayment),
-    ("refund", "/api/documents/refund/{source_ref}", UseCase::Refund),
-    ("resume_contract", "/api/contracts/resume/{contract_ref}", UseCase::ResumeContract),
-    ("reverse_payment", "/api/documents/payments/reverse/{payment_ref}", UseCase::ReversePayment),
-    ("unapply", "/api/documents/unapply/{application_ref}", UseCase::Unapply),
-    ("update_event", "/api/usage/event/update", UseCase::UpdateEvent),
-    ("update_formatted_event", "/api/usage/event/formatted/update", UseCase::UpdateEvent),
-    ("void_document", "/api/documents/void/{document_ref}", UseCase::VoidDocument),
-    ("write_off", "/api/documents/write-off/{document_ref}", UseCase::WriteOff),
+/// An operation that is carried out here.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    /// Its name, path and what it needs, as in the table of operations.
+    pub(crate) id: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) use_case: UseCase,
+    /// Whether it changes documents: then there are dry runs of it. Billing runs and imports, which aren't here, have their own.
+    pub(crate) is_rehearsed: bool,
+}
+
+const fn rehearsed(id: &'static str, path: &'static str, use_case: UseCase) -> Carried {
+    Carried { id, path, use_case, is_rehearsed: true }
+}
+
+const fn carried(id: &'static str, path: &'static str, use_case: UseCase) -> Carried {
+    Carried { id, path, use_case, is_rehearsed: false }
+}
+
+/// Everything that is carried out here.
+pub(crate) const CARRIED: &[Carried] = &[
+    rehearsed("apply", "/api/documents/apply/{source_ref}", UseCase::Apply),
+    rehearsed("cancel_contract", "/api/contracts/cancel/{contract_ref}", UseCase::CancelContract),
+    rehearsed("change_quantity", "/api/contracts/quantities/{contract_ref}", UseCase::ChangeQuantity),
+    carried("create_bank_account", "/api/bank_accounts/", UseCase::CreateBankAccount),
+    rehearsed("create_contract", "/api/contracts/", UseCase::CreateContract),
+    carried("create_customer", "/api/customers/", UseCase::CreateCustomer),
+    carried("create_entity", "/api/entities/", UseCase::CreateEntity),
+    carried("create_pricing", "/api/pricings/", UseCase::CreatePricing),
+    carried("create_usage_product", "/api/usage/products/", UseCase::CreateUsageProduct),
+    rehearsed("delete_charge", "/api/charges/{charge_ref}", UseCase::DeleteCharge),
+    rehearsed("delete_event", "/api/usage/event/{event_ref}", UseCase::DeleteEvent),
+    carried("edit_bank_account", "/api/bank_accounts/edit/{billing_account_id}", UseCase::EditBankAccount),
+    rehearsed("edit_charge", "/api/charges/edit/{charge_ref}", UseCase::EditCharge),
+    rehearsed("edit_contract", "/api/contracts/edit/{contract_ref}", UseCase::EditContract),
+    rehearsed("edit_customer", "/api/customers/edit/{customer_ref}", UseCase::EditCustomer),
+    rehearsed("edit_entity", "/api/entities/edit/{entity_ref}", UseCase::EditEntity),
+    carried("edit_pricing", "/api/pricings/edit/{product_pricing_ref}", UseCase::EditPricing),
+    carried("edit_usage_product", "/api/usage/products/edit/{usage_product_ref}", UseCase::EditUsageProduct),
+    rehearsed("issue_document", "/api/documents/issue/{document_ref}", UseCase::IssueDocument),
+    carried("put_exchange_rate", "/api/exchange_rates/", UseCase::PutExchangeRate),
+    rehearsed("record_charge", "/api/charges/", UseCase::RecordCharge),
+    rehearsed("record_event", "/api/usage/event", UseCase::RecordUsage),
+    rehearsed("record_formatted_event", "/api/usage/event/formatted", UseCase::RecordUsage),
+    rehearsed("record_payment", "/api/documents/payments/{document_ref}", UseCase::RecordPayment),
+    rehearsed("refund", "/api/documents/refund/{source_ref}", UseCase::Refund),
+    rehearsed("resume_contract", "/api/contracts/resume/{contract_ref}", UseCase::ResumeContract),
+    rehearsed("reverse_payment", "/api/documents/payments/reverse/{payment_ref}", UseCase::ReversePayment),
+    rehearsed("unapply", "/api/documents/unapply/{application_ref}", UseCase::Unapply),
+    rehearsed("update_event", "/api/usage/event/update", UseCase::UpdateEvent),
+    rehearsed("update_formatted_event", "/api/usage/event/formatted/update", UseCase::UpdateEvent),
+    rehearsed("void_document", "/api/documents/void/{document_ref}", UseCase::VoidDocument),
+    rehearsed("write_off", "/api/documents/write-off/{document_ref}", UseCase::WriteOff),
 ];
 
 pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> OnceAnswer {
@@ -68,32 +86,27 @@ pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> O
 
 /// Whether there are dry runs of the operation on a path.
 pub(crate) fn is_rehearsed(path: &str) -> bool {
-    changing(path).is_some_and(|(id, ..)| REHEARSED.contains(&id))
+    changing(path).is_some_and(|(operation, _)| operation.is_rehearsed)
 }
 
 /// What the operation on a path needs.
 pub(crate) fn need(path: &str) -> Option<Need> {
-    changing(path).map(|(_, use_case, _)| use_case.need())
+    changing(path).map(|(operation, _)| operation.use_case.need())
 }
 
 /// The operation on a path that changes something, and the reference in that.
-fn changing(path: &str) -> Option<(&'static str, UseCase, String)> {
+fn changing(path: &str) -> Option<(Carried, String)> {
     let asked: Vec<&str> = parts(path).collect();
-    let fitting = CARRIED.iter().filter_map(|(id, template, use_case)| {
-        let template: Vec<&str> = parts(template).collect();
-        let mut reference = String::new();
-        let fits = template.len() == asked.len()
-            && template.iter().zip(&asked).all(|(wanted, part)| {
-                let is_reference = wanted.starts_with('{');
-                if is_reference {
-                    reference = (*part).to_owned();
-                }
-                is_reference || wanted == part
-            });
-        fits.then_some((*id, *use_case, reference))
+    let fitting = CARRIED.iter().filter_map(|operation| {
+        let template: Vec<&str> = parts(operation.path).collect();
+        let is_reference = |wanted: &str| wanted.starts_with('{');
+        let mut pairs = template.iter().zip(&asked);
+        let fits = template.len() == asked.len() && pairs.clone().all(|(wanted, part)| is_reference(wanted) || wanted == part);
+        let reference = pairs.find(|(wanted, _)| is_reference(wanted)).map_or("", |(_, part)| part);
+        fits.then(|| (*operation, reference.to_owned()))
     });
     // A fixed name goes before a reference.
-    fitting.min_by_key(|(_, _, reference)| !reference.is_empty())
+    fitting.min_by_key(|(_, reference)| !reference.is_empty())
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {
@@ -109,8 +122,8 @@ pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Op
         let detail = "is the path of no operation that has a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     };
-    let (id, use_case, reference) = changing(path).ok_or_else(none)?;
-    if caller.rehearses && !REHEARSED.contains(&id) {
+    let (Carried { id, use_case, is_rehearsed, .. }, reference) = changing(path).ok_or_else(none)?;
+    if caller.rehearses && !is_rehearsed {
         return Err(none());
     }
     let caller = Caller { use_case, ..caller };
