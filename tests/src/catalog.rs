@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::Client;
 use crate::when::Day;
+use crate::{Client, Database, Server};
 
 /// The usage product of the API plan.
 pub const API_CALLS: &str = "api-calls";
@@ -11,6 +11,21 @@ pub const API_CALLS: &str = "api-calls";
 pub const API_PLAN: &str = "api-plan";
 /// A customer who pays 19 % tax.
 pub const ACME: &str = "acme";
+
+/// A server with the API plan and its customer, and a key for it.
+pub fn stage(database: &Database) -> (Server, Client) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    make(&client);
+    (server, client)
+}
+
+/// The same with a contract, and that one's reference.
+pub fn stage_with(database: &Database, contract: &Value) -> (Server, Client, String) {
+    let (server, client) = stage(database);
+    let contract_ref = make_contract(&client, contract);
+    (server, client, contract_ref)
+}
 
 /// Makes the API plan and its customer.
 pub fn make(client: &Client) {

@@ -1,7 +1,7 @@
 //! Contracts that are edited and cancelled, from the next invoice on or with the current one.
 
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
+use acceptance::{Client, Database, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -16,13 +16,6 @@ on_both_databases!(
     what_was_billed_in_advance_for_days_after_the_cancel_is_credited,
     a_contract_that_has_not_begun_is_cancelled_without_documents,
 );
-
-fn stage(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    (server, client)
-}
 
 fn current(client: &Client, contract_ref: &str) -> Value {
     catalog::only(Value::Array(books::preview(client, "current", contract_ref)))
@@ -55,7 +48,7 @@ fn sell_in_advance(client: &Client) -> (String, Value) {
 }
 
 fn an_edit_holds_from_the_next_period(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
     books::report(&client, &catalog::event("acme", 1500));
     let before = current(&client, &contract_ref);
@@ -80,7 +73,7 @@ fn an_edit_holds_from_the_next_period(database: &Database) {
 }
 
 fn an_edit_with_the_current_invoice_recomputes_its_draft(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
     let event = books::report(&client, &catalog::event("acme", 1500));
 
@@ -98,7 +91,7 @@ fn an_edit_with_the_current_invoice_recomputes_its_draft(database: &Database) {
 }
 
 fn an_edit_with_the_current_invoice_settles_an_issued_one_at_once(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let (contract_ref, invoice) = sell_in_advance(&client);
     let edit = |items: Value| {
         let product = json!({"product_pricing_ref": "both", "line_items": items});
@@ -126,7 +119,7 @@ fn an_edit_with_the_current_invoice_settles_an_issued_one_at_once(database: &Dat
 }
 
 fn another_tax_rate_is_a_credit_at_the_old_and_a_debit_at_the_new(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let (contract_ref, invoice) = sell_in_advance(&client);
 
     let product = json!({"product_pricing_ref": "both", "tax": 7});
@@ -143,7 +136,7 @@ fn another_tax_rate_is_a_credit_at_the_old_and_a_debit_at_the_new(database: &Dat
 }
 
 fn an_edit_that_would_leave_usage_without_a_place_is_refused(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
     books::report(&client, &catalog::event("acme", 1500));
     let before = (contract(&client, &contract_ref), catalog::documents(&client));
@@ -174,7 +167,7 @@ fn an_edit_that_would_leave_usage_without_a_place_is_refused(database: &Database
 }
 
 fn a_product_is_added_and_another_left_out(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     for name in ["old", "new"] {
         catalog::make_pricing(&client, name, &json!([catalog::fixed(name, "10.00")]));
     }
@@ -196,7 +189,7 @@ fn a_product_is_added_and_another_left_out(database: &Database) {
 }
 
 fn a_cancelled_contract_bills_its_current_period_to_the_end(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 2)]);
 
     let cancelled = books::cancel(&client, &contract_ref, false).ok();
@@ -229,7 +222,7 @@ fn money(cents: i64) -> String {
 }
 
 fn a_contract_cancelled_now_bills_its_days_and_its_usage_at_once(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 2)]);
     books::report(&client, &catalog::event("acme", 1500));
 
@@ -250,7 +243,7 @@ fn a_contract_cancelled_now_bills_its_days_and_its_usage_at_once(database: &Data
 }
 
 fn what_was_billed_in_advance_for_days_after_the_cancel_is_credited(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let (contract_ref, invoice) = sell_in_advance(&client);
 
     books::cancel(&client, &contract_ref, true).ok();
@@ -267,7 +260,7 @@ fn what_was_billed_in_advance_for_days_after_the_cancel_is_credited(database: &D
 }
 
 fn a_contract_that_has_not_begun_is_cancelled_without_documents(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     for now in [false, true] {
         let start = Day::today().plus_days(5);
         let product = catalog::with(

@@ -21,13 +21,6 @@ const BATCH: &str = "/api/usage/event/batch";
 const NDJSON: &str = "application/x-ndjson";
 const MANY: usize = 10_000;
 
-fn start(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    (server, client)
-}
-
 fn lines(events: &[Value]) -> Vec<u8> {
     events.iter().map(|event| format!("{event}\n")).collect::<String>().into_bytes()
 }
@@ -74,7 +67,7 @@ fn bad_event(index: usize) -> (Value, &'static str) {
 }
 
 fn of_ten_thousand_events_the_hundred_bad_ones_are_refused_in_their_places(database: &Database) {
-    let (server, client) = start(database);
+    let (server, client) = catalog::stage(database);
     let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     catalog::make_customer(&client, "globex");
     let other = catalog::make_contract(&client, &catalog::contract("globex"));
@@ -114,7 +107,7 @@ fn of_ten_thousand_events_the_hundred_bad_ones_are_refused_in_their_places(datab
 }
 
 fn an_atomic_batch_with_bad_events_stores_nothing_and_names_them(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     let keyed = catalog::with(catalog::event(catalog::ACME, 5), &json!({"idempotency_key": "k"}));
     let early = catalog::with(catalog::event(catalog::ACME, 1), &json!({"timestamp": "2001-01-01T00:00:00Z"}));
@@ -151,7 +144,7 @@ fn an_atomic_batch_with_bad_events_stores_nothing_and_names_them(database: &Data
 }
 
 fn an_event_under_a_key_is_taken_once_from_any_batch(database: &Database) {
-    let (server, client) = start(database);
+    let (server, client) = catalog::stage(database);
     let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     let event =
         |key: &str, quantity: u32| catalog::with(catalog::event(catalog::ACME, quantity), &json!({"idempotency_key": key}));
@@ -180,7 +173,7 @@ fn an_event_under_a_key_is_taken_once_from_any_batch(database: &Database) {
 }
 
 fn lines_are_taken_like_events_and_answered_line_by_line(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     let event = catalog::event(catalog::ACME, 1).to_string();
     let body = format!("{event}\r\n\n  \n{{\"quantity\": \n{{\"a\":1,\"a\":1}}\n[]\n{event}");
@@ -210,7 +203,7 @@ fn lines_are_taken_like_events_and_answered_line_by_line(database: &Database) {
 }
 
 fn lines_are_answered_before_the_last_has_arrived(database: &Database) {
-    let (server, client) = start(database);
+    let (server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     let mut stream = TcpStream::connect(server.address()).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
@@ -244,7 +237,7 @@ fn batches_that_meet_on_the_same_contracts_lose_nothing(database: &Database) {
     const THREADS: usize = 4;
     const BATCHES: usize = 6;
     const CUSTOMERS: usize = 12;
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     let customers: Vec<String> = (0..CUSTOMERS).map(|index| format!("customer-{index}")).collect();
     let contracts: Vec<String> = customers
         .iter()

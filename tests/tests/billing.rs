@@ -18,14 +18,17 @@ on_both_databases!(
 
 /// A server with a contract whose only period is over.
 fn over(database: &Database) -> (Server, Client, String) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
     let mut contract = catalog::past_contract("acme");
     contract["products"][0]["net_terms"] = json!(14);
     contract["po_number"] = json!("PO-1");
-    let contract_ref = catalog::make_contract(&client, &contract);
-    (server, client, contract_ref)
+    catalog::stage_with(database, &contract)
+}
+
+/// A customer with a contract whose only period is over.
+fn sell_past(client: &Client, n: usize) -> String {
+    let customer = format!("customer-{n}");
+    catalog::make_customer(client, &customer);
+    catalog::make_contract(client, &catalog::past_contract(&customer))
 }
 
 fn run(client: &Client, dry_run: bool) -> Value {
@@ -119,12 +122,7 @@ fn a_contract_whose_books_are_wrong_fails_alone(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
     catalog::make(&client);
-    let make = |n: usize| {
-        let customer = format!("customer-{n}");
-        catalog::make_customer(&client, &customer);
-        catalog::make_contract(&client, &catalog::past_contract(&customer))
-    };
-    let contracts: Vec<String> = (0..7).map(make).collect();
+    let contracts: Vec<String> = (0..7).map(|n| sell_past(&client, n)).collect();
     database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'customer-4'");
 
     let report = client.post("/api/billing/run", &json!({})).ok();
@@ -140,12 +138,7 @@ fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Dat
     let server = Server::start(database);
     let client = Client::new_key(&server);
     catalog::make(&client);
-    let make = |n: usize| {
-        let customer = format!("customer-{n}");
-        catalog::make_customer(&client, &customer);
-        catalog::make_contract(&client, &catalog::past_contract(&customer))
-    };
-    let contracts: Vec<String> = (0..3).map(make).collect();
+    let contracts: Vec<String> = (0..3).map(|n| sell_past(&client, n)).collect();
     assert_eq!(client.get("/api/billing/runs/filter").ok(), json!([]));
     assert_eq!(client.post("/api/billing/run", &json!({"dry_run": true})).ok()["run_ref"], Value::Null);
     database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'customer-1'");

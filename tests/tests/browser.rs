@@ -8,7 +8,7 @@ use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::{Client, Database, Server, catalog, on_both_databases, tools};
 
 /// How long all journeys may take. Far more than they need.
-const SECONDS: u64 = 400;
+const SECONDS: u64 = 900;
 
 fn journeys(database: &Database) {
     let server = Server::start(database);

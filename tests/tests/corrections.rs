@@ -20,10 +20,7 @@ on_both_databases!(
 
 /// A server with the API plan sold to acme for a period that ended ten days ago.
 fn stage(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    catalog::make_contract(&client, &catalog::past_contract("acme"));
+    let (server, client, _) = catalog::stage_with(database, &catalog::past_contract("acme"));
     (server, client)
 }
 

@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 on_both_databases!(a_refused_form_leaves_nothing);
 
 fn stage(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    catalog::make_contract(&client, &catalog::contract("acme"));
+    let (server, client, _) = catalog::stage_with(database, &catalog::contract("acme"));
     (server, client)
 }
 

@@ -104,10 +104,7 @@ fn the_real_events_of_the_guide_reach_their_invoices(database: &Database) {
 
 /// A server with the API plan, a contract for acme, and a format.
 fn stage(database: &Database) -> (Server, Client, String) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    let contract_ref = catalog::make_contract(&client, &catalog::contract("acme"));
+    let (server, client, contract_ref) = catalog::stage_with(database, &catalog::contract("acme"));
     let mapping = json!({
         "timestamp": "rfc3339(event.at)",
         "customer_ref": "get(event, \"who\")",

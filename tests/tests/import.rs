@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use acceptance::{Client, Database, Server, binary, catalog, on_both_databases, when};
+use acceptance::{Client, Database, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -31,14 +31,6 @@ impl Files {
         fs::write(&path, content).expect("a file");
         path
     }
-}
-
-fn start(database: &Database) -> (Server, Client, String) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
-    (server, client, contract)
 }
 
 fn import(database: &Database, file: &Path, flags: &[&str]) -> binary::Finished {
@@ -80,7 +72,7 @@ fn told(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> 
 }
 
 fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let files = Files::new();
     let mut lines = events(2_500);
     let file = files.put("usage.ndjson", lines.join("\n"));
@@ -124,7 +116,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
 fn an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_once(database: &Database) {
     const LINES: usize = 3_000;
     const KILLS: usize = 3;
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let files = Files::new();
     let file = files.put("usage.jsonl", events(LINES).join("\n"));
     let stored = || client.get("/api/usage/event/filter?pageSize=1").header("X-Total-Count").parse::<usize>().expect("a count");
@@ -155,7 +147,7 @@ fn an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_onc
 }
 
 fn a_csv_file_is_mapped_by_the_format_that_is_named(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let mapping = json!({
         "timestamp": "event.Time", "customer_ref": "event.Account", "usage_product_ref": "\"api-calls\"",
         "quantity": "event.Hits", "additional_report_data": "rest",
@@ -200,7 +192,7 @@ fn a_csv_file_is_mapped_by_the_format_that_is_named(database: &Database) {
 }
 
 fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let files = Files::new();
     let long = format!("{{\"a\": \"{}\"}}", "x".repeat(2 * 1024 * 1024));
     let event = catalog::event(catalog::ACME, 1).to_string();
@@ -249,7 +241,7 @@ fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
 }
 
 fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     catalog::make_customer(&client, "globex");
     catalog::make_contract(&client, &catalog::contract("globex"));
     client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
@@ -290,7 +282,7 @@ fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
 }
 
 fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let sent = |quantity: u32, data: Value| {
         let event = catalog::with(catalog::event(catalog::ACME, quantity), &json!({"additional_report_data": data}));
         client.post("/api/usage/event", &event).text_of("event_ref")
@@ -326,7 +318,7 @@ fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(datab
 }
 
 fn a_file_that_is_none_is_refused_as_a_whole(database: &Database) {
-    let (_server, client, _) = start(database);
+    let (_server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let files = Files::new();
     let good = format!("timestamp,customer_ref,usage_product_ref,quantity\n{},acme,api-calls,1\n", when::now());
     for (name, content, part) in [

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases, when};
+use acceptance::{Answer, Client, Database, Request, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -18,14 +18,6 @@ on_both_databases!(
 const IMPORT: &str = "/api/usage/import";
 const CSV: &str = "text/csv";
 const NDJSON: &str = "application/x-ndjson";
-
-fn start(database: &Database) -> (Server, Client, String) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
-    (server, client, contract)
-}
 
 fn send(client: &Client, query: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Answer {
     client.send(&Request::post(&format!("{IMPORT}{query}"), body).with("Content-Type", content_type))
@@ -47,7 +39,7 @@ fn csv(rows: &[&str]) -> String {
 }
 
 fn a_file_goes_once_whichever_door_it_takes(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let now = when::now();
     let file = csv(&[&format!("k-1,{now},acme,api-calls,12.50,eu"), &format!("k-2,{now},acme,api-calls,1,")]);
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -93,7 +85,7 @@ fn a_file_goes_once_whichever_door_it_takes(database: &Database) {
 }
 
 fn lines_without_keys_are_known_by_the_files_name(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let file = csv(&[&format!(",{},acme,api-calls,1,", when::now()), &format!(",{},acme,api-calls,1,", when::now())]);
     let nameless = send(&client, "", CSV, file.clone());
     assert_eq!((nameless.status, nameless.body["errors"][0]["pointer"].as_str()), (422, Some("/name")), "{}", nameless.text);
@@ -113,7 +105,7 @@ fn lines_without_keys_are_known_by_the_files_name(database: &Database) {
 }
 
 fn rejects_come_in_line_order_with_their_problems(database: &Database) {
-    let (_server, client, _) = start(database);
+    let (_server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let event = |fields: Value| catalog::with(catalog::event(catalog::ACME, 1), &fields).to_string();
     let unknown = event(json!({"event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b"}));
     let lines = [
@@ -159,7 +151,7 @@ fn rejects_come_in_line_order_with_their_problems(database: &Database) {
 }
 
 fn a_dry_run_stores_nothing_and_counts_like_the_run_after_it(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     catalog::make_customer(&client, "globex");
     catalog::make_contract(&client, &catalog::contract("globex"));
     client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
@@ -193,7 +185,7 @@ fn a_dry_run_stores_nothing_and_counts_like_the_run_after_it(database: &Database
 }
 
 fn a_usage_report_is_nothing_new(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     for quantity in [1, 2] {
         let data = json!({"additional_report_data": {"note": "-a;b"}});
         client.post("/api/usage/event", &catalog::with(catalog::event(catalog::ACME, quantity), &data)).ok();
@@ -207,7 +199,7 @@ fn a_usage_report_is_nothing_new(database: &Database) {
 }
 
 fn a_file_may_be_written_in_many_ways(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let now = when::now();
     let names = ["timestamp", "customer_ref", "usage_product_ref", "quantity", "note"];
     let row = |note: &str| [now.as_str(), "acme", "api-calls", "1", note].map(str::to_owned);
@@ -234,7 +226,7 @@ fn a_file_may_be_written_in_many_ways(database: &Database) {
 type Refused<'r> = (&'r str, &'r str, &'r [u8], u16, &'r str, &'r str);
 
 fn a_request_that_is_wrong_stores_nothing(database: &Database) {
-    let (_server, client, _) = start(database);
+    let (_server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let now = when::now();
     let good = csv(&[&format!("k,{now},acme,api-calls,1,")]);
     let open_quote = format!("{good}\"{}", "x".repeat(2 * 1024 * 1024));

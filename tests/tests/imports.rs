@@ -1,6 +1,6 @@
 //! Imports as they are told afterwards: their history, undoing them, and columns that are called otherwise.
 
-use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases, when};
+use acceptance::{Answer, Client, Database, Request, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -10,14 +10,6 @@ on_both_databases!(
     who_may_not_write_usage_may_look_and_not_undo,
     columns_are_called_what_they_are_said_to_be,
 );
-
-fn start(database: &Database) -> (Server, Client, String) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
-    (server, client, contract)
-}
 
 fn send(client: &Client, query: &str, body: impl Into<Vec<u8>>) -> Answer {
     client.send(&Request::post(&format!("/api/usage/import?{query}"), body).with("Content-Type", "text/csv"))
@@ -42,7 +34,7 @@ fn undo(client: &Client, import: &str) -> Value {
 }
 
 fn an_import_is_told_and_undone_and_the_file_counts_again(database: &Database) {
-    let (server, client, contract) = start(database);
+    let (server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let kept = client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
     let file = csv(1203);
     assert_eq!(send(&client, "name=a.csv&dry_run=true", file.clone()).ok()["import_ref"], Value::Null);
@@ -94,7 +86,7 @@ fn an_import_is_told_and_undone_and_the_file_counts_again(database: &Database) {
 }
 
 fn what_is_billed_gets_credits_and_a_repeat_deletes_nothing(database: &Database) {
-    let (_server, client, _) = start(database);
+    let (_server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let result = send(&client, "name=a.csv", csv(10)).ok();
     let document = catalog::only(result["documents"].clone())["document_ref"].as_str().expect("a reference").to_owned();
     let first = client.get("/api/usage/event/filter?pageSize=1").ok()[0]["event_ref"].as_str().expect("a reference").to_owned();
@@ -114,7 +106,7 @@ fn what_is_billed_gets_credits_and_a_repeat_deletes_nothing(database: &Database)
 }
 
 fn an_import_under_a_key_and_one_of_the_command_line_are_undone_too(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let keyed = client.with_header("Idempotency-Key", "import-1");
     let file = csv(3);
     let result = send(&keyed, "name=a.csv", file.clone()).ok();
@@ -143,7 +135,7 @@ fn an_import_under_a_key_and_one_of_the_command_line_are_undone_too(database: &D
 }
 
 fn who_may_not_write_usage_may_look_and_not_undo(database: &Database) {
-    let (server, client, _) = start(database);
+    let (server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let import = import_ref(&send(&client, "name=a.csv", csv(1)).ok());
     let reader = Client::key(&server, &Client::admin(&server).generate_key(&json!({"scopes": ["read"]})));
     assert_eq!(reader.get(&format!("/api/usage/imports/{import}")).ok()["left"], json!(1));
@@ -158,7 +150,7 @@ fn who_may_not_write_usage_may_look_and_not_undo(database: &Database) {
 }
 
 fn columns_are_called_what_they_are_said_to_be(database: &Database) {
-    let (_server, client, contract) = start(database);
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let file = format!("Nr;Zeit;Kunde;Produkt;Menge;Notiz\nx-1;{};acme;api-calls;7;geheim\n", when::now());
     let called = r#"{"Nr":"idempotency_key","Zeit":"timestamp","Kunde":"customer_ref","Produkt":"usage_product_ref","Menge":"quantity","Notiz":null}"#;
     let encoded: String = called.bytes().map(|byte| format!("%{byte:02X}")).collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use acceptance::load::Load;
 use acceptance::problem::{Table, invalid, refused};
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, binary, catalog, on_both_databases, tools};
+use acceptance::{Client, Database, binary, catalog, on_both_databases, tools};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,13 +29,6 @@ const LIST: &str = "/api/usage/event/filter";
 const REPORT: &str = "/api/usage/report";
 const FORMATS: [&str; 3] = ["csv", "json", "xlsx"];
 const BATCH: usize = 10_000;
-
-fn start(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    (server, client)
-}
 
 fn list(client: &Client, query: &str) -> Vec<Value> {
     client.get(&format!("{LIST}?{query}")).ok().as_array().expect("a list").clone()
@@ -57,7 +50,7 @@ fn report(client: &Client, event: &Value) -> Value {
 }
 
 fn events_are_listed_narrowed_and_in_order(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     assert_eq!(list(&client, ""), Vec::<Value>::new());
     let contract = catalog::make_contract(&client, &catalog::contract("acme"));
     catalog::make_customer(&client, "globex");
@@ -99,7 +92,7 @@ fn events_are_listed_narrowed_and_in_order(database: &Database) {
 }
 
 fn pages_show_every_event_once_while_later_ones_arrive(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     let before: Vec<Value> = (0..60).map(|n| event(-9 + n % 8, "1")).collect();
     let results = client.post("/api/usage/event/batch", &json!({"events": before})).ok();
@@ -125,7 +118,7 @@ fn pages_show_every_event_once_while_later_ones_arrive(database: &Database) {
 }
 
 fn usage_is_summed_up_by_interval_and_group(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     catalog::make_customer(&client, "globex");
     catalog::make_contract(&client, &catalog::contract("globex"));
@@ -177,7 +170,7 @@ fn usage_is_summed_up_by_interval_and_group(database: &Database) {
 }
 
 fn what_is_wrong_with_a_query_is_said_at_once(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     let mut table = Table::default();
     for (path, field) in [
         ("/api/usage/event/filter?from=today", "/from invalid_format"),
@@ -229,7 +222,7 @@ fn compare(client: &Client, directory: &Path) -> usize {
 }
 
 fn a_report_has_hostile_keys_and_values_without_a_formula(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     client.post("/api/customers/edit/acme", &json!({"name": "=HYPERLINK(\"http://x\",\"Acme, Ltd\")"})).ok();
     let long = "k".repeat(128);
@@ -266,7 +259,7 @@ fn a_report_has_hostile_keys_and_values_without_a_formula(database: &Database) {
 }
 
 fn an_issued_documents_usage_stays_as_it_was_issued(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     let [kept, edited, deleted] = ["1", "20", "300"].map(|quantity| report(&client, &event(-1, quantity)));
     let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -312,7 +305,7 @@ fn an_issued_documents_usage_stays_as_it_was_issued(database: &Database) {
 }
 
 fn twenty_thousand_events_are_read_back_by_another_program(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     for batch in 0..2 {
         let event = |n: usize| {
@@ -333,7 +326,7 @@ fn twenty_thousand_events_are_read_back_by_another_program(database: &Database) 
 }
 
 fn the_command_line_writes_the_same_report(database: &Database) {
-    let (_server, client) = start(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     let events = [event(-1, "1"), event(-2, "2.50")].map(|event| report(&client, &event));
     for format in ["csv", "json"] {
@@ -357,7 +350,7 @@ fn who_reads_a_report_slowly_holds_no_view_of_the_database() {
     // More than the system keeps for a connection.
     const EVENTS: usize = 8_000;
     let database = Database::sqlite();
-    let (server, client) = start(&database);
+    let (server, client) = catalog::stage(&database);
     catalog::make_contract(&client, &catalog::contract("acme"));
     // A character that stands nowhere else: what is sent in chunks is cut anywhere.
     let long = "~".repeat(2_000);

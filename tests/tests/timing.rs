@@ -1,7 +1,7 @@
 //! When documents are made and what is on each: paid before, during and after use, upon usage, in any time zone.
 
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, books, catalog, on_both_databases, when};
+use acceptance::{Client, Database, books, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -18,13 +18,6 @@ on_both_databases!(
     a_day_ends_in_the_entitys_time_zone_and_its_grace_passes_first,
 );
 
-fn stage(database: &Database) -> (Server, Client) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    (server, client)
-}
-
 fn per_unit() -> Value {
     json!({"model": "PER_UNIT", "unit_price": "0.10"})
 }
@@ -40,7 +33,7 @@ fn ago(days: i64) -> Day {
 }
 
 fn before_use_bills_what_is_prepaid_and_a_debit_the_rest(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     make_prepaid(&client);
     let refused =
         client.post("/api/contracts/", &json!({"customer_ref": "acme", "products": [catalog::months("prepaid", 0, 1)]}));
@@ -76,7 +69,7 @@ fn before_use_bills_what_is_prepaid_and_a_debit_the_rest(database: &Database) {
 }
 
 fn a_debit_of_a_period_opens_the_invoice_it_belongs_to(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     make_prepaid(&client);
     catalog::sell(&client, &[catalog::with(catalog::ended("prepaid"), &json!({"payment_time": "BEFORE_USE"}))]);
 
@@ -90,7 +83,7 @@ fn a_debit_of_a_period_opens_the_invoice_it_belongs_to(database: &Database) {
 }
 
 fn during_use_bills_each_periods_usage_on_the_next_invoice_and_closes(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_pricing(&client, "plan", &json!([catalog::fixed("base", "20.00"), catalog::calls(&per_unit())]));
     let first = ago(10).plus_months(-2);
     let product = catalog::with(
@@ -130,7 +123,7 @@ fn during_use_bills_each_periods_usage_on_the_next_invoice_and_closes(database: 
 }
 
 fn the_last_period_of_during_use_shows_its_closing_invoice_next(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_pricing(&client, "plan", &json!([catalog::fixed("base", "20.00"), catalog::calls(&per_unit())]));
     let product = catalog::with(catalog::months("plan", 0, 0), &json!({"payment_time": "DURING_USE"}));
     let contract_ref = catalog::sell(&client, &[product]);
@@ -147,7 +140,7 @@ fn the_last_period_of_during_use_shows_its_closing_invoice_next(database: &Datab
 }
 
 fn every_event_due_upon_usage_is_an_invoice_of_its_own(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     let product = catalog::with(catalog::months(catalog::API_PLAN, 0, 1), &json!({"net_terms": "DUE_UPON_USAGE"}));
     let contract_ref = catalog::sell(&client, &[product]);
 
@@ -193,7 +186,7 @@ fn sell_by_volume(client: &Client) {
 }
 
 fn an_event_that_lowers_the_price_is_credited_at_once(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     sell_by_volume(&client);
     books::report(&client, &catalog::event_on("acme", ago(20), 100));
 
@@ -213,7 +206,7 @@ fn an_event_that_lowers_the_price_is_credited_at_once(database: &Database) {
 }
 
 fn an_event_due_upon_usage_is_corrected_by_a_document_of_its_own_invoice(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     sell_by_volume(&client);
     let event = books::report(&client, &catalog::event_on("acme", ago(20), 100));
     let child = books::document(&client, &event["related_document_ref"]);
@@ -231,7 +224,7 @@ fn an_event_due_upon_usage_is_corrected_by_a_document_of_its_own_invoice(databas
 }
 
 fn products_that_agree_share_a_document(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     for name in ["a", "b", "c"] {
         catalog::make_pricing(&client, name, &json!([catalog::fixed(name, "10.00")]));
     }
@@ -252,7 +245,7 @@ fn products_that_agree_share_a_document(database: &Database) {
 }
 
 fn what_is_previewed_is_what_is_issued(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_pricing(&client, "plan", &json!([catalog::fixed("base", "20.00"), catalog::calls(&per_unit())]));
     let content = |document: &Value| {
         let names =
@@ -291,7 +284,7 @@ fn what_is_previewed_is_what_is_issued(database: &Database) {
 }
 
 fn a_draft_on_which_nothing_stands_any_more_is_voided_with_its_number(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_pricing(&client, "usage", &json!([catalog::calls(&per_unit())]));
     catalog::sell(&client, &[catalog::ended("usage")]);
     let event = books::report(&client, &catalog::event_on("acme", ago(20), 5));
@@ -309,7 +302,7 @@ fn a_draft_on_which_nothing_stands_any_more_is_voided_with_its_number(database: 
 }
 
 fn a_day_ends_in_the_entitys_time_zone_and_its_grace_passes_first(database: &Database) {
-    let (_server, client) = stage(database);
+    let (_server, client) = catalog::stage(database);
     catalog::make_pricing(&client, "base", &json!([catalog::fixed("base", "10.00")]));
     let mut expected = Vec::new();
     for (prefix, zone, offset, grace) in

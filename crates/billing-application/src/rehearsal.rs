@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::DocumentState;
+use billing_domain::document::{Document, DocumentState};
 use billing_domain::ledger::receive::{Account, AccountEntry};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::page::PageRequest;
@@ -121,7 +121,7 @@ impl Rehearsal {
                 | Entry::Due(_) => None,
             });
             let named: Vec<DocumentRef> = named.collect();
-            self.look_at_drafts(tx, organization, &drafts_of(contract), now)?;
+            self.look_at_drafts(tx, organization, &all_of(contract), now)?;
             self.look_at(tx, organization, contract.customer, &named, now)?;
             let mut touched = self.touched();
             touched.contracts.insert(contract);
@@ -159,8 +159,7 @@ impl Rehearsal {
         filter: &DocumentFilter,
         now: Timestamp,
     ) -> UseCaseResult<()> {
-        let filter = DocumentFilter { state: Some(DocumentState::Draft), ..filter.clone() };
-        let drafts = tx.documents(organization, &filter, PageRequest::LARGEST)?.items;
+        let drafts = drafts(tx, organization, filter)?;
         let customers: Vec<CustomerId> = drafts.iter().map(|document| document.head.customer_id).collect();
         let views = view_all(tx, organization, drafts, now)?;
         let mut touched = self.touched();
@@ -208,7 +207,7 @@ impl Rehearsal {
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
             before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
         for contract in contracts {
-            let drafts = tx.documents(organization, &drafts_of(contract), PageRequest::LARGEST)?.items;
+            let drafts = drafts(tx, organization, &all_of(contract))?;
             refs.extend(drafts.iter().map(|document| document.head.document_ref));
             customers.insert(contract.customer);
         }
@@ -251,12 +250,13 @@ impl Effects {
     }
 }
 
-/// The drafts of a contract.
-fn drafts_of(contract: ContractKey) -> DocumentFilter {
-    DocumentFilter {
-        customer_id: Some(contract.customer),
-        contract_ref: Some(contract.contract),
-        state: Some(DocumentState::Draft),
-        ..DocumentFilter::default()
-    }
+/// The first drafts that pass a filter.
+fn drafts(tx: &mut dyn Tx, organization: OrganizationId, filter: &DocumentFilter) -> UseCaseResult<Vec<Document>> {
+    let filter = DocumentFilter { state: Some(DocumentState::Draft), ..filter.clone() };
+    Ok(tx.documents(organization, &filter, PageRequest::LARGEST)?.items)
+}
+
+/// All documents of a contract.
+fn all_of(contract: ContractKey) -> DocumentFilter {
+    DocumentFilter { customer_id: Some(contract.customer), contract_ref: Some(contract.contract), ..DocumentFilter::default() }
 }

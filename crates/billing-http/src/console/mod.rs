@@ -30,7 +30,6 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
 
 use self::forms::Asked;
-use self::made::Made;
 use self::reply::{html, reasons, to, told};
 use self::said::{Said, field, query};
 use self::visitor::Visitor;
@@ -126,17 +125,13 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     refused_to(&visitor, Problem::unknown_route())
 }
 
-/// A page that is more than its answers put together, or isn't always there.
+/// A page that isn't always there, or has a frame of its own.
 async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
-    let asked = query(&visitor.request);
-    let framed = |made: Made| html(made.page(visitor, pages::done(&asked)));
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
-            Some(made) => framed(made),
+            Some(made) => html(made.page(visitor, pages::done(&query(&visitor.request)))),
             None => to(&format!("{ROOT}/{}", start::START)),
         }),
-        ["usage"] => explorer::page(visitor, &asked).await.map(framed),
-        ["customers", reference] => customer::page(visitor, reference).await.map(framed),
         [start::START] => start::page(visitor, None).await.map(html),
         [start::START, "wait"] => start::wait(visitor).await,
         _ => return None,

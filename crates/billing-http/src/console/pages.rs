@@ -6,7 +6,9 @@ use billing_console::{At, ContractAnswers, DocumentAnswers, Listing, Notice, Par
 use serde_json::Value;
 
 use super::answers::{Listed, one, or_nothing};
+use super::customer;
 use super::described;
+use super::explorer;
 use super::formats;
 use super::forms::{self, Asked};
 use super::imports as imports_of;
@@ -31,6 +33,7 @@ const PAGE_SIZE: &str = "50";
 pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
+        ["usage"] => explorer::page(visitor, &asked).await?,
         ["search"] => search_page(visitor, &asked).await?,
         [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
         ["new", "formats"] => formats::page(visitor, None).await?,
@@ -45,6 +48,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
             return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
         }
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
+        ["customers", reference] => customer::page(visitor, reference).await?,
         ["contracts", reference] => contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
         ["events", reference] => event(visitor, reference).await?,

@@ -5,21 +5,23 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Listing, Notice, Start, Waited, href, listings,
+    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Item, Listing, Notice, Start, Waited, href, listings,
 };
 use billing_domain::calendar::{TimeZone, plus_months};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answers::{one, or_nothing, written};
+use super::described::shapes;
 use super::explorer::usual_zone;
+use super::filled;
 use super::lists::{few, listed};
-use super::reply::belongs_beside;
-use super::reply::{html, told};
+use super::reply::{belongs_beside, html, told};
 use super::said::{Said, field as field_of, key, query};
 use super::visitor::{Visitor, service};
 use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
-use crate::routes::{auth, catalog, contracts, documents};
+use crate::routes::by_path::carry_out;
+use crate::routes::{auth, catalog, documents};
 
 /// Below the root.
 pub(super) const START: &str = "start";
@@ -36,7 +38,7 @@ struct Made {
     name: &'static str,
     title: &'static str,
     why: &'static str,
-    /// Where it is made.
+    /// The operation's path.
     path: &'static str,
     listing: &'static Listing,
     reference: &'static str,
@@ -45,12 +47,19 @@ struct Made {
     beside: &'static [(&'static str, &'static str, &'static str)],
 }
 
+impl Made {
+    /// The path of what makes it, or changes what is there.
+    fn path(&self, found: &Value) -> String {
+        self.path.replace(&format!("{{{}}}", self.reference), found[self.reference].as_str().unwrap_or_default())
+    }
+}
+
 const STEPS: [Made; 5] = [
     Made {
         name: "entity",
         title: "Who bills: a supplier entity with its address",
         why: "Its name and address stand on every invoice, and its days are those of the periods.",
-        path: "/api/entities/edit/",
+        path: "/api/entities/edit/{entity_ref}",
         listing: &listings::ENTITIES,
         reference: "entity_ref",
         fields: &[
@@ -229,7 +238,7 @@ pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Probl
         (number.to_owned(), href(&["documents", document]))
     });
     let body = billing_console::start(&Start { steps, billed, form_key: visitor.unique() });
-    let calls = STEPS.iter().map(|made| Call { method: "POST", path: made.path.to_owned() });
+    let calls = STEPS.iter().zip(&usual.found).map(|(made, found)| Call { method: "POST", path: made.path(found) });
     let calls = calls.chain([Call { method: "GET", path: call }]).collect();
     let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("It was saved.".to_owned()));
     let frame = Frame {
@@ -258,14 +267,8 @@ fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said,
         waits: false,
     };
     let fields: Vec<Field> = made.fields.iter().map(field).collect();
-    let has_field = |pointer: &str| fields.iter().any(|field| pointer == format!("/{}", field.name));
-    let others = match refused {
-        Some((_, _, problem)) if errors.is_empty() => vec![problem.detail().to_owned()],
-        _ => {
-            let beside_none = errors.iter().filter(|error| !has_field(&error.pointer));
-            beside_none.map(|error| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail)).collect()
-        }
-    };
+    let items: Vec<Item> = fields.iter().cloned().map(Item::Field).collect();
+    let others = refused.map_or_else(Vec::new, |(_, _, problem)| filled::others(problem, &items));
     let reference = found[made.reference].as_str().unwrap_or_default();
     let there = is_done(made, found).then(|| {
         let name = made.listing.name_of(billing_console::At(found));
@@ -298,56 +301,19 @@ pub(super) async fn act(visitor: &Visitor, name: &str, said: &Said) -> Result<Ht
 }
 
 async fn make(visitor: &Visitor, made: &Made, said: &Said) -> Result<HttpResponse, Problem> {
-    let body = Body(body(made, said));
-    let key = key(said, made.path);
-    match made.name {
-        "entity" => {
-            let entity = there(visitor, made).await?;
-            let reference = Path::from(entity["entity_ref"].as_str().unwrap_or_default().to_owned());
-            catalog::edit_entity(visitor.keyed(UseCase::EditEntity, key), reference, body).await
-        }
-        "usage-product" => catalog::create_usage_product(visitor.keyed(UseCase::CreateUsageProduct, key), body).await,
-        "pricing" => catalog::create_pricing(visitor.keyed(UseCase::CreatePricing, key), body).await,
-        "customer" => catalog::create_customer(visitor.keyed(UseCase::CreateCustomer, key), body).await,
-        "contract" => contracts::create_contract(visitor.keyed(UseCase::CreateContract, key), body).await,
-        _ => Err(Problem::unknown_route()),
-    }
+    let found = there(visitor, made).await?;
+    let path = made.path(&found);
+    let caller = visitor.keyed(UseCase::GetDocument, key(said, made.path));
+    carry_out(caller, visitor.facts(), &path, Some(body(made, said))).await
 }
 
 /// What a form says, as the interface takes it.
 fn body(made: &Made, said: &Said) -> Value {
-    let mut body = Value::Object(Map::new());
-    for (name, ..) in made.fields {
-        let Some(value) = field_of(said, name) else { continue };
-        put(&mut body, name, value);
-        for (_, beside, value) in made.beside.iter().filter(|(with, ..)| with == name) {
-            put(&mut body, beside, value);
-        }
-    }
-    body
-}
-
-/// Puts a text where a path leads to; a number on the way is a place in a list.
-fn put(body: &mut Value, path: &str, text: &str) {
-    let mut at = body;
-    for part in path.split('/') {
-        at = match part.parse::<usize>() {
-            Ok(index) => {
-                if !at.is_array() {
-                    *at = json!([]);
-                }
-                let Value::Array(elements) = at else { return };
-                // What is before it may be left out.
-                let index = index.min(elements.len());
-                if index == elements.len() {
-                    elements.push(Value::Null);
-                }
-                &mut elements[index]
-            }
-            Err(_) => &mut at[part],
-        };
-    }
-    *at = Value::from(text);
+    let is_said = |name: &str| field_of(said, name).is_some();
+    let fields = said.iter().filter(|(name, _)| is_said(name)).cloned();
+    let beside = made.beside.iter().filter(|(with, ..)| is_said(with));
+    let beside = beside.map(|(_, name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Value::Object(filled::body(shapes(made.path), "", &fields.chain(beside).collect(), None))
 }
 
 /// What the first event is about: the first contract, and what its pricing counts.
@@ -429,7 +395,7 @@ fn framed(visitor: &Visitor, title: &str, calls: Vec<Call>, body: &maud::Markup)
 
 #[cfg(test)]
 mod tests {
-    use super::super::described::{Says, Shape, shapes};
+    use super::super::described::{Says, Shape};
     use super::*;
 
     fn said(pairs: &[(&str, &str)]) -> Said {
@@ -474,9 +440,8 @@ mod tests {
             })
         }
         for made in &STEPS {
-            let path = if made.name == "entity" { "/api/entities/edit/{entity_ref}" } else { made.path };
             for (name, ..) in made.fields {
-                assert!(has(shapes(path), &name.split('/').collect::<Vec<_>>()), "{path}: {name}");
+                assert!(has(shapes(made.path), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.path);
             }
         }
     }
