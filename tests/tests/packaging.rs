@@ -1,0 +1,156 @@
+//! What a release is run with: the container image, compose file, chart, systemd unit, dashboard and workflows name what there is, and
+//! the linters of each find nothing. An image can't be built nor a chart installed where there is neither Docker nor a cluster.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use acceptance::{Client, Database, Server, binary, catalog, tools};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The words of a text that begin so.
+fn words<'t>(text: &'t str, beginning: &str) -> BTreeSet<&'t str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
+    let words = text.split(|c| !is_of_name(c)).filter(|word| word.starts_with(beginning));
+    words.map(|word| word.trim_end_matches('.')).collect()
+}
+
+/// Every file below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let entries = entries.map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn what_is_set_is_a_setting() {
+    let help = binary::run(&["serve", "--help"], &[]).stdout;
+    let settings = words(&help, "USAGE_BILLING_");
+    assert!(settings.len() > 10, "{help}");
+    let mut named = 0;
+    for path in files(&root().join("packaging")) {
+        let text = fs::read_to_string(&path).expect("a text");
+        for name in words(&text, "USAGE_BILLING_") {
+            assert!(settings.contains(name), "{} sets {name}, which is no setting", path.display());
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named}");
+}
+
+#[test]
+fn what_a_chart_is_told_is_among_its_values() {
+    let text = read("packaging/helm/usage-billing/values.yaml");
+    let mut values: BTreeSet<String> = BTreeSet::new();
+    let mut above: Vec<&str> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let Some((name, _)) = line.trim().split_once(':') else { continue };
+        above.truncate((line.len() - line.trim_start().len()) / 2);
+        above.push(name);
+        values.insert(above.join("."));
+    }
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for path in files(&root().join("packaging/helm/usage-billing/templates")) {
+        let text = fs::read_to_string(&path).expect("a text");
+        used.extend(
+            words(&text.replace(".Values.", " Values."), "Values.").iter().map(|word| word["Values.".len()..].to_owned()),
+        );
+    }
+    let is_used = |value: &String| used.iter().any(|used| value == used || value.starts_with(&format!("{used}.")));
+    let holds_used = |value: &String| used.iter().any(|used| used.starts_with(&format!("{value}.")));
+    assert_eq!(
+        used.iter().filter(|used| !values.contains(*used)).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "not among the values"
+    );
+    let idle: Vec<&String> = values.iter().filter(|value| !is_used(value) && !holds_used(value)).collect();
+    assert!(idle.is_empty(), "values that nothing takes: {idle:?}");
+}
+
+#[test]
+fn the_dashboard_draws_metrics_that_are_told() {
+    let database = Database::sqlite();
+    let (server, client) = catalog::stage(&database);
+    catalog::make_contract(&client, &catalog::contract(catalog::ACME));
+    client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
+    let told = Client::anonymous(&server).get("/metrics").text;
+    let told: BTreeSet<&str> = told.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
+    let dashboard = read("packaging/grafana-dashboard.json");
+    let parsed: Value = serde_json::from_str(&dashboard).expect("JSON");
+    assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 10));
+    let drawn = words(&dashboard, "usage_billing_");
+    assert!(drawn.len() >= 8, "{drawn:?}");
+    for metric in drawn {
+        assert!(told.contains(metric), "{metric} isn't told: {told:?}");
+    }
+}
+
+#[test]
+fn a_container_is_healthy_while_its_server_is_ready() {
+    let dockerfile = read("packaging/Dockerfile");
+    let (_, rest) = dockerfile.split_once("HEALTHCHECK").expect("a health check");
+    let (_, command) = rest.split_once("CMD ").expect("its command");
+    let (command, _) = command.split_once('\n').expect("its end");
+    let command: Vec<String> = serde_json::from_str(command).expect("a list");
+    let check = |address: &str| {
+        let mut run = Command::new(&command[0]);
+        run.args(&command[1..]).env("USAGE_BILLING_LISTEN", address).status().expect("bash").success()
+    };
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let address = server.address().to_owned();
+    assert!(check(&address));
+    server.kill_9();
+    assert!(!check(&address));
+}
+
+#[test]
+fn linters_find_nothing() {
+    let root = root();
+    let lint = |program: &str, arguments: &[&str]| {
+        tools::succeed(tools::python(program).args(arguments).current_dir(&root));
+    };
+    lint("hadolint", &["packaging/Dockerfile"]);
+    lint("check-jsonschema", &["--builtin-schema", "vendor.compose-spec", "packaging/compose.yaml"]);
+    let workflows = files(&root.join(".github/workflows"));
+    assert!(workflows.len() > 1);
+    for workflow in &workflows {
+        lint("check-jsonschema", &["--builtin-schema", "vendor.github-workflows", &workflow.display().to_string()]);
+    }
+    // That actions are pinned by their commits is among what it finds.
+    lint("zizmor", &["--offline", "--no-progress", ".github/workflows"]);
+    for workflow in &workflows {
+        let text = fs::read_to_string(workflow).expect("a text");
+        for action in text.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses: ")) {
+            let commit = action.split_once('@').map(|(_, rest)| rest.split(' ').next().unwrap_or_default());
+            let is_commit = |at: &str| at.len() == 40 && at.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(commit.is_some_and(is_commit), "{action} isn't pinned");
+        }
+    }
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_takes_and_exposes_little() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let unit = directory.path().join("usage-billing.service");
+    let text =
+        read("packaging/usage-billing.service").replace("/usr/local/bin/usage-billing", &binary::path().display().to_string());
+    fs::write(&unit, text).expect("a file");
+    let analyze = |arguments: &[&str]| Command::new("systemd-analyze").args(arguments).arg(&unit).output();
+    let Ok(verified) = analyze(&["verify"]) else {
+        println!("NOT TRIED: there is no systemd-analyze on this machine");
+        return;
+    };
+    assert!(verified.status.success() && verified.stderr.is_empty(), "{}", String::from_utf8_lossy(&verified.stderr));
+    let exposed = analyze(&["security", "--offline=true", "--threshold=20"]).expect("it was there");
+    assert!(exposed.status.success(), "{}", String::from_utf8_lossy(&exposed.stdout));
+}
