@@ -71,7 +71,8 @@ fn every_page_leads_to_pages_and_shows_what_the_interface_says() {
         let mut seen: Vec<String> = Vec::new();
         let mut ahead = vec!["/console".to_owned()];
         while let Some(path) = ahead.pop() {
-            if seen.contains(&path) || path == "/console/style.css" || path == "/console/log-out" {
+            let is_no_page = path == "/console/style.css" || path == "/console/log-out" || path.starts_with("/console/csv/");
+            if seen.contains(&path) || is_no_page {
                 continue;
             }
             let page = page(&admin, &path);
@@ -102,12 +103,60 @@ fn lists_are_narrowed_by_their_address_and_say_why_they_can_not_be() {
     let drafts = page(&admin, "/console/documents?state=DRAFT&kind=&customer_ref=acme");
     assert!(drafts.contains("UB-INV-1") && drafts.contains("1 in all"), "empty fields of the form say nothing");
     assert!(drafts.contains(r#"<option value="DRAFT" selected>"#), "what is said stays");
-    assert!(drafts.contains("format=csv"), "the same as a table");
+    assert!(drafts.contains("format=csv"), "the same as a table of all fields");
     assert!(page(&admin, "/console/documents?state=PAID").contains("Nothing passes"));
     let wrong = admin.get("/console/documents?state=DARFT");
     assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("state:"), "{}", wrong.text);
     let unknown = admin.get("/console/documents/01a20686-121f-75af-821c-a37d48691803");
     assert!(unknown.status == 404 && is_page(&unknown) && unknown.text.contains("document_not_found"), "{}", unknown.text);
+}
+
+#[test]
+fn what_a_list_shows_is_a_table_for_other_programs_of_all_its_pages() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let (_server, admin, software) = scene(&database, "=Acme \"Ltd\"");
+        for n in 0..3 {
+            software.post("/api/customers/", &json!({"customer_ref": format!("c-{n}"), "name": format!("Customer {n}")})).ok();
+        }
+        let table = |address: &str| {
+            let answer = admin.get(&format!("/console/csv/{address}"));
+            assert!(answer.status == 200 && answer.header("Content-Type").starts_with("text/csv"), "{}", answer.text);
+            assert!(answer.header("Content-Disposition").starts_with("attachment; filename=\""), "{address}");
+            answer.text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        // The page shows two; all of them are written, the newest first as there, in the columns that were chosen.
+        let chosen = "customers?pageSize=2&columns=name&columns=customer_ref";
+        let page = page(&admin, &format!("/console/{chosen}"));
+        assert!(page.contains("Customer 2") && !page.contains("Customer 0") && !page.contains("E-mail</th>"), "{page}");
+        let rows = ["Name,Reference", "Customer 2,c-2", "Customer 1,c-1", "Customer 0,c-0", "\"'=Acme \"\"Ltd\"\"\",acme"];
+        assert_eq!(table(chosen), rows);
+        assert_eq!(table("documents?columns=document_number&columns=total&order=created&state=DRAFT").len(), 2);
+        assert!(table("documents?columns=document_number&columns=total")[1].starts_with("UB-INV-1,109.00,EUR"));
+        assert_eq!(table("customers?name=nobody"), ["Name,Reference,E-mail,\"Tax, %\",Entity"]);
+        assert_eq!(admin.get("/console/csv/nothing").status, 404);
+        assert_eq!(admin.get("/console/csv/documents?state=DARFT").status, 422);
+        assert!(table("audit?columns=action").len() > 5);
+        assert_eq!(table("events?columns=quantity&order=timestamp"), ["Quantity", "1200", "300"]);
+    }
+}
+
+#[test]
+fn instants_are_those_of_the_entitys_clocks_and_exact_beside_it() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = scene(&database, "Acme Ltd");
+    let entities = software.get("/api/entities/filter").ok();
+    let entity = entities[0]["entity_ref"].as_str().expect("a reference");
+    let in_utc = page(&admin, "/console/events");
+    let exact =
+        software.get("/api/usage/event/filter?order=-timestamp").ok()[0]["timestamp"].as_str().expect("a time").to_owned();
+    let shown = |page: &str| {
+        let (_, rest) = page.split_once(&format!("datetime=\"{exact}\" title=\"{exact}\">")).expect("the time of an event");
+        rest.split('<').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(shown(&in_utc), format!("{} UTC", exact[..19].replace('T', " ")));
+    software.post(&format!("/api/entities/edit/{entity}"), &json!({"timezone": "Asia/Kathmandu"})).ok();
+    let there = shown(&page(&admin, "/console/events"));
+    assert!(there.ends_with(" +0545") && there != shown(&in_utc), "{there}");
 }
 
 #[test]

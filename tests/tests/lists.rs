@@ -11,6 +11,7 @@ on_both_databases!(
     what_documents_amount_to_stands_in_headers,
     documents_are_written_as_tables_without_formulas,
     contracts_are_found_without_their_customer,
+    events_payments_and_charges_come_from_either_end,
     customers_are_found_by_name_email_and_tax_number,
     a_search_says_what_something_is,
     what_is_wrong_with_a_query_is_named,
@@ -238,6 +239,9 @@ fn contracts_are_found_without_their_customer(database: &Database) {
         ("issues_before=2026-04-02T00:00:00Z", &[1]),
         ("issues_before=2027-03-01T00:00:00Z", &[1, 2]),
         ("pageSize=1&pageNumber=1", &[2]),
+        ("order=created", &[1, 2]),
+        ("order=-created", &[2, 1]),
+        ("order=-created&pageSize=1&pageNumber=1", &[1]),
     ] {
         assert_eq!(found(&scene, query), expected, "{query}");
     }
@@ -246,6 +250,34 @@ fn contracts_are_found_without_their_customer(database: &Database) {
     assert_eq!(found(&scene, "ends_before=2027-04-01"), [1, 2]);
     scene.go_to("2027-01-01");
     assert_eq!((found(&scene, "state=COMPLETED"), found(&scene, "state=ACTIVE")), (vec![1], vec![]));
+}
+
+fn events_payments_and_charges_come_from_either_end(database: &Database) {
+    let (scene, contract) = stage(database);
+    let charge = |name: &str| json!({"contract_ref": contract, "charge_ref": name, "name": name, "date": "2026-03-01", "unit_price": "1.00"});
+    for name in ["first", "second"] {
+        scene.client.post("/api/charges/", &charge(name)).ok();
+    }
+    let invoice = books::numbered(&scene.client, "UB-INV-2");
+    books::pay(&scene.client, &invoice["document_ref"], &json!({"amount": "3.00"})).ok();
+    for (list, field, by) in [
+        ("/api/usage/event/filter", "timestamp", "timestamp"),
+        ("/api/documents/payments/filter", "payment_ref", "created"),
+        ("/api/charges/filter", "charge_ref", "created"),
+    ] {
+        let found = |query: &str| {
+            let elements = scene.client.get(&format!("{list}?{query}")).ok();
+            elements.as_array().expect("a list").iter().map(|element| element[field].clone()).collect::<Vec<_>>()
+        };
+        let mut forward = found(&format!("order={by}"));
+        assert_eq!(forward, found(""), "{list}");
+        forward.reverse();
+        assert!(forward.len() > 1 && forward[0] != forward[1], "{list}: {forward:?}");
+        assert_eq!(found(&format!("order=-{by}")), forward, "{list}");
+        assert_eq!(found(&format!("order=-{by}&pageSize=1&pageNumber=1")), forward[1..2], "{list}");
+        let next = scene.client.get(&format!("{list}?order=-{by}&pageSize=1"));
+        assert!(next.header("Link").contains(&format!("{list}?order=-{by}&pageSize=1&pageNumber=1>; rel=\"next\"")), "{list}");
+    }
 }
 
 fn customers_are_found_by_name_email_and_tax_number(database: &Database) {
@@ -270,6 +302,7 @@ fn customers_are_found_by_name_email_and_tax_number(database: &Database) {
         ("email=pay@acme.EXAMPLE", "acme"),
         ("tax_id=DE%20123", "acme"),
         ("tax_id=DE%20123&name=zeta", ""),
+        ("order=-created&name=zeta", "zeta-2 zeta"),
     ] {
         assert_eq!((found("filter", query), found("names", query)), (expected.to_owned(), expected.to_owned()), "{query}");
     }
@@ -328,6 +361,8 @@ fn what_is_wrong_with_a_query_is_named(database: &Database) {
         ("/api/contracts/search?state=DONE&ends_before=x", "/state invalid_value, /ends_before invalid_format"),
         ("/api/contracts/search?issues_before=2026-04-01", "/issues_before invalid_format"),
         ("/api/customers/filter?name=a&name=b", "/name duplicate"),
+        ("/api/customers/filter?order=-name", "/order invalid_value"),
+        ("/api/usage/event/filter?order=created", "/order invalid_value"),
         ("/api/search", "/q required"),
         ("/api/search?q=", "/q invalid_format"),
     ] {

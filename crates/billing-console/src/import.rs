@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::{Column, Shown, table};
-use crate::listings::IMPORTS;
+use crate::listings::{IMPORTS, column, to};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 /// Where the forms with a file are sent to.
@@ -24,23 +24,23 @@ const FIELDS: &[(&str, &str)] = &[
 ];
 
 const DOCUMENTS: &[Column] = &[
-    Column { label: "Document", field: "document_number", shown: Shown::Link { part: "documents", key: "document_ref" } },
-    Column { label: "Customer", field: "customer_ref", shown: Shown::Link { part: "customers", key: "customer_ref" } },
-    Column { label: "Currency", field: "currency", shown: Shown::Text },
-    Column { label: "Events", field: "events", shown: Shown::Number },
+    column("Document", "document_number", to("documents", "document_ref")),
+    column("Customer", "customer_ref", to("customers", "customer_ref")),
+    column("Currency", "currency", Shown::Text),
+    column("Events", "events", Shown::Number),
 ];
 
 const REJECTS: &[Column] = &[
-    Column { label: "Line", field: "line", shown: Shown::Number },
-    Column { label: "Why", field: "code", shown: Shown::Text },
-    Column { label: "Reason", field: "detail", shown: Shown::Text },
-    Column { label: "Fields", field: "errors", shown: Shown::Told },
+    column("Line", "line", Shown::Number),
+    column("Why", "code", Shown::Text),
+    column("Reason", "detail", Shown::Text),
+    column("Fields", "errors", Shown::Told),
 ];
 
 const KEPT_BACK: &[Column] = &[
-    Column { label: "Event", field: "event_ref", shown: Shown::Link { part: "events", key: "event_ref" } },
-    Column { label: "Why", field: "code", shown: Shown::Text },
-    Column { label: "Reason", field: "detail", shown: Shown::Text },
+    column("Event", "event_ref", to("events", "event_ref")),
+    column("Why", "code", Shown::Text),
+    column("Reason", "detail", Shown::Text),
 ];
 
 /// The most lines that were refused that a page shows.

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::answer::At;
 use crate::input::{Input, InputKind};
 use crate::listings::ALL;
-use crate::parts::{day, href, instant, link, money, number, state, words};
+use crate::parts::{day, href, instant, link, money, number, query, state, words};
 use crate::thing::fields;
 
 /// How a column shows its field.
@@ -15,6 +15,13 @@ pub enum Shown {
     Text,
     /// As it is, leading to the page of what another field names, in this part of the console.
     Link {
+        /// The part.
+        part: &'static str,
+        /// The field with the reference.
+        key: &'static str,
+    },
+    /// An instant, leading likewise.
+    LinkAt {
         /// The part.
         part: &'static str,
         /// The field with the reference.
@@ -45,6 +52,8 @@ pub struct Column {
     pub field: &'static str,
     /// How.
     pub shown: Shown,
+    /// What the interface calls the order by it, where it has one.
+    pub order: Option<&'static str>,
 }
 
 /// A list of the interface, and how it is shown.
@@ -58,6 +67,8 @@ pub struct Listing {
     pub path: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
+    /// In which order it is shown at first, where another one than the interface's own.
+    pub order: Option<&'static str>,
     /// What to do where there is nothing.
     pub empty: &'static str,
     /// Whether the console has a form that makes one.
@@ -75,6 +86,14 @@ impl Listing {
         PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
     }
 
+    /// The order from its other end, where no column is what it is ordered by.
+    fn other_end(&self, view: &View) -> Option<String> {
+        let by = self.order?.trim_start_matches('-');
+        let is_shown = view.columns.iter().any(|column| column.order == Some(by));
+        let other = if view.order.starts_with('-') { by.to_owned() } else { format!("-{by}") };
+        (!is_shown).then_some(other)
+    }
+
     /// What makes one.
     fn making(&self) -> &'static str {
         match self.part {
@@ -86,7 +105,8 @@ impl Listing {
 
     /// What a thing is called: the field that leads to its page.
     pub fn name_of(&self, thing: At<'_>) -> String {
-        let leads_there = |column: &&Column| matches!(column.shown, Shown::Link { part, .. } if part == self.part);
+        let leads_there =
+            |column: &&Column| matches!(column.shown, Shown::Link { part, .. } | Shown::LinkAt { part, .. } if part == self.part);
         self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
     }
 }
@@ -104,6 +124,57 @@ pub struct Filter {
     pub value: String,
 }
 
+/// How somebody looks at a list.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The columns that they want, in the list's order.
+    pub columns: Vec<Column>,
+    /// What it is ordered by; with `-` before it the largest come first.
+    pub order: String,
+    /// What the address says, but which page.
+    pub said: Vec<(String, String)>,
+}
+
+impl View {
+    /// The parameter that names a wanted column.
+    pub const COLUMNS: &str = "columns";
+    /// The parameter that says what the list is ordered by.
+    pub const ORDER: &str = "order";
+
+    /// How a list is looked at by an address that says this.
+    pub fn of(listing: &Listing, said: &[(String, String)]) -> Self {
+        // Whoever looks at the first page of another order is somewhere else in the list.
+        let is_kept = |(name, value): &&(String, String)| {
+            !value.is_empty() && !["done", "cursor", "pageNumber", Self::COLUMNS].contains(&name.as_str())
+        };
+        let wants = |column: &&Column| said.iter().any(|(name, value)| name == Self::COLUMNS && value == column.field);
+        let wanted: Vec<Column> = listing.columns.iter().filter(wants).copied().collect();
+        let columns = if wanted.is_empty() { listing.columns.to_vec() } else { wanted };
+        let named = if columns.len() == listing.columns.len() { &[] } else { columns.as_slice() };
+        let named = named.iter().map(|column| (Self::COLUMNS.to_owned(), column.field.to_owned()));
+        let order = said.iter().find(|(name, value)| name == Self::ORDER && !value.is_empty()).map(|(_, order)| order.as_str());
+        Self {
+            order: order.or(listing.order).unwrap_or_default().to_owned(),
+            said: said.iter().filter(is_kept).cloned().chain(named).collect(),
+            columns,
+        }
+    }
+
+    /// The query of an address that says this and more.
+    pub fn with(&self, more: &[(&str, &str)]) -> String {
+        let said = self.said.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let said = said.filter(|(name, _)| more.iter().all(|(other, _)| name != other));
+        query(&said.chain(more.iter().copied()).collect::<Vec<_>>())
+    }
+
+    /// The query of a page of it that the interface names.
+    fn beside(&self, page: &str) -> String {
+        let named = self.said.iter().filter(|(name, _)| name == Self::COLUMNS);
+        let named: Vec<(&str, &str)> = named.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        if named.is_empty() { page.to_owned() } else { format!("{page}&{}", query(&named)) }
+    }
+}
+
 /// A part of a list.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -115,7 +186,7 @@ pub struct Part {
     pub sums: Vec<(String, String)>,
     /// Queries of the pages around it.
     pub neighbours: Neighbours,
-    /// Where the whole list is written as a table for other programs.
+    /// Where the interface writes the whole list as a table for other programs, with all fields.
     pub table: Option<String>,
 }
 
@@ -131,34 +202,58 @@ pub struct Neighbours {
 }
 
 /// The body of a list's page.
-pub fn list(listing: &Listing, part: &Part, filters: &[Filter]) -> Markup {
+pub fn list(listing: &Listing, part: &Part, filters: &[Filter], view: &View) -> Markup {
     let elements = At(&part.elements);
     let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
     html! {
         h1 { (listing.title) }
         @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { (listing.making()) } } }
-        @if !filters.is_empty() { (narrowing(listing, filters, is_narrowed)) }
+        (narrowing(listing, filters, is_narrowed, view))
         @if elements.items().next().is_none() {
             p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }
         } @else {
-            (table(listing.title, listing.columns, elements))
-            (pages(part))
+            (ordered(listing.title, view, elements))
+            (pages(listing, part, view))
         }
     }
 }
 
-fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool) -> Markup {
+fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool, view: &View) -> Markup {
     // Those that are in use stand open; the others are a click away.
     let (used, others): (Vec<&Filter>, Vec<&Filter>) = filters.iter().partition(|filter| !filter.value.is_empty());
+    let is_shown = |column: &Column| view.columns.iter().any(|shown| shown.field == column.field);
+    let show = html! {
+        div.pages {
+            button { "Show" }
+            @if is_narrowed || view.columns.len() < listing.columns.len() { a href=(href(&[listing.part])) { "All" } }
+        }
+    };
     html! {
         form method="get" action=(href(&[listing.part])) {
-            details open[is_narrowed] {
-                summary { "Filters" }
-                div.filters { @for filter in used.into_iter().chain(others) { (field(filter)) } }
-                div.pages {
-                    button { "Show" }
-                    @if is_narrowed { a href=(href(&[listing.part])) { "All" } }
+            // What is said and asked for nowhere in this form stays as it is.
+            @for (name, value) in &view.said {
+                @if name != View::COLUMNS && filters.iter().all(|filter| filter.name != *name) {
+                    input type="hidden" name=(name) value=(value);
                 }
+            }
+            @if !filters.is_empty() {
+                details open[is_narrowed] {
+                    summary { "Filters" }
+                    div.filters { @for filter in used.into_iter().chain(others) { (field(filter)) } }
+                    (show)
+                }
+            }
+            details {
+                summary { "Columns" }
+                div.columns {
+                    @for column in listing.columns {
+                        label {
+                            input type="checkbox" name=(View::COLUMNS) value=(column.field) checked[is_shown(column)];
+                            " " (column.label)
+                        }
+                    }
+                }
+                (show)
             }
         }
     }
@@ -181,12 +276,41 @@ pub(crate) fn field(filter: &Filter) -> Markup {
     html! { label title=(meaning) { (words(name)) (input.markup()) } }
 }
 
-/// A table of a list's elements.
+/// A table of some elements of a list.
 pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup {
+    let headings = html! {
+        @for column in columns { th scope="col" class=[class(column)] { (column.label) } }
+    };
+    rows(name, &headings, columns, elements)
+}
+
+/// A list's table, which is ordered otherwise by its headings.
+fn ordered(name: &str, view: &View, elements: At<'_>) -> Markup {
+    let (by, descends) = view.order.strip_prefix('-').map_or((view.order.as_str(), false), |by| (by, true));
+    let headings = html! {
+        @for column in &view.columns {
+            @match column.order {
+                None => th scope="col" class=[class(column)] { (column.label) },
+                Some(order) => {
+                    @let is_by = order == by;
+                    @let other = if is_by && !descends { format!("-{order}") } else { order.to_owned() };
+                    @let sorted = is_by.then_some(if descends { "descending" } else { "ascending" });
+                    th scope="col" class=[class(column)] aria-sort=[sorted] {
+                        a.order href={ "?" (view.with(&[(View::ORDER, &other)])) } { (column.label) }
+                        @if is_by { span aria-hidden="true" { (if descends { " ▾" } else { " ▴" }) } }
+                    }
+                },
+            }
+        }
+    };
+    rows(name, &headings, &view.columns, elements)
+}
+
+fn rows(name: &str, headings: &Markup, columns: &[Column], elements: At<'_>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label=(name) {
             table {
-                thead { tr { @for column in columns { th scope="col" class=[class(column)] { (column.label) } } } }
+                thead { tr { (headings) } }
                 tbody {
                     @for element in elements.items() {
                         tr { @for column in columns { td class=[class(column)] { (cell(column, element)) } } }
@@ -200,8 +324,37 @@ pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
         Shown::Money(_) | Shown::Number => Some("amount"),
-        Shown::Text | Shown::Link { .. } | Shown::Day | Shown::Instant | Shown::State | Shown::Word | Shown::Told => None,
+        Shown::Text
+        | Shown::Link { .. }
+        | Shown::LinkAt { .. }
+        | Shown::Day
+        | Shown::Instant
+        | Shown::State
+        | Shown::Word
+        | Shown::Told => None,
     }
+}
+
+/// The headings of a list for other programs: those of its columns, and what its amounts are in.
+pub fn headings(columns: &[Column]) -> Vec<String> {
+    let labels = columns.iter().map(|column| column.label.to_owned());
+    labels.chain(currency_of(columns).map(|_| "Currency".to_owned())).collect()
+}
+
+/// What a row says below [`headings`]: as the interface says it, with all digits and in UTC. Whether each is a number stands beside it.
+pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
+    let element = At(element);
+    let said = |field: &str| (element.at(field).text(), element.at(field).0.is_number());
+    columns.iter().map(|column| said(column.field)).chain(currency_of(columns).map(said)).collect()
+}
+
+/// The field with the currency of amounts, unless it is a column.
+fn currency_of(columns: &[Column]) -> Option<&'static str> {
+    let currency = columns.iter().find_map(|column| match column.shown {
+        Shown::Money(currency) => Some(currency),
+        _ => None,
+    })?;
+    columns.iter().all(|column| column.field != currency).then_some(currency)
 }
 
 fn cell(column: &Column, element: At<'_>) -> Markup {
@@ -212,6 +365,7 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
             let key = element.at(key).text();
             link((!key.is_empty()).then(|| href(&[part, &key])), &at.text())
         }
+        Shown::LinkAt { part, key } => html! { a href=(href(&[part, &element.at(key).text()])) { (instant(at)) } },
         Shown::Money(currency) => money(at, &element.at(currency).text()),
         Shown::Number => number(at),
         Shown::Day => day(at),
@@ -223,17 +377,22 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
     }
 }
 
-fn pages(part: &Part) -> Markup {
+fn pages(listing: &Listing, part: &Part, view: &View) -> Markup {
     let Neighbours { first, previous, next } = &part.neighbours;
-    let place = |query: &str| format!("?{query}");
+    let place = |query: &str| format!("?{}", view.beside(query));
     html! {
         div.pages {
             @if let Some(total) = &part.total { span { (crate::parts::grouped(total)) " in all" } }
             @for (what, amount) in &part.sums { span { (what) ": " (amount) } }
+            @if let Some(other) = listing.other_end(view) {
+                @let name = if other.starts_with('-') { "Newest first" } else { "Oldest first" };
+                a href={ "?" (view.with(&[(View::ORDER, &other)])) } { (name) }
+            }
             @if let (Some(first), Some(_)) = (first, previous) { a href=(place(first)) { "First" } }
             @if let Some(previous) = previous { a rel="prev" href=(place(previous)) { "Previous" } }
             @if let Some(next) = next { a rel="next" href=(place(next)) { "Next" } }
-            @if let Some(table) = &part.table { a href=(table) { "CSV" } }
+            a href={ (href(&["csv", listing.part])) "?" (view.with(&[])) } { "CSV" }
+            @if let Some(table) = &part.table { a href=(table) { "CSV of all fields" } }
         }
     }
 }
@@ -294,8 +453,16 @@ mod tests {
     use super::*;
     use crate::listings::DOCUMENTS;
 
-    fn part(elements: serde_json::Value) -> Part {
-        Part { elements, total: Some("1234".to_owned()), sums: Vec::new(), neighbours: Neighbours::default(), table: None }
+    fn shown(elements: &serde_json::Value, filters: &[Filter]) -> String {
+        seen(elements, filters, &[])
+    }
+
+    fn seen(elements: &serde_json::Value, filters: &[Filter], said: &[(&str, &str)]) -> String {
+        let neighbours = Neighbours { next: Some("cursor=7&pageSize=50".to_owned()), ..Neighbours::default() };
+        let total = Some("1234".to_owned());
+        let part = Part { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None };
+        let said: Vec<(String, String)> = said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        list(&DOCUMENTS, &part, filters, &View::of(&DOCUMENTS, &said)).into_string()
     }
 
     #[test]
@@ -307,10 +474,10 @@ mod tests {
 
     #[test]
     fn a_list_without_elements_says_what_to_do_and_with_filters_that_none_passes() {
-        let empty = list(&DOCUMENTS, &part(json!([])), &[]).into_string();
+        let empty = shown(&json!([]), &[]);
         assert!(empty.contains("opens its invoice"), "{empty}");
         let filter = Filter { name: "state".to_owned(), meaning: String::new(), kind: InputKind::Flag, value: "true".to_owned() };
-        let narrowed = list(&DOCUMENTS, &part(json!([])), &[filter]).into_string();
+        let narrowed = shown(&json!([]), &[filter]);
         assert!(narrowed.contains("Nothing passes") && !narrowed.contains("opens its invoice"), "{narrowed}");
     }
 
@@ -318,10 +485,46 @@ mod tests {
     fn cells_are_links_amounts_and_text_and_never_markup() {
         let document =
             json!({"document_number": "<b>1", "document_ref": "r", "total": 1234.5, "currency": "EUR", "state": "PAID"});
-        let shown = list(&DOCUMENTS, &part(json!([document])), &[]).into_string();
+        let shown = shown(&json!([document]), &[]);
         assert!(shown.contains(r#"<a href="/console/documents/r">&lt;b&gt;1</a>"#), "{shown}");
         assert!(shown.contains("1,234.5"), "{shown}");
         assert!(shown.contains("1,234 in all"), "{shown}");
+    }
+
+    #[test]
+    fn columns_are_chosen_and_stay_chosen_on_the_next_page_and_in_another_order() {
+        let document =
+            json!({"document_number": "UB-1", "document_ref": "r", "kind": "INVOICE", "total": 1.5, "currency": "EUR"});
+        let said = [("columns", "document_number"), ("columns", "total"), ("state", "PAID"), ("cursor", "6"), ("kind", "")];
+        let page = seen(&json!([document]), &[], &said);
+        assert!(page.contains("UB-1") && page.contains("1.5") && !page.contains("<td>Invoice"), "{page}");
+        let columns = "columns=document_number&amp;columns=total";
+        assert!(page.contains(&format!(r#"href="?cursor=7&amp;pageSize=50&amp;{columns}""#)), "{page}");
+        assert!(page.contains(&format!(r#"href="?state=PAID&amp;{columns}&amp;order=amount""#)), "{page}");
+        assert!(page.contains(&format!(r#"href="/console/csv/documents?state=PAID&amp;{columns}""#)), "{page}");
+    }
+
+    #[test]
+    fn a_heading_orders_by_it_and_then_the_other_way() {
+        let document = json!([{"document_number": "UB-1"}]);
+        let of = |order| seen(&document, &[], &[("order", order)]);
+        let ascending = of("due_date");
+        assert!(ascending.contains(r#"aria-sort="ascending""#) && ascending.contains("order=-due_date"), "{ascending}");
+        let descending = of("-due_date");
+        assert!(descending.contains(r#"aria-sort="descending""#) && descending.contains("order=due_date"), "{descending}");
+        let at_first = shown(&document, &[]);
+        assert!(at_first.contains(r#"aria-sort="descending""#) && at_first.contains("order=created"), "{at_first}");
+    }
+
+    #[test]
+    fn a_row_for_programs_has_all_digits_and_its_currency() {
+        let columns: Vec<Column> =
+            DOCUMENTS.columns.iter().filter(|column| ["kind", "total"].contains(&column.field)).copied().collect();
+        assert_eq!(headings(&columns), ["Kind", "Total", "Currency"]);
+        let total: serde_json::Value = serde_json::from_str("12345678901234.000001").expect("a number");
+        let told = row(&columns, &json!({"kind": "INVOICE", "total": total, "currency": "EUR"}));
+        let told: Vec<(&str, bool)> = told.iter().map(|(text, is_number)| (text.as_str(), *is_number)).collect();
+        assert_eq!(told, [("INVOICE", false), ("12345678901234.000001", true), ("EUR", false)]);
     }
 
     #[test]

@@ -2,11 +2,16 @@
 
 use crate::list::{Column, Listing, Shown};
 
-const fn column(label: &'static str, field: &'static str, shown: Shown) -> Column {
-    Column { label, field, shown }
+pub(crate) const fn column(label: &'static str, field: &'static str, shown: Shown) -> Column {
+    Column { label, field, shown, order: None }
 }
 
-const fn to(part: &'static str, key: &'static str) -> Shown {
+/// One that the interface can order by.
+const fn ordered(label: &'static str, field: &'static str, shown: Shown, order: &'static str) -> Column {
+    Column { order: Some(order), ..column(label, field, shown) }
+}
+
+pub(crate) const fn to(part: &'static str, key: &'static str) -> Shown {
     Shown::Link { part, key }
 }
 
@@ -41,6 +46,7 @@ pub const CUSTOMERS: Listing = Listing {
         column("Tax, %", "tax", Shown::Number),
         column("Entity", "entity_ref", to("entities", "entity_ref")),
     ],
+    order: Some("-created"),
     empty: "There are no customers yet.",
     is_made_here: true,
 };
@@ -51,13 +57,14 @@ pub const CONTRACTS: Listing = Listing {
     title: "Contracts",
     path: "/api/contracts/search",
     columns: &[
-        column("Number", "contract_number", to("contracts", "contract_ref")),
+        ordered("Number", "contract_number", to("contracts", "contract_ref"), "created"),
         column("State", "state", Shown::State),
         column("Customer", "customer_ref", to("customers", "customer_ref")),
         column("Last day", "effective_end_date", Shown::Day),
         column("Purchase order", "po_number", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
+    order: Some("-created"),
     empty: "There are no contracts yet.",
     is_made_here: true,
 };
@@ -68,18 +75,19 @@ pub const DOCUMENTS: Listing = Listing {
     title: "Documents",
     path: "/api/documents/filter",
     columns: &[
-        column("Number", "document_number", to("documents", "document_ref")),
+        ordered("Number", "document_number", to("documents", "document_ref"), "created"),
         column("Kind", "kind", Shown::Word),
         column("State", "state", Shown::State),
         column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
         column("Contract", "contract_number", to("contracts", "contract_ref")),
         column("From", "period_start", Shown::Day),
         column("To", "period_end", Shown::Day),
-        column("Issued", "issue_date", Shown::Day),
-        column("Due", "due_date", Shown::Day),
-        column("Total", "total", Shown::Money("currency")),
+        ordered("Issued", "issue_date", Shown::Day, "issue_date"),
+        ordered("Due", "due_date", Shown::Day, "due_date"),
+        ordered("Total", "total", Shown::Money("currency"), "amount"),
         column("Left to pay", "amount_due", Shown::Money("currency")),
     ],
+    order: Some("-created"),
     empty: "There are no documents yet: the first usage event of a contract opens its invoice.",
     is_made_here: false,
 };
@@ -115,7 +123,7 @@ pub const EVENTS: Listing = Listing {
     title: "Usage events",
     path: "/api/usage/event/filter",
     columns: &[
-        column("Time", "timestamp", to("events", "event_ref")),
+        ordered("Time", "timestamp", Shown::LinkAt { part: "events", key: "event_ref" }, "timestamp"),
         column("Customer", "customer_name", to("customers", "customer_ref")),
         column("Usage product", "usage_product_name", to("usage-products", "usage_product_ref")),
         column("Quantity", "quantity", Shown::Number),
@@ -123,6 +131,7 @@ pub const EVENTS: Listing = Listing {
         column("Its state", "document_state", Shown::State),
         column("Revision", "revision", Shown::Number),
     ],
+    order: Some("-timestamp"),
     empty: "No usage was reported yet: software reports it by POST /api/usage/event.",
     is_made_here: false,
 };
@@ -142,6 +151,7 @@ pub const PAYMENTS: Listing = Listing {
         column("Reversed", "reversed_at", Shown::Instant),
         column("Document", "document_ref", to("documents", "document_ref")),
     ],
+    order: Some("-created"),
     empty: "No payment was recorded yet: one is recorded on the page of its document.",
     is_made_here: false,
 };
@@ -154,12 +164,14 @@ pub const CHARGES: Listing = Listing {
     columns: &[
         column("Day", "date", Shown::Day),
         column("Name", "name", to("charges", "charge_ref")),
+        ordered("Recorded", "created_at", Shown::Instant, "created"),
         column("Contract", "contract_ref", to("contracts", "contract_ref")),
         column("Quantity", "quantity", Shown::Number),
         column("Amount", "amount", Shown::Money("currency")),
         column("Document", "related_document_numbers", to("documents", "related_document_ref")),
     ],
-    empty: "There are no charges: what is billed by hand is added by POST /api/charges/.",
+    order: Some("-created"),
+    empty: "There are no charges: what is billed by hand is added on the page of its contract.",
     is_made_here: false,
 };
 
@@ -174,7 +186,8 @@ pub const PRICINGS: Listing = Listing {
         column("Currency", "currency", Shown::Text),
         column("Minimum fee", "minimum_fee", Shown::Money("currency")),
     ],
-    empty: "There are no pricings yet: they are made by POST /api/pricings/.",
+    order: None,
+    empty: "There are no pricings yet: a pricing says what is billed, and at what price.",
     is_made_here: true,
 };
 
@@ -189,6 +202,7 @@ pub const USAGE_PRODUCTS: Listing = Listing {
         column("Unit", "unit", Shown::Text),
         column("Aggregation", "aggregation", Shown::Word),
     ],
+    order: None,
     empty: "There are no usage products yet.",
     is_made_here: true,
 };
@@ -204,6 +218,7 @@ pub const ENTITIES: Listing = Listing {
         column("Numbers begin with", "number_prefix", Shown::Text),
         column("Time zone", "timezone", Shown::Text),
     ],
+    order: None,
     empty: "There are no entities yet.",
     is_made_here: true,
 };
@@ -219,6 +234,7 @@ pub const BANK_ACCOUNTS: Listing = Listing {
         column("IBAN", "iban", Shown::Text),
         column("Bank", "bank_name", Shown::Text),
     ],
+    order: None,
     empty: "There are no bank accounts yet.",
     is_made_here: true,
 };
@@ -233,6 +249,7 @@ pub const FORMATS: Listing = Listing {
         column("Reference", "format_ref", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
+    order: None,
     empty: "There are no formats yet: a format makes events of what has another shape.",
     is_made_here: true,
 };
@@ -243,7 +260,7 @@ pub const IMPORTS: Listing = Listing {
     title: "Imports",
     path: "/api/usage/imports/filter",
     columns: &[
-        column("Began", "begun_at", to("imports", "import_ref")),
+        column("Began", "begun_at", Shown::LinkAt { part: "imports", key: "import_ref" }),
         column("File", "name", Shown::Text),
         column("State", "state", Shown::State),
         column("Recorded", "recorded", Shown::Number),
@@ -251,6 +268,7 @@ pub const IMPORTS: Listing = Listing {
         column("Refused", "refused", Shown::Number),
         column("Who", "actor", Shown::Text),
     ],
+    order: None,
     empty: "No file was imported yet: import one here, or software sends it by POST /api/usage/import.",
     is_made_here: true,
 };
@@ -261,7 +279,7 @@ pub const BILLING_RUNS: Listing = Listing {
     title: "Billing runs",
     path: "/api/billing/runs/filter",
     columns: &[
-        column("Began", "begun_at", to("billing-runs", "run_ref")),
+        column("Began", "begun_at", Shown::LinkAt { part: "billing-runs", key: "run_ref" }),
         column("State", "state", Shown::State),
         column("Contracts due", "contracts", Shown::Number),
         column("Issued", "issued", Shown::Number),
@@ -269,6 +287,7 @@ pub const BILLING_RUNS: Listing = Listing {
         column("Failed", "failed", Shown::Number),
         column("Who", "actor", Shown::Text),
     ],
+    order: None,
     empty: "Billing did nothing yet: the server issues by itself what is due, or run it here.",
     is_made_here: true,
 };
@@ -289,6 +308,7 @@ pub const REFUSED: Listing = Listing {
         column("Reason", "detail", Shown::Text),
         column("Last example", "example", Shown::Told),
     ],
+    order: None,
     empty: "No usage was refused in the last 90 days.",
     is_made_here: false,
 };
@@ -308,6 +328,7 @@ pub const AUDIT: Listing = Listing {
         column("After", "after", Shown::Told),
         column("Request", "request_id", Shown::Text),
     ],
+    order: None,
     empty: "Nothing was changed yet.",
     is_made_here: false,
 };

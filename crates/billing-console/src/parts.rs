@@ -86,11 +86,28 @@ pub(crate) fn money(amount: At<'_>, currency: &str) -> Markup {
     }
 }
 
-/// An instant, to the second, in UTC.
+/// An instant, to the second, in UTC, until [`with_instants`] writes it otherwise; exactly, where the pointer rests.
 pub(crate) fn instant(at: At<'_>) -> Markup {
     let exact = at.text();
     let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
-    html! { @if at.is_there() { time datetime=(exact) title=(exact) { (shown) } } }
+    html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
+}
+
+/// What [`instant`] begins with. What people say can't: their `<` isn't one any more.
+const INSTANT: &str = "<time class=\"instant\" datetime=\"";
+
+/// A page with its instants written as `written` has them, which takes each as the interface says it.
+pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> String {
+    let otherwise = |rest: &str| {
+        let (exact, rest) = rest.split_once('"')?;
+        let (attributes, rest) = rest.split_once('>')?;
+        let (_, rest) = rest.split_once('<')?;
+        let text = written(exact)?;
+        Some(format!("{exact}\"{attributes}>{}<{rest}", html! { (text) }.into_string()))
+    };
+    let mut parts = page.split(INSTANT);
+    let before = parts.next().unwrap_or_default().to_owned();
+    parts.fold(before, |page, rest| page + INSTANT + &otherwise(rest).unwrap_or_else(|| rest.to_owned()))
 }
 
 /// A day.

@@ -5,19 +5,19 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::{Column, Shown, table};
-use crate::listings::BILLING_RUNS;
+use crate::listings::{BILLING_RUNS, column, to};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 const DOCUMENTS: &[Column] = &[
-    Column { label: "Number", field: "document_number", shown: Shown::Link { part: "documents", key: "document_ref" } },
-    Column { label: "Kind", field: "kind", shown: Shown::Word },
-    Column { label: "Total", field: "total", shown: Shown::Money("currency") },
+    column("Number", "document_number", to("documents", "document_ref")),
+    column("Kind", "kind", Shown::Word),
+    column("Total", "total", Shown::Money("currency")),
 ];
 
 const FAILURES: &[Column] = &[
-    Column { label: "Contract", field: "contract_ref", shown: Shown::Link { part: "contracts", key: "contract_ref" } },
-    Column { label: "Why", field: "problem.code", shown: Shown::Text },
-    Column { label: "Reason", field: "problem.detail", shown: Shown::Text },
+    column("Contract", "contract_ref", to("contracts", "contract_ref")),
+    column("Why", "problem.code", Shown::Text),
+    column("Reason", "problem.detail", Shown::Text),
 ];
 
 /// The body of a run's page.

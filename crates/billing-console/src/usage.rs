@@ -9,6 +9,7 @@ use crate::answer::At;
 use crate::chart::{Bar, bars};
 use crate::figure::{billionths, digits};
 use crate::list::{Column, Filter, Shown, field, table};
+use crate::listings::{column, to};
 use crate::parts::{day, grouped, href, query, section};
 
 /// The most bars of charts on a page: it stays below 100 KB.
@@ -286,16 +287,12 @@ pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &Compared
 
 /// What is shown of refused usage beside something else.
 pub(crate) const WHY: &[Column] = &[
-    Column { label: "Day", field: "day", shown: Shown::Day },
-    Column { label: "Why", field: "code", shown: Shown::Text },
-    Column { label: "Customer", field: "customer_ref", shown: Shown::Link { part: "customers", key: "customer_ref" } },
-    Column {
-        label: "Usage product",
-        field: "usage_product_ref",
-        shown: Shown::Link { part: "usage-products", key: "usage_product_ref" },
-    },
-    Column { label: "Events", field: "count", shown: Shown::Number },
-    Column { label: "Reason", field: "detail", shown: Shown::Text },
+    column("Day", "day", Shown::Day),
+    column("Why", "code", Shown::Text),
+    column("Customer", "customer_ref", to("customers", "customer_ref")),
+    column("Usage product", "usage_product_ref", to("usage-products", "usage_product_ref")),
+    column("Events", "count", Shown::Number),
+    column("Reason", "detail", Shown::Text),
 ];
 
 fn refused(span: &Span, explored: &Explored) -> Markup {

@@ -142,6 +142,11 @@ impl TimeZone {
         at.0.with_timezone(&self.0).time()
     }
 
+    /// Date and time of day in this zone, to the second, and what the zone is called then: `2026-03-29 01:59:59 CET`.
+    pub fn written(self, at: Timestamp) -> String {
+        at.0.with_timezone(&self.0).format("%Y-%m-%d %H:%M:%S %Z").to_string()
+    }
+
     /// The first instant of the hour that an instant is in, on this zone's clocks.
     pub fn start_of_hour(self, at: Timestamp) -> Timestamp {
         let local = at.0.with_timezone(&self.0);

@@ -5,11 +5,22 @@ use thiserror::Error;
 /// The most elements of a page.
 pub const MAX_PAGE_SIZE: u32 = 1000;
 
+/// From which end a list is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// As it is ordered.
+    #[default]
+    Forward,
+    /// The last first.
+    Backward,
+}
+
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     size: u32,
     number: u32,
+    direction: Direction,
 }
 
 /// A page size outside 1 to [`MAX_PAGE_SIZE`].
@@ -19,14 +30,29 @@ pub struct PageSizeError;
 
 impl PageRequest {
     /// The first page, as large as pages get.
-    pub const LARGEST: Self = Self { size: MAX_PAGE_SIZE, number: 0 };
+    pub const LARGEST: Self = Self { size: MAX_PAGE_SIZE, number: 0, direction: Direction::Forward };
 
     /// A page of 1 to [`MAX_PAGE_SIZE`] elements; the first has number 0.
     ///
     /// # Errors
     /// [`PageSizeError`] outside that.
     pub fn new(size: u32, number: u32) -> Result<Self, PageSizeError> {
-        if (1..=MAX_PAGE_SIZE).contains(&size) { Ok(Self { size, number }) } else { Err(PageSizeError) }
+        if (1..=MAX_PAGE_SIZE).contains(&size) {
+            Ok(Self { size, number, direction: Direction::Forward })
+        } else {
+            Err(PageSizeError)
+        }
+    }
+
+    /// The same page of the list read from an end. Lists that say so can be read from either.
+    #[must_use]
+    pub const fn in_direction(self, direction: Direction) -> Self {
+        Self { direction, ..self }
+    }
+
+    /// Whether the last come first.
+    pub const fn is_backward(self) -> bool {
+        matches!(self.direction, Direction::Backward)
     }
 
     /// The page after it.

@@ -45,7 +45,7 @@ struct Narrowed<'a> {
 #[derive(Debug)]
 enum Columns {
     Count,
-    Page { size: i64, offset: i64 },
+    Page { size: i64, offset: i64, backward: bool },
     Metered,
     ReportData,
     Reported,
@@ -64,7 +64,7 @@ impl<'a, R> EventsQuery<'a, R> {
     /// The events and customers of a page.
     pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
-        Self::new(Narrowed::by(organization, filter), Columns::Page { size, offset })
+        Self::new(Narrowed::by(organization, filter), Columns::Page { size, offset, backward: page.is_backward() })
     }
 
     /// What counts of them, in any order.
@@ -155,7 +155,8 @@ impl Columns {
     const fn narrow_and_order(&self) -> &'static str {
         match self {
             Self::Count | Self::Metered => "",
-            Self::Page { .. } => " ORDER BY e.occurred_at, e.event_id",
+            Self::Page { backward: false, .. } => " ORDER BY e.occurred_at, e.event_id",
+            Self::Page { backward: true, .. } => " ORDER BY e.occurred_at DESC, e.event_id DESC",
             Self::ReportData => " AND e.report_data IS NOT NULL",
             Self::Reported => " ORDER BY e.occurred_at, e.event_id, r.revision",
         }
@@ -192,7 +193,7 @@ macro_rules! fragments {
                 out.push_sql(" WHERE c.organization_id = ");
                 out.push_bind_param::<Id, _>(&self.narrowed.organization)?;
                 out.push_sql(self.columns.narrow_and_order());
-                if let Columns::Page { size, offset } = &self.columns {
+                if let Columns::Page { size, offset, .. } = &self.columns {
                     out.push_sql(" LIMIT ");
                     out.push_bind_param::<BigInt, _>(size)?;
                     out.push_sql(" OFFSET ");

@@ -294,14 +294,14 @@ pub trait Lists {
         customers: &[CustomerId],
         refs: &[ContractRef],
     ) -> StoreResult<Vec<(ContractRef, u64)>>;
-    /// Contracts that pass a filter, by creation.
+    /// Contracts that pass a filter, by creation, from either end.
     fn contracts(
         &mut self,
         organization: OrganizationId,
         filter: &ContractFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
-    /// Customers that pass a filter, by creation.
+    /// Customers that pass a filter, by creation, from either end.
     fn listed_customers(
         &mut self,
         organization: OrganizationId,

@@ -11,7 +11,7 @@ use super::said::Said;
 use crate::openapi;
 
 /// What says which part of a list is wanted, and how it is written: pages have links for that.
-const NOT_ASKED: &[&str] = &["pageSize", "pageNumber", "cursor", "totals", "format"];
+const NOT_ASKED: &[&str] = &["pageSize", "pageNumber", "cursor", "totals", "format", "order"];
 
 /// What people say first, in this order.
 const FIRST: &[&str] = &[

@@ -8,7 +8,6 @@ use billing_console::{Explored, Filter, InputKind, Slot, Span, UsageAnswers, lis
 use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, minus_days, plus_days};
 use billing_domain::summary::{Interval, Stretch};
 use billing_domain::violation::Violations;
-use serde_json::Value;
 
 use super::answers::one;
 use super::lists::{few, listed};
@@ -157,15 +156,6 @@ fn wrong(name: &str, detail: String) -> Problem {
     Problem::from(UseCaseError::Invalid(Violations::one(&[name], "out_of_range", detail)))
 }
 
-/// The time zone of the entity that bills where nobody names one.
-pub(super) async fn usual_zone(visitor: &Visitor) -> Result<TimeZone, Problem> {
-    let (entities, _) = few(visitor, &listings::ENTITIES, &[("pageSize", "1000")]).await?;
-    let is_default = |entity: &&Value| entity["default"] == true;
-    let entity = entities.as_array().and_then(|entities| entities.iter().find(is_default).or(entities.first()));
-    let zone = entity.and_then(|entity| entity["timezone"].as_str()).and_then(|name| TimeZone::parse(name).ok());
-    Ok(zone.unwrap_or(TimeZone::UTC))
-}
-
 /// Sums of usage with what is used, and the calls that asked for them.
 pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<(UsageAnswers, Vec<String>), Problem> {
     let caller = visitor.caller(UseCase::SummarizeUsage);
@@ -179,7 +169,7 @@ pub(super) async fn lately(
     visitor: &Visitor,
     narrowed: Vec<(String, String)>,
 ) -> Result<(Option<(UsageAnswers, Span)>, String), Problem> {
-    let shown = Shown::usual(visitor.state.services().now(), usual_zone(visitor).await?)?;
+    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
     let raw = shown.summary(&narrowed);
     let call = format!("{SUMMARY}?{raw}");
     Ok(match tokio::time::timeout(PATIENCE, sums(visitor, &raw)).await {
@@ -196,10 +186,7 @@ pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem
     let given: Vec<(&str, &str)> =
         said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &billing_console::query(&given))?.read()?;
-    let zone = match params.timezone {
-        Some(zone) => zone,
-        None => usual_zone(visitor).await?,
-    };
+    let zone = params.timezone.unwrap_or(visitor.zone);
     let shown = Shown::of(params.from, params.to, params.interval, visitor.state.services().now(), zone)?;
     let references = [
         ("customer_ref", &params.customer_ref),

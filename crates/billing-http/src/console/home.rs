@@ -7,7 +7,7 @@ use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days,
 use serde_json::Value;
 
 use super::answers::Listed;
-use super::explorer::{PATIENCE, sums, usual_zone};
+use super::explorer::{PATIENCE, sums};
 use super::lists::{few, listed, wanted};
 use super::made::Made;
 use super::start::{Progress, progress};
@@ -35,7 +35,7 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
         Progress::Begun => true,
         Progress::Complete => false,
     };
-    let (now, zone) = (visitor.state.services().now(), usual_zone(visitor).await?);
+    let (now, zone) = (visitor.state.services().now(), visitor.zone);
     let today = zone.service_date(now);
     let tomorrow = zone.start_of_day(day_after(today)).to_string();
     let mut cards = Vec::new();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::answers::{list, one, written};
 use super::made::Made;
 use super::reply::{html, reasons, to, told};
-use super::visitor::{Visitor, service};
+use super::visitor::Visitor;
 use super::{refused, stranger};
 use crate::auth::credentials::is_foreign;
 use crate::body::{SentFile, SentForm};
@@ -119,12 +119,9 @@ async fn carry_out(visitor: &Visitor, form: &SentForm) -> Result<HttpResponse, P
             return Ok(to(&format!("{page}?done=import")));
         }
         let body = billing_console::import_result(&name, &result);
-        let frame = Frame {
-            part: listings::IMPORTS.part,
-            crumbs: crumbs(None),
-            ..Frame::bare("Imported".to_owned(), service(&visitor.request))
-        };
-        return Ok(html(billing_console::page(&frame, &body)));
+        let framed = visitor.frame("Imported".to_owned());
+        let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
+        return Ok(html(visitor.page(&frame, &body)));
     }
     let result = match guessed(&result).filter(|_| said.is_none() && format_name.is_empty()) {
         Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(result),

@@ -1,7 +1,7 @@
 //! Lists of the interface, as pages ask for them.
 
 use billing_application::UseCase;
-use billing_console::{Crumb, Listing, href, listings};
+use billing_console::{Crumb, Listing, View, href, listings};
 use serde_json::Value;
 
 use super::answers::{Listed, list};
@@ -27,10 +27,14 @@ pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
 
 /// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
 pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
-    let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && *name != "done").collect();
+    let is_of_page = |name: &str| name == "done" || name == View::COLUMNS;
+    let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && !is_of_page(name)).collect();
     let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
     if !has(&pairs, "pageSize") {
         pairs.push(("pageSize", size));
+    }
+    if let (Some(order), false) = (listing.order, has(&pairs, View::ORDER)) {
+        pairs.push((View::ORDER, order));
     }
     // Documents and the audit log go on by a cursor.
     let by_cursor = [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part);

@@ -4,7 +4,7 @@ use billing_console::{Call, Crumb, Frame, Listing, Notice, href};
 use maud::Markup;
 
 use super::lists::crumbs;
-use super::visitor::{Visitor, service};
+use super::visitor::Visitor;
 
 /// A page as it is made.
 pub(super) struct Made {
@@ -27,8 +27,7 @@ impl Made {
     pub(super) fn page(self, visitor: &Visitor, notice: Option<Notice>) -> String {
         let Self { title, part, crumbs, calls, body } = self;
         let calls = calls.into_iter().map(call).collect();
-        let (who, service) = (Some(visitor.who()), service(&visitor.request));
-        billing_console::page(&Frame { title, part, crumbs, who, service, calls, notice }, &body)
+        visitor.page(&Frame { part, crumbs, calls, notice, ..visitor.frame(title) }, &body)
     }
 }
 

@@ -2,6 +2,7 @@
 //! and every page is asked for as software would ask.
 
 mod answers;
+mod csv;
 mod customer;
 mod described;
 mod explorer;
@@ -125,7 +126,7 @@ async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
     refused_to(&visitor, Problem::unknown_route())
 }
 
-/// A page that isn't always there, or has a frame of its own.
+/// A page that isn't always there, has a frame of its own, or is none.
 async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
@@ -134,6 +135,7 @@ async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpRespons
         }),
         [start::START] => start::page(visitor, None).await.map(html),
         [start::START, "wait"] => start::wait(visitor).await,
+        ["csv", part] => csv::table(visitor, part).await,
         _ => return None,
     })
 }
@@ -173,8 +175,7 @@ fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
 
 /// The same for somebody who is known.
 fn refused_to(visitor: &Visitor, problem: Problem) -> HttpResponse {
-    let bare = Frame::bare(problem.title(), visitor::service(&visitor.request));
-    refused_in(&Frame { who: Some(visitor.who()), ..bare }, problem)
+    refused_in(&visitor.frame(problem.title()), problem)
 }
 
 fn refused_in(frame: &Frame, problem: Problem) -> HttpResponse {

@@ -2,7 +2,7 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{At, ContractAnswers, DocumentAnswers, Listing, Notice, Part, PricingAnswers, href, listings};
+use billing_console::{At, ContractAnswers, DocumentAnswers, Listing, Notice, Part, PricingAnswers, View, href, listings};
 use serde_json::Value;
 
 use super::answers::{Listed, one, or_nothing};
@@ -95,12 +95,11 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
     let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
     let sums = [("Total", amount), ("Left to pay", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
-    let narrowed: Vec<(&str, &str)> = filters
-        .iter()
-        .filter(|filter| !filter.value.is_empty())
-        .map(|filter| (filter.name.as_str(), filter.value.as_str()))
-        .collect();
-    let narrowed = billing_console::query(&[narrowed.as_slice(), &[("format", "csv")]].concat());
+    let view = View::of(listing, said);
+    let narrowed = filters.iter().filter(|filter| !filter.value.is_empty());
+    let narrowed = narrowed.map(|filter| (filter.name.as_str(), filter.value.as_str()));
+    let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
+    let narrowed = billing_console::query(&narrowed.chain(ordered).chain([("format", "csv")]).collect::<Vec<_>>());
     let table = match listing.part {
         "documents" => Some(format!("{}?{narrowed}", listing.path)),
         "events" => Some(format!("/api/usage/report?{narrowed}")),
@@ -108,7 +107,7 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
     };
     let part = Part { elements, total, sums, neighbours, table };
     let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
-    let body = billing_console::list(listing, &part, &filters);
+    let body = billing_console::list(listing, &part, &filters, &view);
     let calls = vec![format!("{}?{raw}", listing.path)];
     Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
 }

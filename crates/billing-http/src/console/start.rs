@@ -5,14 +5,13 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
-    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Item, Listing, Notice, Start, Waited, href, listings,
+    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings,
 };
 use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
 use super::answers::{one, or_nothing, written};
 use super::described::shapes;
-use super::explorer::usual_zone;
 use super::filled;
 use super::lists::{few, listed};
 use super::reply::{belongs_beside, html, told};
@@ -145,7 +144,9 @@ const STEPS: [Made; 5] = [
 
 /// What is there of what a step makes: the first one.
 async fn there(visitor: &Visitor, made: &Made) -> Result<Value, Problem> {
-    let (mut found, _) = few(visitor, made.listing, &[("pageSize", "1")]).await?;
+    let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
+    let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
+    let (mut found, _) = few(visitor, made.listing, &asked).await?;
     let first = found.as_array_mut().filter(|found| !found.is_empty()).map(|found| found.swap_remove(0));
     Ok(first.unwrap_or(Value::Null))
 }
@@ -200,7 +201,7 @@ struct Usual {
 
 impl Usual {
     async fn of(visitor: &Visitor) -> Result<Self, Problem> {
-        let zone = usual_zone(visitor).await?;
+        let zone = visitor.zone;
         let today = zone.service_date(visitor.state.services().now());
         // A whole month is billed first.
         let first: String = today.to_string().chars().take(8).chain("01".chars()).collect();
@@ -241,14 +242,8 @@ pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Probl
     let calls = STEPS.iter().zip(&usual.found).map(|(made, found)| Call { method: "POST", path: made.path(found) });
     let calls = calls.chain([Call { method: "GET", path: call }]).collect();
     let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("It was saved.".to_owned()));
-    let frame = Frame {
-        part: START,
-        who: Some(visitor.who()),
-        calls,
-        notice: done,
-        ..Frame::bare("First steps".to_owned(), service(&visitor.request))
-    };
-    Ok(billing_console::page(&frame, &body))
+    let frame = Frame { part: START, calls, notice: done, ..visitor.frame("First steps".to_owned()) };
+    Ok(visitor.page(&frame, &body))
 }
 
 fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said, &Problem)>) -> FirstStep {
@@ -383,14 +378,7 @@ pub(super) async fn wait(visitor: &Visitor) -> Result<HttpResponse, Problem> {
 
 fn framed(visitor: &Visitor, title: &str, calls: Vec<Call>, body: &maud::Markup) -> String {
     let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
-    let frame = Frame {
-        part: START,
-        who: Some(visitor.who()),
-        crumbs,
-        calls,
-        ..Frame::bare(title.to_owned(), service(&visitor.request))
-    };
-    billing_console::page(&frame, body)
+    visitor.page(&Frame { part: START, crumbs, calls, ..visitor.frame(title.to_owned()) }, body)
 }
 
 #[cfg(test)]

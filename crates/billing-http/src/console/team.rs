@@ -115,8 +115,7 @@ fn shown_key(visitor: &Visitor, answer: Value) -> HttpResponse {
 }
 
 fn shown_once(visitor: &Visitor, title: &str, part: &'static str, body: maud::Markup) -> HttpResponse {
-    let frame = Frame { part, who: Some(visitor.who()), ..Frame::bare(title.to_owned(), service(&visitor.request)) };
-    html(billing_console::page(&frame, &body))
+    html(visitor.page(&Frame { part, ..visitor.frame(title.to_owned()) }, &body))
 }
 
 async fn delete_key(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {

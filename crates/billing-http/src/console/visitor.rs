@@ -2,20 +2,28 @@
 
 use actix_web::HttpRequest;
 use billing_application::UseCase;
-use billing_console::Who;
+use billing_console::{Frame, Who, listings};
 use billing_domain::access::{Administrator, Need, Principal};
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::idempotency::RequestKey;
+use maud::Markup;
 
+use super::answers::list;
 use crate::auth::credentials::administrator_of_session;
 use crate::caller::Caller;
 use crate::middleware::Facts;
 use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::catalog;
 use crate::state::{HttpState, state_of};
 
 /// An administrator who asked for a page.
+#[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) request: HttpRequest,
     pub(super) state: HttpState,
+    /// The zone of the entity that bills unless another is named: whose days and clocks pages show.
+    pub(super) zone: TimeZone,
     administrator: Administrator,
 }
 
@@ -27,7 +35,17 @@ impl Visitor {
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let administrator = administrator_of_session(request).await?;
         Facts::of(request).is_by(&Principal::of_administrator(&administrator));
-        Ok(Self { request: request.clone(), state: state_of(request), administrator })
+        let mut visitor = Self { request: request.clone(), state: state_of(request), zone: TimeZone::UTC, administrator };
+        visitor.zone = visitor.usual_zone().await.unwrap_or(TimeZone::UTC);
+        Ok(visitor)
+    }
+
+    async fn usual_zone(&self) -> Option<TimeZone> {
+        let query = Query::of(listings::ENTITIES.path, "pageSize=1000").ok()?;
+        let entities = list(catalog::list_entities(self.caller(UseCase::ListEntities), query)).await.ok()?.elements;
+        let entities = entities.as_array()?;
+        let entity = entities.iter().find(|entity| entity["default"] == true).or(entities.first())?;
+        TimeZone::parse(entity["timezone"].as_str()?).ok()
     }
 
     /// As who asks the interface.
@@ -39,6 +57,17 @@ impl Visitor {
     pub(super) fn keyed(&self, use_case: UseCase, key: Option<RequestKey>) -> Caller {
         let principal = Principal::of_administrator(&self.administrator).by_request(Facts::of(&self.request).id());
         Caller { state: self.state.clone(), principal, use_case, key, rehearses: false }
+    }
+
+    /// What is around a page for them.
+    pub(super) fn frame(&self, title: String) -> Frame {
+        Frame { who: Some(self.who()), ..Frame::bare(title, service(&self.request)) }
+    }
+
+    /// A page for them, with instants as clocks in their zone show them.
+    pub(super) fn page(&self, frame: &Frame, body: &Markup) -> String {
+        let written = |exact: &str| Timestamp::parse(exact).ok().map(|at| self.zone.written(at));
+        billing_console::with_instants(&billing_console::page(frame, body), written)
     }
 
     /// Who it is, for what is around a page.

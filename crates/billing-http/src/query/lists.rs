@@ -5,13 +5,14 @@ use billing_application::contracts::ContractQuery;
 use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
+use billing_domain::page::Direction;
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, PricingRef};
 use billing_domain::text::OneLine;
 use billing_report::{NumbersAs, ReportFormat};
 
-use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
+use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
@@ -58,6 +59,8 @@ params! {
         product_pricing_ref: Option<Sought<PricingRef>>,
         /// That next have a document to issue before this instant: RFC 3339 with an offset.
         issues_before: Option<Timestamp>,
+        /// By when they were made; `-created` has the newest first.
+        order: ByCreation = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -87,6 +90,8 @@ params! {
         email: Option<AnyText>,
         /// With this tax number.
         tax_id: Option<AnyText>,
+        /// By when they were made; `-created` has the newest first.
+        order: ByCreation = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -156,6 +161,8 @@ params! {
         from: Option<Date>,
         /// Paid on this day or earlier.
         to: Option<Date>,
+        /// By when they were made; `-created` has the newest first.
+        order: ByCreation = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -185,6 +192,8 @@ params! {
         from: Option<Date>,
         /// Of this day or earlier.
         to: Option<Date>,
+        /// By when they were made; `-created` has the newest first.
+        order: ByCreation = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }

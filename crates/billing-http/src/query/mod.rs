@@ -19,7 +19,7 @@ use billing_domain::access::RequestId;
 use billing_domain::audit::Author;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
+use billing_domain::page::{Direction, MAX_PAGE_SIZE, Page, PageRequest};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use serde::Serialize;
@@ -195,6 +195,27 @@ fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u
     }
 }
 
+/// From which end a list is read that is ordered by when its elements were made.
+pub(crate) struct ByCreation;
+
+/// The same of one that is ordered by when its elements happened.
+pub(crate) struct ByTimestamp;
+
+const CREATED: &str = "created";
+const TIMESTAMP: &str = "timestamp";
+
+fn direction(node: Node<'_>, by: &str) -> Option<Direction> {
+    match node.text()? {
+        word if word == by => Some(Direction::Forward),
+        word if word.strip_prefix('-') == Some(by) => Some(Direction::Backward),
+        _ => node.refuse("invalid_value", format!("must be {by} or -{by}")),
+    }
+}
+
+fn directions(by: &str) -> RefOr<Schema> {
+    text().enum_values(Some([by.to_owned(), format!("-{by}")])).into()
+}
+
 /// A version of something.
 pub(crate) struct Version;
 
@@ -204,6 +225,8 @@ pub(crate) struct AnyText;
 wire! {
     Version of u32: |node| digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}")),
         |_| integer(1, MAX_VERSION);
+    ByCreation of Direction: |node| direction(node, CREATED), |_| directions(CREATED);
+    ByTimestamp of Direction: |node| direction(node, TIMESTAMP), |_| directions(TIMESTAMP);
     AnyText of String: any_text, |_| text();
 }
 

@@ -2,13 +2,14 @@
 
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
+use billing_domain::page::Direction;
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, Sought};
+use super::{AnyText, ByTimestamp, DEFAULT_PAGE_SIZE, Paged, Sought};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
@@ -61,6 +62,8 @@ params! {
     /// Which events, and which page.
     EventListParams {
         @flat events: EventParams,
+        /// By when they happened; `-timestamp` has the latest first.
+        order: ByTimestamp = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }

@@ -119,7 +119,7 @@ pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<
 
 async fn customers<J: for<'c> From<&'c Customer> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: CustomerParams = query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
+    let (filter, page) = (params.filter(), params.page.0.in_direction(params.order));
     let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
     Ok(query.answer::<_, J>(page, &found))
 }

@@ -35,7 +35,7 @@ pub(crate) async fn edit_charge(caller: Caller, path: Path<String>, Body(body): 
 
 pub(crate) async fn list_charges(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: ChargeParams = query.read()?;
-    let (page, wanted) = (params.page.0, params.query());
+    let (page, wanted) = (params.page.0.in_direction(params.order), params.query());
     let found = caller.scan(move |services, principal| match &wanted {
         Some(wanted) => charges::list_charges(services, principal, wanted, page),
         None => Ok(Page::empty()),

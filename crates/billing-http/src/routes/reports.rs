@@ -20,17 +20,17 @@ use super::{Answer, in_path};
 use crate::caller::Caller;
 use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
-use crate::pipe::{Patience, PipeWatch, PipeWriter, pipe};
+use crate::pipe::{Patience, PipeReader, PipeWatch, PipeWriter, pipe};
 use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::{ReportParams, SummaryParams};
 
 /// How long a report waits for a caller who doesn't read, and how long it may take in all.
-const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
+pub(crate) const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
 /// How long an answer waits for a report's first bytes, so that what goes wrong until then can still be said; less than
 /// a request may take.
-const FIRST_BYTES: Duration = Duration::from_secs(20);
+pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
 
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
     let SummaryParams { interval, timezone, group_by, events } = query.read()?;
@@ -103,12 +103,16 @@ impl Caller {
             span.in_scope(|| make(writer, |writer| made(state.services(), &principal, writer)));
         });
         reader.begin(FIRST_BYTES).await?;
-        let mut response = HttpResponse::Ok();
-        response.insert_header((CONTENT_TYPE, content_type(format)));
-        let disposition = format!("attachment; filename=\"{name}.{}\"", format.as_str());
-        response.insert_header((CONTENT_DISPOSITION, disposition));
-        Ok(response.body(reader))
+        Ok(attachment(reader, format, name))
     }
+}
+
+/// An answer that is kept as a file.
+pub(crate) fn attachment(body: PipeReader, format: ReportFormat, name: &str) -> HttpResponse {
+    let disposition = format!("attachment; filename=\"{name}.{}\"", format.as_str());
+    let mut response = HttpResponse::Ok();
+    response.insert_header((CONTENT_TYPE, content_type(format))).insert_header((CONTENT_DISPOSITION, disposition));
+    response.body(body)
 }
 
 /// Makes a body, or says why it can't be made.

@@ -55,8 +55,8 @@ async fn record(reporting: &Reporting, body: &Value) -> OnceAnswer {
 }
 
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let EventListParams { events, page: Paged(page) } = query.read()?;
-    let wanted = events.query();
+    let EventListParams { events, order, page: Paged(page) } = query.read()?;
+    let (page, wanted) = (page.in_direction(order), events.query());
     let found = caller.scan(move |services, principal| match &wanted {
         Some(wanted) => usage::list_events(services, principal, wanted, page),
         None => Ok(Page::empty()),

@@ -230,7 +230,12 @@ impl Charges for Transaction<'_> {
                 query
             };
             let total = narrowed().count().get_result(conn)?;
-            let ordered = narrowed().order((charges::recorded_at, charges::charge_ref)).limit(limit).offset(offset);
+            let ordered = if page.is_backward() {
+                narrowed().order((charges::recorded_at.desc(), charges::charge_ref.desc()))
+            } else {
+                narrowed().order((charges::recorded_at, charges::charge_ref))
+            };
+            let ordered = ordered.limit(limit).offset(offset);
             Ok((ordered.select(ChargeRow::as_select()).load(conn)?, total))
         })?;
         let items = rows.into_iter().map(ChargeRow::read).collect::<StoreResult<_>>()?;

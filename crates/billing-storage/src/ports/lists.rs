@@ -183,7 +183,8 @@ impl Lists for Transaction<'_> {
             // As with documents: there is one at most.
             of_page.on_sqlite("+");
         }
-        of_page.sql("created_at, contract_id LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        of_page.sql(if page.is_backward() { "created_at DESC, contract_id DESC" } else { "created_at, contract_id" });
+        of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
         // They are the organization's: the first statement says so.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
@@ -221,7 +222,8 @@ impl Lists for Transaction<'_> {
             // As with documents: few pass.
             of_page.on_sqlite("+");
         }
-        of_page.sql("created_at, customer_ref LIMIT ").number(limit).sql(" OFFSET ").number(offset);
+        of_page.sql(if page.is_backward() { "created_at DESC, customer_ref DESC" } else { "created_at, customer_ref" });
+        of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let ids = self.ids(of_page)?;
         let refs: Vec<CustomerId> = ids.iter().copied().map(CustomerId::from_uuid).collect();
         let found = self.customers_by_ids(organization, &refs)?;

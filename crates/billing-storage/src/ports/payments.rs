@@ -231,7 +231,12 @@ impl Payments for Transaction<'_> {
                 query
             };
             let total = narrowed().count().get_result(conn)?;
-            let ordered = narrowed().order((payments::recorded_at, payments::payment_id)).limit(limit).offset(offset);
+            let ordered = if page.is_backward() {
+                narrowed().order((payments::recorded_at.desc(), payments::payment_id.desc()))
+            } else {
+                narrowed().order((payments::recorded_at, payments::payment_id))
+            };
+            let ordered = ordered.limit(limit).offset(offset);
             Ok((ordered.select(PaymentRow::as_select()).load(conn)?, total))
         })?;
         let items = rows.into_iter().map(PaymentRow::read).collect::<StoreResult<_>>()?;

@@ -216,6 +216,9 @@ impl UsageReading for Transaction<'_> {
         })?;
         let mut items: Vec<UsageEvent> = rows.into_iter().map(EventRow::read).collect::<StoreResult<_>>()?;
         items.sort_by_key(|event| (event.occurred_at, event.event_ref));
+        if page.is_backward() {
+            items.reverse();
+        }
         Ok(Page { items, total: counted(total)? })
     }
 

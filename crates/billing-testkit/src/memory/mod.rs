@@ -255,7 +255,10 @@ impl<T: Clone> Rows<T> {
 
 /// A list's order, and of it a page.
 fn page<'a, T: Clone + 'a, K: Ord>(rows: impl Iterator<Item = &'a T>, request: PageRequest, key: impl Fn(&T) -> K) -> Page<T> {
-    let all = sorted(rows, key);
+    let mut all = sorted(rows, key);
+    if request.is_backward() {
+        all.reverse();
+    }
     let (offset, size) = (usize::try_from(request.offset()), usize::try_from(request.size()));
     let (offset, size) = (offset.unwrap_or(usize::MAX), size.unwrap_or(usize::MAX));
     Page { total: all.len() as u64, items: all.into_iter().skip(offset).take(size).collect() }

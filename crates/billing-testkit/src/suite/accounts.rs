@@ -358,6 +358,7 @@ pub fn payments_are_listed_as_they_were_recorded(store: &dyn Store) {
     assert_eq!(list(by_reference), [first.payment_ref, second.payment_ref]);
     let page = read(store, |tx| tx.payments(w.org, &all(), PageRequest::new(2, 1).expect("a page")));
     assert_eq!((page.total, page.items.len()), (3, 1));
+    reads_backward(|page| read(store, |tx| tx.payments(w.org, &all(), page)));
 }
 
 pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {

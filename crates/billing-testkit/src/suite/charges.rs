@@ -11,7 +11,7 @@ use billing_domain::refs::{ApiKeyRef, ChargeRef, ContractKey, CustomerId, Produc
 use billing_domain::text::Prose;
 use uuid::Uuid;
 
-use super::{World, all, done, later, page, read, transact_answer, undo, world, write};
+use super::{World, all, done, later, page, read, reads_backward, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, date};
@@ -193,6 +193,7 @@ pub fn charges_come_by_creation_then_by_reference_in_pages(store: &dyn Store) {
     assert_eq!(list(3, 0), Page { items: vec![d, a, c], total: 4 });
     assert_eq!(list(3, 1), Page { items: vec![b], total: 4 });
     assert_eq!(list(3, 2), Page { items: vec![], total: 4 });
+    reads_backward(|page| read(store, |tx| tx.charges(w.org, &ChargeFilter::default(), page)));
 }
 
 pub fn each_field_of_a_filter_narrows_the_charges(store: &dyn Store) {

@@ -18,7 +18,9 @@ use billing_domain::usage::{KeptEvent, TakenEvent};
 
 use super::corrections::void_issued;
 use super::documents::two_products;
-use super::{World, all, done, keep_events, later, page, read, refs_of, settle, settle_at, updated, world, write};
+use super::{
+    World, all, done, keep_events, later, page, read, reads_backward, refs_of, settle, settle_at, updated, world, write,
+};
 use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
@@ -374,6 +376,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     let second = read(store, |tx| tx.contracts(w.org, &any(), page(3, 1)));
     let mut refs = second.items.iter().map(|contract| contract.contract_ref);
     assert!(refs.by_ref().eq(of(&whole[3..6])) && second.total == 8);
+    reads_backward(|page| read(store, |tx| tx.contracts(w.org, &any(), page)));
 }
 
 pub fn contracts_are_in_their_state_by_their_entitys_day(store: &dyn Store) {
@@ -444,6 +447,8 @@ pub fn customers_are_found_by_name_email_and_tax_number(store: &dyn Store) {
     assert_eq!(find(CustomerFilter { name: Some("zebra".into()), ..tax_id("DE 1") }), ["b"]);
     assert_eq!(find(CustomerFilter { name: Some("x".into()), ..tax_id("DE 1") }), Vec::<String>::new());
     assert_eq!(read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), page(2, 1))).total, 5);
+    reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), page)));
+    reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &named("ze"), page)));
 }
 
 fn named(text: &str) -> CustomerFilter {

@@ -46,7 +46,7 @@ use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ledger::BookRows;
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
-use billing_domain::page::PageRequest;
+use billing_domain::page::{Direction, Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
 use billing_domain::refs::{ApiKeyRef, ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
@@ -506,6 +506,17 @@ fn page(size: u32, number: u32) -> PageRequest {
 /// Everything a small list has.
 fn all() -> PageRequest {
     page(1000, 0)
+}
+
+/// A list that is read from its end is the same list the other way round, page by page.
+fn reads_backward<T: std::fmt::Debug + PartialEq>(list: impl Fn(PageRequest) -> Page<T>) {
+    let forward = list(all());
+    assert!(forward.items.len() > 2, "{forward:?}");
+    let parts = (0..).map(|number| list(page(2, number).in_direction(Direction::Backward)));
+    let parts = parts.inspect(|part| assert_eq!(part.total, forward.total));
+    let mut backward: Vec<T> = parts.take_while(|part| !part.items.is_empty()).flat_map(|part| part.items).collect();
+    backward.reverse();
+    assert_eq!(backward, forward.items);
 }
 
 /// A month of 2026.

@@ -11,7 +11,7 @@ use billing_domain::summary::Metered;
 use billing_domain::usage::{Placement, ReportData, ReportValue, UsageEvent};
 use uuid::Uuid;
 
-use super::{World, all, done, later, page, read, refs_of, world, write};
+use super::{World, all, done, later, page, read, reads_backward, refs_of, world, write};
 use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents, quantity};
@@ -106,6 +106,7 @@ pub fn events_come_by_timestamp_then_reference_in_pages(store: &dyn Store) {
         let found = read(store, |tx| tx.events(w.org, &EventFilter::default(), page(size, number)));
         assert_eq!((found.items.as_slice(), found.total), (of_page, 5), "{size} {number}");
     }
+    reads_backward(|page| read(store, |tx| tx.events(w.org, &EventFilter::default(), page)));
 }
 
 pub fn a_document_bills_each_event_once_as_it_was_when_it_was_issued(store: &dyn Store) {

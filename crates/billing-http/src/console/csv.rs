@@ -1,0 +1,100 @@
+//! A list as a table for other programs: what its page shows, of all its pages.
+
+use std::borrow::Cow;
+use std::io;
+
+use actix_web::HttpResponse;
+use billing_console::{Column, Listing, View, headings, listings, row};
+use billing_report::{Cell, ReportFormat, TableWriter};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::lists::{listed, listing_of, wanted};
+use super::said::query;
+use super::visitor::Visitor;
+use crate::pipe::{PipeWriter, pipe};
+use crate::problem::Problem;
+use crate::routes::reports::{FIRST_BYTES, PATIENCE, attachment};
+
+/// Elements that are asked for at once.
+const AT_ONCE: &str = "1000";
+
+/// The table of a list with the filters, the order and the columns of its page. It is read while it is sent, page by page: what
+/// changes meanwhile may be on it or not.
+///
+/// # Errors
+/// What keeps it from being begun.
+pub(super) async fn table(visitor: &Visitor, part: &str) -> Result<HttpResponse, Problem> {
+    let listing = listing_of(part)?;
+    let permit = visitor.state.permit_report()?;
+    let View { columns, said, .. } = View::of(listing, &query(&visitor.request));
+    let said = said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "pageSize");
+    let mut first = wanted(listing, said, AT_ONCE);
+    if [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part) {
+        // Nobody is told how many there are.
+        first.push_str("&totals=false");
+    }
+    let (writer, mut reader) = pipe(PATIENCE);
+    actix_web::rt::spawn(make(visitor.clone(), listing, columns, first, writer, permit));
+    reader.begin(FIRST_BYTES).await?;
+    Ok(attachment(reader, ReportFormat::Csv, listing.part))
+}
+
+/// Makes it, or says why it can't be made.
+async fn make(
+    visitor: Visitor,
+    listing: &'static Listing,
+    columns: Vec<Column>,
+    first: String,
+    mut writer: PipeWriter,
+    permit: OwnedSemaphorePermit,
+) {
+    match rows(&visitor, listing, &columns, first, &mut writer).await {
+        Ok(()) => {
+            // It waits for the reader.
+            let finished = actix_web::rt::task::spawn_blocking(move || {
+                let _permit = permit;
+                writer.finish()
+            });
+            if let Ok(Err(error)) = finished.await {
+                tracing::warn!(%error, "a table ended before its end");
+            }
+        }
+        Err(problem) => writer.fail(problem),
+    }
+}
+
+async fn rows(
+    visitor: &Visitor,
+    listing: &Listing,
+    columns: &[Column],
+    first: String,
+    writer: &mut PipeWriter,
+) -> Result<(), Problem> {
+    let broken = |error: io::Error| {
+        tracing::warn!(%error, "a table ended before its end");
+        Problem::internal()
+    };
+    let watch = writer.watch();
+    let mut table = TableWriter::new(ReportFormat::Csv, listing.title, writer);
+    table.start(headings(columns)).map_err(broken)?;
+    let mut next = Some(first);
+    while let Some(raw) = next.filter(|_| watch.is_wanted()) {
+        let page = listed(visitor, listing, &raw).await?;
+        for element in page.elements.as_array().into_iter().flatten() {
+            let said = row(columns, element);
+            let cells: Vec<Cell<'_>> = said.iter().map(|(text, is_number)| cell(text, *is_number)).collect();
+            table.row(&cells).map_err(broken)?;
+        }
+        next = page.neighbours.next;
+    }
+    table.finish().map_err(broken)?;
+    Ok(())
+}
+
+fn cell(text: &str, is_number: bool) -> Cell<'_> {
+    match text {
+        "" => Cell::Missing,
+        text if is_number => Cell::Number(Cow::Borrowed(text)),
+        text => Cell::Text(Cow::Borrowed(text)),
+    }
+}
