@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::list::table;
 use crate::listings::LATEST_DOCUMENTS;
-use crate::parts::{href, link, query, section};
+use crate::parts::{amounts, href, link, query, section};
 use crate::usage::{Compared, UsageAnswers, WHY, comparison};
 
 /// How many there are of something, and where they are listed.
@@ -88,7 +88,7 @@ fn card(counted: &Counted) -> Markup {
         div.card {
             h2 { (link(Some(listed(counted)), counted.name)) }
             @if counted.amounts.is_empty() { p { (counted.count) } } @else {
-                p { (counted.amounts) }
+                p { (amounts(&counted.amounts)) }
                 p.muted { (counted.count) " documents" }
             }
         }
@@ -113,7 +113,7 @@ fn ages(ages: &[Counted]) -> Markup {
                 tbody { @for age in ages { tr {
                     td { a href=(listed(age)) { (age.name) } }
                     td.amount { (age.count) }
-                    td.amount { @if age.amounts.is_empty() { "–" } @else { (age.amounts) } }
+                    td.amount { @if age.amounts.is_empty() { "–" } @else { (amounts(&age.amounts)) } }
                 } } }
             }
         }
@@ -159,7 +159,7 @@ mod tests {
         let page = home(&HomeAnswers {
             is_begun: false,
             cards: vec![counted("Drafts", "")],
-            ages: vec![counted("Over 90 days", "60.00 EUR, 5 JPY"), counted("Not due yet", "")],
+            ages: vec![counted("Over 90 days", "EUR 5060.00, JPY 5"), counted("Not due yet", "")],
             usage: None,
             refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
             refused_since: "2026-11-19".to_owned(),
@@ -169,7 +169,7 @@ mod tests {
         .into_string();
         assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
         assert!(page.contains("/console/billing-runs/r1"), "{page}");
-        assert!(page.contains("60.00 EUR, 5 JPY") && page.contains("unknown_reference"), "{page}");
+        assert!(page.contains("5,060.00 <") && page.contains("JPY") && page.contains("unknown_reference"), "{page}");
         assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("takes longer"), "{page}");
     }
 }

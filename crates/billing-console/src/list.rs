@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::answer::At;
 use crate::input::{Input, InputKind};
 use crate::listings::ALL;
-use crate::parts::{day, href, instant, link, money, number, query, state, words};
+use crate::parts::{amounts, day, href, instant, link, money, number, query, state, words};
 use crate::thing::fields;
 
 /// How a column shows its field.
@@ -383,7 +383,7 @@ fn pages(listing: &Listing, part: &Part, view: &View) -> Markup {
     html! {
         div.pages {
             @if let Some(total) = &part.total { span { (crate::parts::grouped(total)) " in all" } }
-            @for (what, amount) in &part.sums { span { (what) ": " (amount) } }
+            @for (what, amount) in &part.sums { span { (what) ": " (amounts(amount)) } }
             @if let Some(other) = listing.other_end(view) {
                 @let name = if other.starts_with('-') { "Newest first" } else { "Oldest first" };
                 a href={ "?" (view.with(&[(View::ORDER, &other)])) } { (name) }

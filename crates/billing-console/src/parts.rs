@@ -1,6 +1,7 @@
 //! What all pages are made of: amounts, days, states, links.
 
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::answer::At;
 use crate::frame::ROOT;
@@ -82,6 +83,16 @@ pub(crate) fn money(amount: At<'_>, currency: &str) -> Markup {
     html! {
         @if amount.is_there() {
             data class="number" value=(exact) title=(format!("{exact} {currency}")) { (grouped(&exact)) " " span.currency { (currency) } }
+        }
+    }
+}
+
+/// Amounts of several currencies, as a list's headers tell them: `EUR 5311.62, USD 3.00`.
+pub(crate) fn amounts(told: &str) -> Markup {
+    html! {
+        @for (place, one) in told.split(", ").enumerate() {
+            @if place > 0 { ", " }
+            @if let Some((currency, amount)) = one.split_once(' ') { (money(At(&Value::from(amount)), currency)) } @else { (one) }
         }
     }
 }
