@@ -41,6 +41,7 @@ mod routes;
 mod settings;
 mod state;
 mod twins;
+mod unread;
 
 pub use app::{app, metrics_app};
 pub use dto::audit::AuditTeller;

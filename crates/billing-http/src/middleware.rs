@@ -27,6 +27,7 @@ use crate::auth::address;
 use crate::operation::{Operation, VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
+use crate::unread::Unread;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
@@ -117,6 +118,11 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
     let facts = Facts::note(request.request());
     let state = state_of(request.request());
     request.extensions_mut().insert(facts.clone());
+    let unread = Unread::of(&mut request);
+    let holding = |response| match unread {
+        Some(unread) => unread.behind(response),
+        None => response,
+    };
     let span = tracing::info_span!("request", request_id = %facts.request_id);
     let outcome = bounded(facts.deadline, next.call(request)).instrument(span).await;
     match outcome.and_then(|answered| answered.map_err(|error| problem_of(&error))) {
@@ -129,14 +135,14 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
             };
             add_headers(response.headers_mut(), &facts, &state);
             log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
-            Ok(ServiceResponse::new(request, response))
+            Ok(ServiceResponse::new(request, holding(response)))
         }
         // The request is gone with whatever failed; the server sends the error's own answer.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, &state);
             log(&facts, &state, response.status().as_u16(), None, Some(&problem));
-            Err(InternalError::from_response(problem, response).into())
+            Err(InternalError::from_response(problem, holding(response)).into())
         }
     }
 }

@@ -305,17 +305,7 @@ async fn a_session_that_cannot_be_stored_is_a_503_and_no_cookie() {
 
 /// What a client gets from a real server for these bytes, as far as they can be sent.
 async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
-    let state = server.state.clone();
-    let bound =
-        actix_web::HttpServer::new(move || billing_http::app(state.clone())).workers(1).bind("127.0.0.1:0").expect("a port");
-    let address = bound.addrs()[0];
-    let running = bound.run();
-    let handle = running.handle();
-    actix_web::rt::spawn(running);
-    let client = move || {
-        let mut connection = TcpStream::connect(address).expect("a connection");
-        connection.set_read_timeout(Some(Duration::from_secs(5))).expect("a time limit");
-        connection.set_write_timeout(Some(Duration::from_secs(5))).expect("a time limit");
+    connected(server, move |mut connection| {
         let whole = connection.write_all(&bytes).is_ok();
         let mut answer = Vec::new();
         let mut buffer = [0; 4096];
@@ -326,10 +316,28 @@ async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
             }
         }
         format!("sent whole: {whole}\n{}", String::from_utf8_lossy(&answer))
+    })
+    .await
+}
+
+/// What becomes of a connection to the app, as it is on the network.
+async fn connected<T: Send + 'static>(server: &Server, client: impl FnOnce(TcpStream) -> T + Send + 'static) -> T {
+    let state = server.state.clone();
+    let bound =
+        actix_web::HttpServer::new(move || billing_http::app(state.clone())).workers(1).bind("127.0.0.1:0").expect("a port");
+    let address = bound.addrs()[0];
+    let running = bound.run();
+    let handle = running.handle();
+    actix_web::rt::spawn(running);
+    let client = move || {
+        let connection = TcpStream::connect(address).expect("a connection");
+        connection.set_read_timeout(Some(Duration::from_secs(5))).expect("a time limit");
+        connection.set_write_timeout(Some(Duration::from_secs(5))).expect("a time limit");
+        client(connection)
     };
-    let answer = actix_web::web::block(client).await.expect("an answer");
+    let outcome = actix_web::web::block(client).await.expect("an outcome");
     handle.stop(false).await;
-    answer
+    outcome
 }
 
 #[actix_web::test]
@@ -356,6 +364,47 @@ async fn a_client_that_sends_too_much_still_gets_its_answer() {
         let answer = over_a_connection(&server, [head.into_bytes(), vec![b' '; length]].concat()).await;
         assert!(answer.contains("HTTP/1.1 413") && answer.contains("body_too_large"), "{framing}: {answer}");
     }
+}
+
+#[actix_web::test]
+async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
+    let server = Server::new();
+    let bearer = server.bearer(&ALL).await;
+    for (path, status) in [
+        ("/api/usage/event", 401),
+        ("/nothing", 404),
+        ("/health/live", 405),
+        ("/api/usage/event/update", 401),
+        ("/console/log-out", 415),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{\"\r\n");
+        let (answer, is_over) = connected(&server, move |mut connection| {
+            connection.write_all(head.as_bytes()).expect("it is there");
+            let mut answer = Vec::new();
+            let is_over = connection.read_to_end(&mut answer).is_ok();
+            (String::from_utf8_lossy(&answer).into_owned(), is_over)
+        })
+        .await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+        assert!(is_over && answer.to_lowercase().contains("connection: close"), "{path}: {answer}");
+    }
+    // What was read whole leaves its connection open.
+    let body = r#"{"name": "x"}"#;
+    let head =
+        format!("POST /api/customers/ HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\nContent-Type: application/json\r\n");
+    let once = format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let twice = connected(&server, move |mut connection| {
+        let mut statuses = 0;
+        for _ in 0..2 {
+            connection.write_all(once.as_bytes()).expect("it is there");
+            let mut buffer = [0; 8192];
+            let length = connection.read(&mut buffer).expect("an answer");
+            statuses += usize::from(buffer[..length].starts_with(b"HTTP/1.1 200"));
+        }
+        statuses
+    })
+    .await;
+    assert_eq!(twice, 2);
 }
 
 #[actix_web::test]

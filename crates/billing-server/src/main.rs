@@ -9,6 +9,7 @@ mod environment;
 mod failure;
 mod import;
 mod keys;
+mod listen;
 mod report;
 mod sample;
 mod scheduler;

@@ -1,7 +1,7 @@
 //! `serve`: first start, HTTP server, scheduler, orderly end.
 
 use std::io::IsTerminal;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use actix_web::HttpServer;
@@ -16,6 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::composition::{Composition, SignerSettings, open_to_serve};
 use crate::failure::{Failure, Outcome};
+use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
 use crate::scheduler::{CountsWriter, Scheduler};
@@ -59,11 +60,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         .workers(usize::from(settings.workers))
         .shutdown_timeout(SHUTDOWN_SECONDS)
         .client_request_timeout(Duration::from_secs(10))
-        .bind(settings.listen)
-        .map_err(|error| Failure::Setting(format!("cannot listen on {}: {error}", settings.listen)))?;
-    let cannot_listen = |address, error| Failure::Setting(format!("cannot listen on {address} for metrics: {error}"));
-    let bind = |address| TcpListener::bind(address).map_err(|error| cannot_listen(address, error));
-    let metrics = settings.metrics_listen.map(bind).transpose()?;
+        .listen(listen_on(settings.listen, "")?)
+        .map_err(|error| Failure::Failed(format!("cannot listen: {error}")))?;
+    let metrics = settings.metrics_listen.map(|address| listen_on(address, " for metrics")).transpose()?;
     // After the address is ours: a password that is shown once must not be lost to a port in use.
     for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
@@ -93,6 +92,10 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         tracing::warn!(%error, "the database's -wal file is still needed: copy it with the file");
     }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+}
+
+fn listen_on(address: SocketAddr, what_for: &str) -> Outcome<TcpListener> {
+    listen(address).map_err(|error| Failure::Setting(format!("cannot listen on {address}{what_for}: {error}")))
 }
 
 /// A report keeps a connection while it is sent: most of them stay for reporting usage.

@@ -1,0 +1,63 @@
+//! Bodies of requests that nobody reads to their end.
+//!
+//! The library reads on what is left of a chunked body that was dropped, for as long as the caller sends: a connection that never
+//! ends, for an answer that was given. It closes behind its answer a connection whose body somebody still holds, so the answer does.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage as _, HttpResponse};
+use futures_util::Stream;
+
+/// A request's body, whoever reads it.
+#[derive(Clone)]
+pub(crate) struct Unread(Rc<RefCell<Payload>>);
+
+impl Unread {
+    /// That of a request that has one.
+    pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
+        let payload = match request.take_payload() {
+            Payload::None => return None,
+            payload => payload,
+        };
+        let unread = Self(Rc::new(RefCell::new(payload)));
+        request.set_payload(Payload::Stream { payload: Box::pin(unread.clone()) });
+        Some(unread)
+    }
+
+    /// The answer that holds it to its own end.
+    pub(crate) fn behind(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
+        response.map_body(|_, body| BoxBody::new(Answer { body, _request: self }))
+    }
+}
+
+impl Stream for Unread {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_next(context)
+    }
+}
+
+struct Answer {
+    body: BoxBody,
+    _request: Unread,
+}
+
+impl MessageBody for Answer {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
+}
