@@ -72,7 +72,7 @@ const ROOMS: [Room; 15] = [
     Room {
         name: "billing-server",
         may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-pdf billing-report billing-storage chrono clap indicatif secrecy serde_json tempfile thiserror tokio tracing \
+                  billing-pdf billing-report billing-storage chrono clap indicatif secrecy serde_json socket2 tempfile thiserror tokio tracing \
                   tracing-subscriber uuid validator",
         never: "acceptance billing-testkit",
     },

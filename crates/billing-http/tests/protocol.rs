@@ -375,7 +375,7 @@ async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
         ("/nothing", 404),
         ("/health/live", 405),
         ("/api/usage/event/update", 401),
-        ("/console/log-out", 415),
+        ("/console/log-out", 303),
     ] {
         let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{\"\r\n");
         let (answer, is_over) = connected(&server, move |mut connection| {
@@ -405,6 +405,21 @@ async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
     })
     .await;
     assert_eq!(twice, 2);
+}
+
+#[actix_web::test]
+async fn little_is_read_of_who_is_not_known_yet() {
+    let server = Server::new();
+    let email = "a".repeat(9 * 1024);
+    for (path, kind, body) in [
+        ("/auth/login", "application/json", format!(r#"{{"email": "{email}", "password": "x"}}"#)),
+        ("/console/log-in", "application/x-www-form-urlencoded", format!("email={email}&password=x")),
+        ("/console//log-in/", "application/x-www-form-urlencoded", format!("email={email}&password=x")),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let answer = over_a_connection(&server, [head, body].concat().into_bytes()).await;
+        assert!(answer.contains("HTTP/1.1 413"), "{path}: {answer}");
+    }
 }
 
 #[actix_web::test]

@@ -15,6 +15,7 @@ mod sample;
 mod scheduler;
 mod serve;
 mod settings;
+mod steady;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
@@ -11,6 +11,8 @@ use billing_application::idempotency::forget_old_answers;
 use billing_application::run_history::forget_old_billing_runs;
 use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
 use billing_http::HttpState;
+
+use crate::steady::SteadyClock;
 
 /// A thread that does something again and again until it is stopped.
 struct Again {
@@ -47,9 +49,12 @@ pub(crate) struct Scheduler(Again);
 impl Scheduler {
     /// Starts it.
     pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
+        let mut clock = SteadyClock::new(services.now(), Instant::now());
         Self(Again::start(every, move || {
-            run_billing(&services);
-            forget(&services);
+            if clock.is_believed(services.now(), Instant::now()) {
+                run_billing(&services);
+                forget(&services);
+            }
         }))
     }
 

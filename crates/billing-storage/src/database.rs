@@ -20,6 +20,7 @@ use crate::connect::{
 use crate::distribute::lacks;
 use crate::failure::{Failure, unavailable};
 use crate::recognize::{check_postgres, check_sqlite};
+use crate::served::ServedFile;
 use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
@@ -77,6 +78,7 @@ pub(crate) enum Pools {
         checkpoints: Checkpoints,
         /// For who reads the file as a whole.
         manager: SqliteManager,
+        file: ServedFile,
         /// Held by the one that serves.
         _turn: Option<File>,
     },
@@ -119,13 +121,14 @@ impl Database {
         let (writer, readers) = (manager(false)?, manager(true)?);
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         private_file(path).map_err(|error| failed(error.to_string()))?;
+        let file = ServedFile::of(path).map_err(|error| failed(error.to_string()))?;
         // Before a connection is set up, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
         let manager = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
         let checkpoints = Checkpoints::start(manager.clone(), writer.clone()).map_err(|error| failed(error.to_string()))?;
-        let pools = Pools::Sqlite { writer, readers, checkpoints, manager, _turn: turn };
+        let pools = Pools::Sqlite { writer, readers, checkpoints, manager, file, _turn: turn };
         Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
     }
 
@@ -167,12 +170,16 @@ impl Database {
     }
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
+        if let Pools::Sqlite { file, .. } = &self.pools {
+            file.check()?;
+        }
         match (&self.pools, access) {
             // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
-            (Pools::Sqlite { writer, checkpoints, .. }, Access::Write) => {
+            (Pools::Sqlite { writer, checkpoints, file, .. }, Access::Write) => {
                 checkpoints.let_through();
                 let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.terms, work);
                 checkpoints.written();
+                file.note(&done);
                 done
             }
             (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.terms, work),
@@ -212,7 +219,9 @@ impl Store for Database {
 
     fn ready(&self) -> StoreResult<()> {
         let checked = match &self.pools {
-            Pools::Sqlite { readers, .. } => {
+            Pools::Sqlite { readers, writer, file, .. } => {
+                file.check()?;
+                file.check_writing(writer).map_err(unavailable)?;
                 // The writer may be busy for long; its pragmas were checked when it was made.
                 take(readers)?.connection_checked(check_pragmas)
             }

@@ -37,6 +37,7 @@ mod recognize;
 mod revisions;
 mod row;
 mod schema;
+mod served;
 mod sql_types;
 mod statement;
 mod terms_cache;

@@ -32,6 +32,13 @@ type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 #[derive(Debug)]
 pub(crate) struct Body(pub(crate) Value);
 
+/// A JSON body that must be there, of somebody who isn't known yet: no larger than what it can say.
+#[derive(Debug)]
+pub(crate) struct StrangersBody(pub(crate) Value);
+
+/// The most bytes that are read of a stranger.
+pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
+
 /// A JSON body that may be left out.
 #[derive(Debug)]
 pub(crate) struct OptionalBody(pub(crate) Option<Value>);
@@ -55,11 +62,22 @@ impl FromRequest for Body {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let body = OptionalBody::from_request(request, payload);
-        Box::pin(async move {
-            let empty = || Problem::malformed("malformed_json", "the body is empty; it must be a JSON value");
-            body.await?.0.map(Body).ok_or_else(empty)
-        })
+        Box::pin(async move { body.await?.0.map(Body).ok_or_else(empty) })
     }
+}
+
+impl FromRequest for StrangersBody {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = json(request, payload, STRANGERS_BYTES);
+        Box::pin(async move { body.await?.map(StrangersBody).ok_or_else(empty) })
+    }
+}
+
+fn empty() -> Problem {
+    Problem::malformed("malformed_json", "the body is empty; it must be a JSON value")
 }
 
 impl FromRequest for OptionalBody {
@@ -67,18 +85,27 @@ impl FromRequest for OptionalBody {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let limit = state_of(request).settings().body_limit_bytes;
-        let sent = Sent::of(request, payload, limit, Problem::too_large);
-        Box::pin(async move {
-            let sent = sent.await?;
-            let of_type = check_type(&sent.request);
-            let bytes = sent.read().await?;
-            if bytes.is_empty() {
-                return Ok(Self(None));
-            }
-            of_type?;
-            Ok(Self(Some(billing_json::read(&bytes)?)))
-        })
+        let body = json(request, payload, state_of(request).settings().body_limit_bytes);
+        Box::pin(async move { body.await.map(Self) })
+    }
+}
+
+/// A JSON body of at most so many bytes, if there is one.
+fn json(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    limit: usize,
+) -> impl Future<Output = Result<Option<Value>, Problem>> + 'static {
+    let sent = Sent::of(request, payload, limit, Problem::too_large);
+    async move {
+        let sent = sent.await?;
+        let of_type = check_type(&sent.request);
+        let bytes = sent.read().await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        of_type?;
+        Ok(Some(billing_json::read(&bytes)?))
     }
 }
 

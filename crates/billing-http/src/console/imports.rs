@@ -1,7 +1,7 @@
 //! Imports in the console: a file goes from page to page with the forms, so that no server has to keep it.
 
 use actix_web::web::{Bytes, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_application::UseCase;
@@ -81,7 +81,7 @@ async fn formats(visitor: &Visitor) -> Result<Value, Problem> {
 }
 
 /// What the forms with a file ask for.
-pub(super) async fn act(request: HttpRequest, form: Result<SentForm, Problem>) -> HttpResponse {
+pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     if is_foreign(&request) {
         return refused(&request, Problem::cross_site());
     }
@@ -89,7 +89,8 @@ pub(super) async fn act(request: HttpRequest, form: Result<SentForm, Problem>) -
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
-    let outcome = match form {
+    // A file is read once it is known whose it is.
+    let outcome = match SentForm::from_request(&request, &mut payload.into_inner()).await {
         Ok(form) => carry_out(&visitor, &form).await,
         Err(problem) => Err(problem),
     };

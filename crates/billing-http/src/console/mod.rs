@@ -24,9 +24,10 @@ mod things;
 mod visitor;
 
 use actix_session::SessionExt as _;
+use actix_web::dev::UrlEncoded;
 use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{self, Form, FormConfig};
+use actix_web::web;
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
 
@@ -35,6 +36,7 @@ use self::reply::{html, reasons, to, told};
 use self::said::{Said, field, query};
 use self::visitor::Visitor;
 use crate::auth::credentials::is_foreign;
+use crate::body::STRANGERS_BYTES;
 use crate::problem::Problem;
 
 /// The most bytes of a form without a file: one of a contract with all that can be agreed on has many fields.
@@ -53,8 +55,7 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
     config.service(import.default_service(web::to(wrong_method)));
     for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
         let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
-        let limits = FormConfig::default().limit(MAX_FORM_BYTES);
-        config.service(resource.app_data(limits).default_service(web::to(wrong_method)));
+        config.service(resource.default_service(web::to(wrong_method)));
     }
 }
 
@@ -83,24 +84,30 @@ async fn show(request: HttpRequest) -> HttpResponse {
     }
 }
 
-async fn act(request: HttpRequest, Form(said): Form<Said>) -> HttpResponse {
+async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     if is_foreign(&request) {
         return refused(&request, Problem::cross_site());
     }
     let place = place(&request);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
-    match place.as_slice() {
-        [LOG_IN] => return log_in::log_in(&request, &said).await,
+    // A long form is read once it is known whose it is.
+    let visitor = match place.as_slice() {
+        [LOG_IN] => None,
         [LOG_OUT] => {
             request.get_session().purge();
             return to(&format!("{ROOT}/{LOG_IN}"));
         }
-        _ => {}
-    }
-    let visitor = match Visitor::of(&request).await {
-        Ok(visitor) => visitor,
-        Err(problem) => return stranger(&request, problem),
+        _ => match Visitor::of(&request).await {
+            Ok(visitor) => Some(visitor),
+            Err(problem) => return stranger(&request, problem),
+        },
     };
+    let limit = if visitor.is_some() { MAX_FORM_BYTES } else { STRANGERS_BYTES };
+    let said = match UrlEncoded::<Said>::new(&request, &mut payload.into_inner()).limit(limit).await {
+        Ok(said) => said,
+        Err(error) => return error.error_response(),
+    };
+    let Some(visitor) = visitor else { return log_in::log_in(&request, &said).await };
     if let [start::START, step] = place.as_slice() {
         return start::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }

@@ -15,7 +15,7 @@ use billing_domain::text::OneLine;
 use super::{OnceAnswer, in_path};
 use crate::auth::credentials::{Shown, shown};
 use crate::auth::{address, session};
-use crate::body::{Body, OptionalBody};
+use crate::body::{OptionalBody, StrangersBody};
 use crate::caller::{Caller, blocking};
 use crate::dto::declare::read_optional;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
@@ -26,7 +26,11 @@ use crate::query::{Paged, Query};
 use crate::state::HttpState;
 use crate::state::state_of;
 
-pub(crate) async fn log_in(request: HttpRequest, session: Session, Body(body): Body) -> Result<HttpResponse, Problem> {
+pub(crate) async fn log_in(
+    request: HttpRequest,
+    session: Session,
+    StrangersBody(body): StrangersBody,
+) -> Result<HttpResponse, Problem> {
     let log_in = LogInBody::read_log_in(&body)?;
     carry_out(&request, &session, log_in).await
 }

@@ -1,0 +1,108 @@
+//! A disk that is full, or fails, or from which the database's file goes: 503, nothing that was answered is lost, and once it is well
+//! again the server goes on by itself. What fails is made to fail by `strace`.
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use acceptance::client::Request;
+use acceptance::cluster::wait_until;
+use acceptance::{Client, Database, Server, catalog};
+use serde_json::json;
+
+/// Calls of a server that fail on the log of its database, until it is dropped.
+struct Fault(Child);
+
+impl Fault {
+    /// Makes a call fail so.
+    fn of(server: &Server, log: &str, call: &str, error: &str) -> Self {
+        let fails = format!("inject={call}:error={error}");
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "-f", "-o", "/dev/null", "-p", &server.id().to_string(), "-P", log]);
+        let child = strace.args(["-e", &format!("trace={call}"), "-e", &fails]).spawn().expect("strace");
+        Self(child)
+    }
+}
+
+impl Drop for Fault {
+    fn drop(&mut self) {
+        // It lets go of the server first.
+        let told = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
+        assert!(told.is_ok_and(|status| status.success()));
+        self.0.wait().expect("our own child");
+    }
+}
+
+fn file(database: &Database) -> PathBuf {
+    PathBuf::from(database.url().strip_prefix("sqlite://").expect("a file"))
+}
+
+fn is_ready(server: &Server) -> bool {
+    match Client::anonymous(server).get("/health/ready").status {
+        200 => true,
+        503 => false,
+        status => panic!("{status}"),
+    }
+}
+
+/// Reports an event under a key; whether it was taken, as the answer is.
+fn reports(client: &Client, key: &str) -> bool {
+    let body = catalog::event(catalog::ACME, 1).to_string();
+    let request = Request::post("/api/usage/event", body).with("Content-Type", "application/json").with("Idempotency-Key", key);
+    match client.send(&request).status {
+        200 => true,
+        503 => false,
+        status => panic!("{status}"),
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
+    let database = Database::sqlite();
+    let (server, client, contract) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let log = format!("{}-wal", file(&database).display());
+    let mut keys = Vec::new();
+    for (call, error) in [("pwrite64", "ENOSPC"), ("fdatasync", "EIO"), ("pwrite64", "EIO")] {
+        let key = |n: usize| format!("{call}-{error}-{n}");
+        assert!(reports(&client, &key(0)) && is_ready(&server), "{call} {error}");
+        let fault = Fault::of(&server, &log, call, error);
+        let mut tries = 0;
+        wait_until("writing fails", || {
+            tries += 1;
+            !reports(&client, &key(tries))
+        });
+        for n in tries..tries + 5 {
+            assert!(!reports(&client, &key(n)), "{call} {error}");
+        }
+        assert!(!is_ready(&server), "{call} {error}");
+        assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract}")).status, 200, "what is there can be read");
+        drop(fault);
+        // Nobody has to write for that.
+        wait_until("it is ready again", || is_ready(&server));
+        for n in 0..tries + 5 {
+            assert!(reports(&client, &key(n)), "{call} {error}");
+            keys.push(key(n));
+        }
+    }
+    server.kill_9();
+    let server = Server::start(&database);
+    let client = client.at(&server);
+    let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
+    assert_eq!(quantity, &json!(keys.len()), "each once");
+}
+
+#[test]
+fn a_file_that_was_deleted_or_replaced_is_not_written_and_is_gone_on_with_once_it_is_back() {
+    let database = Database::sqlite();
+    let (server, client, contract) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let (file, elsewhere) = (file(&database), file(&database).with_extension("moved"));
+    assert!(reports(&client, "before") && is_ready(&server));
+    std::fs::rename(&file, &elsewhere).expect("moved");
+    assert!(!is_ready(&server) && !reports(&client, "gone"));
+    std::fs::copy(&elsewhere, &file).expect("a copy");
+    assert!(!is_ready(&server) && !reports(&client, "replaced"), "it is another one");
+    std::fs::rename(&elsewhere, &file).expect("moved back");
+    wait_until("it is ready again", || is_ready(&server));
+    assert!(reports(&client, "gone") && reports(&client, "before"));
+    let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
+    assert_eq!(quantity, &json!(2));
+}
