@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_session::storage::{LoadError, SaveError, UpdateError};
 use actix_web::body::BoxBody;
@@ -35,6 +35,9 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
 const SECRETS_BELOW: &str = "/auth/";
 /// A year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// How long before its deadline a request is refused for a body that didn't arrive.
+const TOLD_BEFORE: Duration = Duration::from_millis(20);
 
 /// The most pointers of a refused request that its log line names.
 const MAX_LOGGED_POINTERS: usize = 10;
@@ -65,6 +68,11 @@ struct Admitted {
 }
 
 impl Facts {
+    /// When its body must have arrived: before the answer must be there, so that its sender is told.
+    pub(crate) fn body_deadline(&self) -> tokio::time::Instant {
+        self.deadline.checked_sub(TOLD_BEFORE).unwrap_or(self.deadline)
+    }
+
     /// What the audit log knows the request by.
     pub(crate) fn id(&self) -> Option<RequestId> {
         RequestId::parse(&self.request_id)

@@ -163,7 +163,7 @@ impl Sent {
 
     /// The whole of it, if it arrives in time.
     async fn read(self) -> Result<web::Bytes, Problem> {
-        let deadline = Facts::of(&self.request).deadline;
+        let deadline = Facts::of(&self.request).body_deadline();
         match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
             Ok(Ok(Ok(bytes))) => Ok(bytes),
             Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),

@@ -78,7 +78,11 @@ async fn rows(
     let mut table = TableWriter::new(ReportFormat::Csv, listing.title, writer);
     table.start(headings(columns)).map_err(broken)?;
     let mut next = Some(first);
-    while let Some(raw) = next.filter(|_| watch.is_wanted()) {
+    while let Some(raw) = next {
+        if !watch.is_wanted() {
+            // Nobody is to take a part for the whole.
+            return Err(Problem::timed_out());
+        }
         let page = listed(visitor, listing, &raw).await?;
         for element in page.elements.as_array().into_iter().flatten() {
             let said = row(columns, element);

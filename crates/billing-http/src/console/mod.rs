@@ -30,6 +30,7 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web;
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
+use tokio::time::timeout_at;
 
 use self::forms::Asked;
 use self::reply::{html, reasons, to, told};
@@ -37,6 +38,7 @@ use self::said::{Said, field, query};
 use self::visitor::Visitor;
 use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
+use crate::middleware::Facts;
 use crate::problem::Problem;
 
 /// The most bytes of a form without a file: one of a contract with all that can be agreed on has many fields.
@@ -103,9 +105,12 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
         },
     };
     let limit = if visitor.is_some() { MAX_FORM_BYTES } else { STRANGERS_BYTES };
-    let said = match UrlEncoded::<Said>::new(&request, &mut payload.into_inner()).limit(limit).await {
-        Ok(said) => said,
-        Err(error) => return error.error_response(),
+    let mut payload = payload.into_inner();
+    let form = UrlEncoded::<Said>::new(&request, &mut payload).limit(limit);
+    let said = match timeout_at(Facts::of(&request).body_deadline(), form).await {
+        Ok(Ok(said)) => said,
+        Ok(Err(error)) => return error.error_response(),
+        Err(_) => return refused(&request, Problem::request_timeout()),
     };
     let Some(visitor) = visitor else { return log_in::log_in(&request, &said).await };
     if let [start::START, step] = place.as_slice() {
