@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::document::title;
 use crate::list::table;
-use crate::listings::DOCUMENTS_OF;
+use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
 use crate::thing::fields;
 
@@ -46,7 +46,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         (section("Billed next", &invoices(At(&answers.next), "Nothing is billed after that.")))
         (section("Documents", &html! {
             @if At(&answers.documents).items().next().is_some() {
-                (table("Documents", DOCUMENTS_OF, At(&answers.documents)))
+                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), At(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "None yet." } }

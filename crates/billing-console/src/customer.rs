@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::table;
-use crate::listings::{CONTRACTS, DOCUMENTS_OF};
+use crate::listings::{CONTRACTS, DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, encoded, href, link, money, section};
 use crate::thing::fields;
 use crate::usage::{Span, UsageAnswers, charts};
@@ -46,7 +46,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
         }))
         (section("Documents", &html! {
             @if At(documents).items().next().is_some() {
-                (table("Documents", DOCUMENTS_OF, At(documents)))
+                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), At(documents)))
                 p { (link(Some(more("documents")), "All documents")) }
             } @else { p.muted { "None." } }
         }))

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::table;
-use crate::listings::LATEST_DOCUMENTS;
+use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{amounts, href, link, query, section};
-use crate::usage::{Compared, UsageAnswers, WHY, comparison};
+use crate::usage::{Compared, UsageAnswers, comparison};
 
 /// How many there are of something, and where they are listed.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         (section("Usage today", &usage(answers.usage.as_ref())))
         (section("Refused usage since yesterday", &refused(answers)))
         @if At(&answers.documents).items().next().is_some() {
-            (section("Latest documents", &table("Latest documents", LATEST_DOCUMENTS, At(&answers.documents))))
+            (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), At(&answers.documents))))
         }
     }
 }
@@ -137,7 +137,7 @@ fn refused(answers: &HomeAnswers) -> Markup {
     html! {
         @if count == "0" { p { "None." } } @else {
             p { strong { (count) } " events were refused, and aren't billed." }
-            (table("Refused usage since yesterday", WHY, At(most)))
+            (table("Refused usage since yesterday", &REFUSED.some(WHY), At(most)))
             p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All of it" } }
         }
     }

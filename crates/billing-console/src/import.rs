@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::{Column, Shown, table};
-use crate::listings::{IMPORTS, column, to};
+use crate::listings::{IMPORTS, column};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 /// Where the forms with a file are sent to.
@@ -24,8 +24,8 @@ const FIELDS: &[(&str, &str)] = &[
 ];
 
 const DOCUMENTS: &[Column] = &[
-    column("Document", "document_number", to("documents", "document_ref")),
-    column("Customer", "customer_ref", to("customers", "customer_ref")),
+    column("Document", "document_number", Shown::Text).leading("documents", "document_ref"),
+    column("Customer", "customer_ref", Shown::Text).leading("customers", "customer_ref"),
     column("Currency", "currency", Shown::Text),
     column("Events", "events", Shown::Number),
 ];
@@ -38,7 +38,7 @@ const REJECTS: &[Column] = &[
 ];
 
 const KEPT_BACK: &[Column] = &[
-    column("Event", "event_ref", to("events", "event_ref")),
+    column("Event", "event_ref", Shown::Text).leading("events", "event_ref"),
     column("Why", "code", Shown::Text),
     column("Reason", "detail", Shown::Text),
 ];

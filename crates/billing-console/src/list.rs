@@ -13,20 +13,6 @@ use crate::thing::fields;
 pub enum Shown {
     /// As it is.
     Text,
-    /// As it is, leading to the page of what another field names, in this part of the console.
-    Link {
-        /// The part.
-        part: &'static str,
-        /// The field with the reference.
-        key: &'static str,
-    },
-    /// An instant, leading likewise.
-    LinkAt {
-        /// The part.
-        part: &'static str,
-        /// The field with the reference.
-        key: &'static str,
-    },
     /// An amount, in the currency that another field names.
     Money(&'static str),
     /// A number.
@@ -52,8 +38,20 @@ pub struct Column {
     pub field: &'static str,
     /// How.
     pub shown: Shown,
+    /// Where it leads: to the page, in this part of the console, of what this field names.
+    pub leads: Option<(&'static str, &'static str)>,
     /// What the interface calls the order by it, where it has one.
     pub order: Option<&'static str>,
+}
+
+impl Column {
+    pub(crate) const fn leading(self, part: &'static str, key: &'static str) -> Self {
+        Self { leads: Some((part, key)), ..self }
+    }
+
+    pub(crate) const fn by(self, order: &'static str) -> Self {
+        Self { order: Some(order), ..self }
+    }
 }
 
 /// A list of the interface, and how it is shown.
@@ -86,6 +84,12 @@ impl Listing {
         PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
     }
 
+    /// Its columns of these fields, in their order.
+    pub(crate) fn some(&self, fields: &[&str]) -> Vec<Column> {
+        let of = |field: &&str| self.columns.iter().find(|column| column.field == *field).copied();
+        fields.iter().filter_map(of).collect()
+    }
+
     /// The order from its other end, where no column is what it is ordered by.
     fn other_end(&self, view: &View) -> Option<String> {
         let by = self.order?.trim_start_matches('-');
@@ -105,8 +109,7 @@ impl Listing {
 
     /// What a thing is called: the field that leads to its page.
     pub fn name_of(&self, thing: At<'_>) -> String {
-        let leads_there =
-            |column: &&Column| matches!(column.shown, Shown::Link { part, .. } | Shown::LinkAt { part, .. } if part == self.part);
+        let leads_there = |column: &&Column| column.leads.is_some_and(|(part, _)| part == self.part);
         self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
     }
 }
@@ -324,14 +327,7 @@ fn rows(name: &str, headings: &Markup, columns: &[Column], elements: At<'_>) -> 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
         Shown::Money(_) | Shown::Number => Some("amount"),
-        Shown::Text
-        | Shown::Link { .. }
-        | Shown::LinkAt { .. }
-        | Shown::Day
-        | Shown::Instant
-        | Shown::State
-        | Shown::Word
-        | Shown::Told => None,
+        Shown::Text | Shown::Day | Shown::Instant | Shown::State | Shown::Word | Shown::Told => None,
     }
 }
 
@@ -359,13 +355,8 @@ fn currency_of(columns: &[Column]) -> Option<&'static str> {
 
 fn cell(column: &Column, element: At<'_>) -> Markup {
     let at = element.at(column.field);
-    match column.shown {
+    let shown = match column.shown {
         Shown::Text => html! { (at.text()) },
-        Shown::Link { part, key } => {
-            let key = element.at(key).text();
-            link((!key.is_empty()).then(|| href(&[part, &key])), &at.text())
-        }
-        Shown::LinkAt { part, key } => html! { a href=(href(&[part, &element.at(key).text()])) { (instant(at)) } },
         Shown::Money(currency) => money(at, &element.at(currency).text()),
         Shown::Number => number(at),
         Shown::Day => day(at),
@@ -374,6 +365,11 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
         Shown::Word => html! { (words(&at.text())) },
         Shown::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
         Shown::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
+    };
+    let page = column.leads.map(|(part, key)| (part, element.at(key).text())).filter(|(_, reference)| !reference.is_empty());
+    match page {
+        Some((part, reference)) => html! { a href=(href(&[part, &reference])) { (shown) } },
+        None => shown,
     }
 }
 
@@ -451,7 +447,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::listings::DOCUMENTS;
+    use crate::listings::{DOCUMENTS, DOCUMENTS_OF, DOCUMENTS_OF_RUN, LATEST_DOCUMENTS, REFUSED, WHY};
 
     fn shown(elements: &serde_json::Value, filters: &[Filter]) -> String {
         seen(elements, filters, &[])
@@ -525,6 +521,15 @@ mod tests {
         let told = row(&columns, &json!({"kind": "INVOICE", "total": total, "currency": "EUR"}));
         let told: Vec<(&str, bool)> = told.iter().map(|(text, is_number)| (text.as_str(), *is_number)).collect();
         assert_eq!(told, [("INVOICE", false), ("12345678901234.000001", true), ("EUR", false)]);
+    }
+
+    #[test]
+    fn what_is_shown_of_a_list_elsewhere_is_among_its_columns() {
+        let shown = [(&DOCUMENTS, DOCUMENTS_OF), (&DOCUMENTS, LATEST_DOCUMENTS), (&DOCUMENTS, DOCUMENTS_OF_RUN), (&REFUSED, WHY)];
+        for (listing, fields) in shown {
+            let found: Vec<&str> = listing.some(fields).iter().map(|column| column.field).collect();
+            assert_eq!(found, fields, "{}", listing.part);
+        }
     }
 
     #[test]

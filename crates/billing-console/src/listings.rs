@@ -3,16 +3,7 @@
 use crate::list::{Column, Listing, Shown};
 
 pub(crate) const fn column(label: &'static str, field: &'static str, shown: Shown) -> Column {
-    Column { label, field, shown, order: None }
-}
-
-/// One that the interface can order by.
-const fn ordered(label: &'static str, field: &'static str, shown: Shown, order: &'static str) -> Column {
-    Column { order: Some(order), ..column(label, field, shown) }
-}
-
-pub(crate) const fn to(part: &'static str, key: &'static str) -> Shown {
-    Shown::Link { part, key }
+    Column { label, field, shown, leads: None, order: None }
 }
 
 /// Every list that has a page of its own.
@@ -40,11 +31,11 @@ pub const CUSTOMERS: Listing = Listing {
     title: "Customers",
     path: "/api/customers/filter",
     columns: &[
-        column("Name", "name", to("customers", "customer_ref")),
+        column("Name", "name", Shown::Text).leading("customers", "customer_ref"),
         column("Reference", "customer_ref", Shown::Text),
         column("E-mail", "email", Shown::Text),
         column("Tax, %", "tax", Shown::Number),
-        column("Entity", "entity_ref", to("entities", "entity_ref")),
+        column("Entity", "entity_ref", Shown::Text).leading("entities", "entity_ref"),
     ],
     order: Some("-created"),
     empty: "There are no customers yet.",
@@ -57,9 +48,9 @@ pub const CONTRACTS: Listing = Listing {
     title: "Contracts",
     path: "/api/contracts/search",
     columns: &[
-        ordered("Number", "contract_number", to("contracts", "contract_ref"), "created"),
+        column("Number", "contract_number", Shown::Text).leading("contracts", "contract_ref").by("created"),
         column("State", "state", Shown::State),
-        column("Customer", "customer_ref", to("customers", "customer_ref")),
+        column("Customer", "customer_ref", Shown::Text).leading("customers", "customer_ref"),
         column("Last day", "effective_end_date", Shown::Day),
         column("Purchase order", "po_number", Shown::Text),
         column("Version", "version", Shown::Number),
@@ -75,15 +66,15 @@ pub const DOCUMENTS: Listing = Listing {
     title: "Documents",
     path: "/api/documents/filter",
     columns: &[
-        ordered("Number", "document_number", to("documents", "document_ref"), "created"),
+        column("Number", "document_number", Shown::Text).leading("documents", "document_ref").by("created"),
         column("Kind", "kind", Shown::Word),
         column("State", "state", Shown::State),
-        column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
-        ordered("Total", "total", Shown::Money("currency"), "amount"),
+        column("Customer", "customer.customer_name", Shown::Text).leading("customers", "customer.customer_ref"),
+        column("Total", "total", Shown::Money("currency")).by("amount"),
         column("Left to pay", "amount_due", Shown::Money("currency")),
-        ordered("Due", "due_date", Shown::Day, "due_date"),
-        ordered("Issued", "issue_date", Shown::Day, "issue_date"),
-        column("Contract", "contract_number", to("contracts", "contract_ref")),
+        column("Due", "due_date", Shown::Day).by("due_date"),
+        column("Issued", "issue_date", Shown::Day).by("issue_date"),
+        column("Contract", "contract_number", Shown::Text).leading("contracts", "contract_ref"),
         column("From", "period_start", Shown::Day),
         column("To", "period_end", Shown::Day),
     ],
@@ -92,30 +83,19 @@ pub const DOCUMENTS: Listing = Listing {
     is_made_here: false,
 };
 
-/// What is shown of documents on the page of whom or what they bill.
-pub(crate) const DOCUMENTS_OF: &[Column] = &[
-    column("Number", "document_number", to("documents", "document_ref")),
-    column("Kind", "kind", Shown::Word),
-    column("State", "state", Shown::State),
-    column("From", "period_start", Shown::Day),
-    column("To", "period_end", Shown::Day),
-    column("Issued", "issue_date", Shown::Day),
-    column("Due", "due_date", Shown::Day),
-    column("Total", "total", Shown::Money("currency")),
-    column("Left to pay", "amount_due", Shown::Money("currency")),
-];
+/// What is shown of documents on the page of whom or what they bill, by their fields.
+pub(crate) const DOCUMENTS_OF: &[&str] =
+    &["document_number", "kind", "state", "period_start", "period_end", "issue_date", "due_date", "total", "amount_due"];
 
 /// What is shown of the latest documents.
-pub(crate) const LATEST_DOCUMENTS: &[Column] = &[
-    column("Number", "document_number", to("documents", "document_ref")),
-    column("State", "state", Shown::State),
-    column("Customer", "customer.customer_name", to("customers", "customer.customer_ref")),
-    column("Contract", "contract_number", to("contracts", "contract_ref")),
-    column("From", "period_start", Shown::Day),
-    column("Due", "due_date", Shown::Day),
-    column("Total", "total", Shown::Money("currency")),
-    column("Left to pay", "amount_due", Shown::Money("currency")),
-];
+pub(crate) const LATEST_DOCUMENTS: &[&str] =
+    &["document_number", "state", "customer.customer_name", "contract_number", "period_start", "due_date", "total", "amount_due"];
+
+/// What is shown of documents that a billing run issued.
+pub(crate) const DOCUMENTS_OF_RUN: &[&str] = &["document_number", "kind", "total"];
+
+/// What is shown of refused usage beside something else.
+pub(crate) const WHY: &[&str] = &["day", "code", "customer_ref", "usage_product_ref", "count", "detail"];
 
 /// Usage events.
 pub const EVENTS: Listing = Listing {
@@ -123,11 +103,11 @@ pub const EVENTS: Listing = Listing {
     title: "Usage events",
     path: "/api/usage/event/filter",
     columns: &[
-        ordered("Time", "timestamp", Shown::LinkAt { part: "events", key: "event_ref" }, "timestamp"),
-        column("Customer", "customer_name", to("customers", "customer_ref")),
-        column("Usage product", "usage_product_name", to("usage-products", "usage_product_ref")),
+        column("Time", "timestamp", Shown::Instant).leading("events", "event_ref").by("timestamp"),
+        column("Customer", "customer_name", Shown::Text).leading("customers", "customer_ref"),
+        column("Usage product", "usage_product_name", Shown::Text).leading("usage-products", "usage_product_ref"),
         column("Quantity", "quantity", Shown::Number),
-        column("Document", "related_document_numbers", to("documents", "related_document_ref")),
+        column("Document", "related_document_numbers", Shown::Text).leading("documents", "related_document_ref"),
         column("Its state", "document_state", Shown::State),
         column("Revision", "revision", Shown::Number),
     ],
@@ -149,7 +129,7 @@ pub const PAYMENTS: Listing = Listing {
         column("Amount", "amount", Shown::Money("currency")),
         column("Not applied yet", "unapplied_amount", Shown::Money("currency")),
         column("Reversed", "reversed_at", Shown::Instant),
-        column("Document", "document_ref", to("documents", "document_ref")),
+        column("Document", "document_ref", Shown::Text).leading("documents", "document_ref"),
     ],
     order: Some("-created"),
     empty: "No payment was recorded yet: one is recorded on the page of its document.",
@@ -163,12 +143,12 @@ pub const CHARGES: Listing = Listing {
     path: "/api/charges/filter",
     columns: &[
         column("Day", "date", Shown::Day),
-        column("Name", "name", to("charges", "charge_ref")),
-        ordered("Recorded", "created_at", Shown::Instant, "created"),
-        column("Contract", "contract_ref", to("contracts", "contract_ref")),
+        column("Name", "name", Shown::Text).leading("charges", "charge_ref"),
+        column("Recorded", "created_at", Shown::Instant).by("created"),
+        column("Contract", "contract_ref", Shown::Text).leading("contracts", "contract_ref"),
         column("Quantity", "quantity", Shown::Number),
         column("Amount", "amount", Shown::Money("currency")),
-        column("Document", "related_document_numbers", to("documents", "related_document_ref")),
+        column("Document", "related_document_numbers", Shown::Text).leading("documents", "related_document_ref"),
     ],
     order: Some("-created"),
     empty: "There are no charges: what is billed by hand is added on the page of its contract.",
@@ -181,7 +161,7 @@ pub const PRICINGS: Listing = Listing {
     title: "Pricings",
     path: "/api/pricings/filter",
     columns: &[
-        column("Name", "name", to("pricings", "product_pricing_ref")),
+        column("Name", "name", Shown::Text).leading("pricings", "product_pricing_ref"),
         column("Reference", "product_pricing_ref", Shown::Text),
         column("Currency", "currency", Shown::Text),
         column("Minimum fee", "minimum_fee", Shown::Money("currency")),
@@ -197,7 +177,7 @@ pub const USAGE_PRODUCTS: Listing = Listing {
     title: "Usage products",
     path: "/api/usage/products/filter",
     columns: &[
-        column("Name", "name", to("usage-products", "usage_product_ref")),
+        column("Name", "name", Shown::Text).leading("usage-products", "usage_product_ref"),
         column("Reference", "usage_product_ref", Shown::Text),
         column("Unit", "unit", Shown::Text),
         column("Aggregation", "aggregation", Shown::Word),
@@ -213,7 +193,7 @@ pub const ENTITIES: Listing = Listing {
     title: "Entities",
     path: "/api/entities/filter",
     columns: &[
-        column("Name", "name", to("entities", "entity_ref")),
+        column("Name", "name", Shown::Text).leading("entities", "entity_ref"),
         column("Reference", "entity_ref", Shown::Text),
         column("Numbers begin with", "number_prefix", Shown::Text),
         column("Time zone", "timezone", Shown::Text),
@@ -229,7 +209,7 @@ pub const BANK_ACCOUNTS: Listing = Listing {
     title: "Bank accounts",
     path: "/api/bank_accounts/filter",
     columns: &[
-        column("Name", "account_name", to("bank-accounts", "billing_account_id")),
+        column("Name", "account_name", Shown::Text).leading("bank-accounts", "billing_account_id"),
         column("Reference", "billing_account_id", Shown::Text),
         column("IBAN", "iban", Shown::Text),
         column("Bank", "bank_name", Shown::Text),
@@ -245,7 +225,7 @@ pub const FORMATS: Listing = Listing {
     title: "Usage formats",
     path: "/api/usage/formats/filter",
     columns: &[
-        column("Name", "format_name", to("formats", "format_ref")),
+        column("Name", "format_name", Shown::Text).leading("formats", "format_ref"),
         column("Reference", "format_ref", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
@@ -260,7 +240,7 @@ pub const IMPORTS: Listing = Listing {
     title: "Imports",
     path: "/api/usage/imports/filter",
     columns: &[
-        column("Began", "begun_at", Shown::LinkAt { part: "imports", key: "import_ref" }),
+        column("Began", "begun_at", Shown::Instant).leading("imports", "import_ref"),
         column("File", "name", Shown::Text),
         column("State", "state", Shown::State),
         column("Recorded", "recorded", Shown::Number),
@@ -279,7 +259,7 @@ pub const BILLING_RUNS: Listing = Listing {
     title: "Billing runs",
     path: "/api/billing/runs/filter",
     columns: &[
-        column("Began", "begun_at", Shown::LinkAt { part: "billing-runs", key: "run_ref" }),
+        column("Began", "begun_at", Shown::Instant).leading("billing-runs", "run_ref"),
         column("State", "state", Shown::State),
         column("Contracts due", "contracts", Shown::Number),
         column("Issued", "issued", Shown::Number),
@@ -300,8 +280,8 @@ pub const REFUSED: Listing = Listing {
     columns: &[
         column("Day", "day", Shown::Day),
         column("Why", "code", Shown::Text),
-        column("Customer", "customer_ref", to("customers", "customer_ref")),
-        column("Usage product", "usage_product_ref", to("usage-products", "usage_product_ref")),
+        column("Customer", "customer_ref", Shown::Text).leading("customers", "customer_ref"),
+        column("Usage product", "usage_product_ref", Shown::Text).leading("usage-products", "usage_product_ref"),
         column("Events", "count", Shown::Number),
         column("Last", "last_at", Shown::Instant),
         column("Field", "pointer", Shown::Text),

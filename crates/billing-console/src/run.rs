@@ -5,17 +5,11 @@ use serde_json::Value;
 
 use crate::answer::At;
 use crate::list::{Column, Shown, table};
-use crate::listings::{BILLING_RUNS, column, to};
+use crate::listings::{BILLING_RUNS, DOCUMENTS, DOCUMENTS_OF_RUN, column};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
-const DOCUMENTS: &[Column] = &[
-    column("Number", "document_number", to("documents", "document_ref")),
-    column("Kind", "kind", Shown::Word),
-    column("Total", "total", Shown::Money("currency")),
-];
-
 const FAILURES: &[Column] = &[
-    column("Contract", "contract_ref", to("contracts", "contract_ref")),
+    column("Contract", "contract_ref", Shown::Text).leading("contracts", "contract_ref"),
     column("Why", "problem.code", Shown::Text),
     column("Reason", "problem.detail", Shown::Text),
 ];
@@ -44,8 +38,8 @@ pub fn billing_run(run: &Value) -> Markup {
             p { "There wasn't time for everything that was due: run billing again to go on." }
         }
         (listed("Contracts that failed", FAILURES, at.at("failures"), &at.at("failed").text()))
-        (listed("Documents issued", DOCUMENTS, At(&issued), &at.at("issued").text()))
-        (listed("Drafts put out of force", DOCUMENTS, At(&voided), &at.at("voided").text()))
+        (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&issued), &at.at("issued").text()))
+        (listed("Drafts put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&voided), &at.at("voided").text()))
     }
 }
 
@@ -90,8 +84,8 @@ pub fn billing_preview(report: &Value) -> Markup {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
             (listed("Contracts that would fail", FAILURES, at.at("failed"), &count("failed")))
-            (listed("Documents that would be issued", DOCUMENTS, at.at("issued"), &count("issued")))
-            (listed("Drafts that would be put out of force", DOCUMENTS, at.at("voided"), &count("voided")))
+            (listed("Documents that would be issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("issued"), &count("issued")))
+            (listed("Drafts that would be put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("voided"), &count("voided")))
             p.muted { "A document without a number would be opened by its issue." }
         }
     }

@@ -7,8 +7,8 @@ use crate::answer::At;
 use crate::document::sheet;
 use crate::form::{Field, shown_field};
 use crate::list::table;
+use crate::listings::{REFUSED, WHY};
 use crate::parts::{encoded, href, link, section, state};
-use crate::usage::WHY;
 
 /// A thing that is needed before an invoice.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ pub fn wait(waited: &Waited) -> Markup {
                 p { a.button href=(again) { "Look again" } }
             }
             @if At(&waited.refused).items().next().is_some() {
-                (section("Refused today", &table("Refused today", WHY, At(&waited.refused))))
+                (section("Refused today", &table("Refused today", &REFUSED.some(WHY), At(&waited.refused))))
             }
             p { a href=(href(&["start"])) { "Back to the steps" } }
         }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::chart::{Bar, bars};
 use crate::figure::{billionths, digits};
-use crate::list::{Column, Filter, Shown, field, table};
-use crate::listings::{column, to};
+use crate::list::{Filter, field, table};
+use crate::listings::{REFUSED, WHY};
 use crate::parts::{day, grouped, href, query, section};
 
 /// The most bars of charts on a page: it stays below 100 KB.
@@ -285,23 +285,13 @@ pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &Compared
     }
 }
 
-/// What is shown of refused usage beside something else.
-pub(crate) const WHY: &[Column] = &[
-    column("Day", "day", Shown::Day),
-    column("Why", "code", Shown::Text),
-    column("Customer", "customer_ref", to("customers", "customer_ref")),
-    column("Usage product", "usage_product_ref", to("usage-products", "usage_product_ref")),
-    column("Events", "count", Shown::Number),
-    column("Reason", "detail", Shown::Text),
-];
-
 fn refused(span: &Span, explored: &Explored) -> Markup {
     let told = |name: &str| ["customer_ref", "usage_product_ref"].contains(&name);
     let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
         @if At(&explored.refused).items().next().is_some() {
-            (table("Refused usage", WHY, At(&explored.refused)))
+            (table("Refused usage", &REFUSED.some(WHY), At(&explored.refused)))
             p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All refused usage of these days" } }
         } @else { p.muted { "None was refused on these days of UTC." } }
     }

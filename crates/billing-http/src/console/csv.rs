@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io;
 
 use actix_web::HttpResponse;
-use billing_console::{Column, Listing, View, headings, listings, row};
+use billing_console::{Column, Listing, View, headings, row};
 use billing_report::{Cell, ReportFormat, TableWriter};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::lists::{listed, listing_of, wanted};
+use super::lists::{goes_on_by_cursor, listed, listing_of, wanted};
 use super::said::query;
 use super::visitor::Visitor;
 use crate::pipe::{PipeWriter, pipe};
@@ -29,7 +29,7 @@ pub(super) async fn table(visitor: &Visitor, part: &str) -> Result<HttpResponse,
     let View { columns, said, .. } = View::of(listing, &query(&visitor.request));
     let said = said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "pageSize");
     let mut first = wanted(listing, said, AT_ONCE);
-    if [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part) {
+    if goes_on_by_cursor(listing) {
         // Nobody is told how many there are.
         first.push_str("&totals=false");
     }

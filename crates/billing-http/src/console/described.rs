@@ -226,11 +226,12 @@ mod tests {
             let answer = openapi::resolved(&document, &document["paths"][listing.path]["get"]["responses"]["200"]);
             let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
             for column in listing.columns {
-                let key = match column.shown {
-                    Shown::Link { key, .. } | Shown::Money(key) => key,
+                let currency = match column.shown {
+                    Shown::Money(currency) => currency,
                     _ => column.field,
                 };
-                for field in [column.field, key] {
+                let key = column.leads.map_or(column.field, |(_, key)| key);
+                for field in [column.field, currency, key] {
                     let mut schema = openapi::resolved(&document, &elements["items"]);
                     for name in field.split('.') {
                         schema = openapi::resolved(&document, &schema["properties"][name]);

@@ -3,7 +3,6 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use billing_application::UseCase;
 use billing_console::{AGAIN, At, CONFIRMED, Form, Listing, Preview, RESIZE, Suggestions, href};
 use serde_json::Value;
 
@@ -17,7 +16,7 @@ use super::said::{Said, field, key};
 use super::things;
 use super::visitor::Visitor;
 use crate::problem::Problem;
-use crate::routes::by_path::{carry_out, is_rehearsed, need};
+use crate::routes::by_path::{is_rehearsed, need};
 
 /// How many things are suggested for a reference.
 const SUGGESTED: &str = "200";
@@ -296,8 +295,7 @@ impl<'a> Asked<'a> {
             }
         }
         // A form that is sent twice does it once.
-        let caller = self.visitor.keyed(UseCase::GetDocument, key(said, path.trim_end_matches('/')));
-        let answer = carry_out(caller, self.visitor.facts(), &path, self.body(said)).await?;
+        let answer = self.visitor.carry_out(&path, key(said, path.trim_end_matches('/')), self.body(said)).await?;
         let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer).await? };
         let (part, field) = self.deed.leads;
         let reference = At(&answer).at(field).text();
@@ -306,8 +304,7 @@ impl<'a> Asked<'a> {
     }
 
     async fn rehearsed(&self, said: &Said) -> Result<Value, Problem> {
-        let caller = self.visitor.caller(UseCase::RunDry).rehearsing();
-        written(carry_out(caller, self.visitor.facts(), &self.path(), self.body(said)).await?).await
+        written(self.visitor.rehearse(&self.path(), self.body(said)).await?).await
     }
 
     fn body(&self, said: &Said) -> Option<Value> {

@@ -36,12 +36,15 @@ pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str,
     if let (Some(order), false) = (listing.order, has(&pairs, View::ORDER)) {
         pairs.push((View::ORDER, order));
     }
-    // Documents and the audit log go on by a cursor.
-    let by_cursor = [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part);
-    if !has(&pairs, "pageNumber") && !by_cursor {
+    if !has(&pairs, "pageNumber") && !goes_on_by_cursor(listing) {
         pairs.push(("pageNumber", "0"));
     }
     billing_console::query(&pairs)
+}
+
+/// Whether its pages follow each other by a cursor, and not by their numbers.
+pub(super) fn goes_on_by_cursor(listing: &Listing) -> bool {
+    [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part)
 }
 
 pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {

@@ -19,7 +19,6 @@ use super::said::{Said, field as field_of, key, query};
 use super::visitor::{Visitor, service};
 use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
-use crate::routes::by_path::carry_out;
 use crate::routes::{auth, catalog, documents};
 
 /// Below the root.
@@ -297,9 +296,7 @@ pub(super) async fn act(visitor: &Visitor, name: &str, said: &Said) -> Result<Ht
 
 async fn make(visitor: &Visitor, made: &Made, said: &Said) -> Result<HttpResponse, Problem> {
     let found = there(visitor, made).await?;
-    let path = made.path(&found);
-    let caller = visitor.keyed(UseCase::GetDocument, key(said, made.path));
-    carry_out(caller, visitor.facts(), &path, Some(body(made, said))).await
+    visitor.carry_out(&made.path(&found), key(said, made.path), Some(body(made, said))).await
 }
 
 /// What a form says, as the interface takes it.

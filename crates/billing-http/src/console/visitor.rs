@@ -1,12 +1,13 @@
 //! Who looks at the console: an administrator with a session.
 
-use actix_web::HttpRequest;
+use actix_web::{HttpRequest, HttpResponse};
 use billing_application::UseCase;
 use billing_console::{Frame, Who, listings};
 use billing_domain::access::{Administrator, Need, Principal};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::idempotency::RequestKey;
 use maud::Markup;
+use serde_json::Value;
 
 use super::answers::list;
 use crate::auth::credentials::administrator_of_session;
@@ -14,7 +15,7 @@ use crate::caller::Caller;
 use crate::middleware::Facts;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::catalog;
+use crate::routes::{by_path, catalog};
 use crate::state::{HttpState, state_of};
 
 /// An administrator who asked for a page.
@@ -78,6 +79,27 @@ impl Visitor {
     /// Whether they have what something needs: what they may not isn't offered.
     pub(super) fn may(&self, need: Need) -> bool {
         Principal::of_administrator(&self.administrator).has(need)
+    }
+
+    /// Carries out the operation on a path, which says what it is for; under a key, by which a repeat is known.
+    ///
+    /// # Errors
+    /// What refuses it.
+    pub(super) async fn carry_out(
+        &self,
+        path: &str,
+        key: Option<RequestKey>,
+        body: Option<Value>,
+    ) -> Result<HttpResponse, Problem> {
+        by_path::carry_out(self.keyed(UseCase::RunDry, key), self.facts(), path, body).await
+    }
+
+    /// The same as a dry run.
+    ///
+    /// # Errors
+    /// What refuses it.
+    pub(super) async fn rehearse(&self, path: &str, body: Option<Value>) -> Result<HttpResponse, Problem> {
+        by_path::carry_out(self.caller(UseCase::RunDry).rehearsing(), self.facts(), path, body).await
     }
 
     /// A text that no other request has.
