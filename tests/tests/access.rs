@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use acceptance::clock::Clock;
+use acceptance::cluster::wait_until;
 use acceptance::problem::{Table, refused};
-use acceptance::{Client, Database, Key, Request, Server, catalog, on_both_databases, when};
+use acceptance::{Client, Database, Key, Request, Server, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
 on_both_databases!(
     every_operation_needs_a_credential_but_those_that_give_one_or_say_how_the_server_is,
     a_token_that_is_not_ours_is_refused,
+    what_signs_tokens_is_rotated_while_servers_run,
     a_deleted_keys_token_is_refused_at_once_also_by_another_server,
     an_expired_key_works_no_more,
     a_log_out_ends_the_session_or_the_token,
@@ -110,6 +113,54 @@ fn a_token_that_is_not_ours_is_refused(database: &Database) {
     let both = format!("{},{}", "newer secret ".repeat(4), "first secret ".repeat(4));
     let rotated = Server::start_with(database, &["--jwt-secrets", &both]);
     assert_eq!(client.at(&rotated).get("/api/customers/filter").status, 200, "while its secret is one of the active ones");
+}
+
+fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
+    let rotate = |more: &[&str]| binary::succeed(database, &[&["secret", "rotate", "--for", "tokens"], more].concat());
+    let listed = || {
+        let listed = binary::succeed(database, &["secret", "list"]);
+        listed.lines().map(|line| line[..8].to_owned()).collect::<Vec<_>>()
+    };
+    let server = Server::start(database);
+    let key = Client::admin(&server).generate_key(&json!({}));
+    // The head of a token names the secret, and nothing else that differs.
+    let signing = |server: &Server| {
+        let log_in = json!({"api_key": key.api_key, "password": key.password});
+        let token = Client::anonymous(server).post("/auth/login", &log_in).ok();
+        token.as_str().and_then(|token| token.split('.').next()).expect("a token").to_owned()
+    };
+    let lets = |client: &Client, server: &Server| client.at(server).get("/api/customers/filter").status == 200;
+    let (client, first) = (Client::key(&server, &key), signing(&server));
+    assert_eq!(listed(), ["bearer-1", "cookie-1"]);
+
+    assert!(rotate(&[]).starts_with("Made bearer-2, which signs bearer tokens."));
+
+    assert_eq!(
+        (listed().join(" "), signing(&server)),
+        ("bearer-1 bearer-2 cookie-1".to_owned(), first.clone()),
+        "not all know it yet"
+    );
+    drop(server);
+    let later = Clock::at(&when::in_seconds(180));
+    let server = Server::start_on(database, &later);
+    assert!(lets(&client, &server), "what the one before signed works on");
+    let (client, second) = (Client::key(&server, &key), signing(&server));
+    assert!(second != first && lets(&client, &server));
+
+    rotate(&["--end-present"]);
+
+    assert_eq!(listed(), ["bearer-3", "cookie-1"]);
+    wait_until("what was signed before ends", || !lets(&client, &server));
+    let client = Client::key(&server, &key);
+    assert!(![first, second].contains(&signing(&server)) && lets(&client, &server));
+
+    let admin = Client::admin(&server);
+    let said = binary::succeed(database, &["secret", "rotate", "--for", "cookies"]);
+    assert!(said.contains("Made cookie-2") && said.contains("Restart all servers"), "{said}");
+    assert_eq!(admin.get("/auth/keys/list").status, 200);
+    drop(server);
+    let server = Server::start_on(database, &later);
+    assert_eq!((admin.at(&server).get("/auth/keys/list").status, lets(&client, &server)), (401, true));
 }
 
 fn a_deleted_keys_token_is_refused_at_once_also_by_another_server(database: &Database) {

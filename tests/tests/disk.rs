@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use acceptance::client::Request;
 use acceptance::cluster::wait_until;
 use acceptance::{Client, Database, Server, catalog};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Calls of a server that fail on the log of its database, until it is dropped.
 struct Fault(Child);
@@ -44,10 +44,11 @@ fn is_ready(server: &Server) -> bool {
     }
 }
 
-/// Reports an event under a key; whether it was taken, as the answer is.
-fn reports(client: &Client, key: &str) -> bool {
-    let body = catalog::event(catalog::ACME, 1).to_string();
-    let request = Request::post("/api/usage/event", body).with("Content-Type", "application/json").with("Idempotency-Key", key);
+/// Reports an event under a key; whether it was taken, as the answer is. It is the same each time: one that is reported again must be.
+fn reports(client: &Client, event: &Value, key: &str) -> bool {
+    let request = Request::post("/api/usage/event", event.to_string())
+        .with("Content-Type", "application/json")
+        .with("Idempotency-Key", key);
     match client.send(&request).status {
         200 => true,
         503 => false,
@@ -60,18 +61,18 @@ fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
     let database = Database::sqlite();
     let (server, client, contract) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
     let log = format!("{}-wal", file(&database).display());
-    let mut keys = Vec::new();
+    let (event, mut keys) = (catalog::event(catalog::ACME, 1), Vec::new());
     for (call, error) in [("pwrite64", "ENOSPC"), ("fdatasync", "EIO"), ("pwrite64", "EIO")] {
         let key = |n: usize| format!("{call}-{error}-{n}");
-        assert!(reports(&client, &key(0)) && is_ready(&server), "{call} {error}");
+        assert!(reports(&client, &event, &key(0)) && is_ready(&server), "{call} {error}");
         let fault = Fault::of(&server, &log, call, error);
         let mut tries = 0;
         wait_until("writing fails", || {
             tries += 1;
-            !reports(&client, &key(tries))
+            !reports(&client, &event, &key(tries))
         });
         for n in tries..tries + 5 {
-            assert!(!reports(&client, &key(n)), "{call} {error}");
+            assert!(!reports(&client, &event, &key(n)), "{call} {error}");
         }
         assert!(!is_ready(&server), "{call} {error}");
         assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract}")).status, 200, "what is there can be read");
@@ -79,7 +80,7 @@ fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
         // Nobody has to write for that.
         wait_until("it is ready again", || is_ready(&server));
         for n in 0..tries + 5 {
-            assert!(reports(&client, &key(n)), "{call} {error}");
+            assert!(reports(&client, &event, &key(n)), "{call} {error}");
             keys.push(key(n));
         }
     }
@@ -94,15 +95,16 @@ fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
 fn a_file_that_was_deleted_or_replaced_is_not_written_and_is_gone_on_with_once_it_is_back() {
     let database = Database::sqlite();
     let (server, client, contract) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let event = catalog::event(catalog::ACME, 1);
     let (file, elsewhere) = (file(&database), file(&database).with_extension("moved"));
-    assert!(reports(&client, "before") && is_ready(&server));
+    assert!(reports(&client, &event, "before") && is_ready(&server));
     std::fs::rename(&file, &elsewhere).expect("moved");
-    assert!(!is_ready(&server) && !reports(&client, "gone"));
+    assert!(!is_ready(&server) && !reports(&client, &event, "gone"));
     std::fs::copy(&elsewhere, &file).expect("a copy");
-    assert!(!is_ready(&server) && !reports(&client, "replaced"), "it is another one");
+    assert!(!is_ready(&server) && !reports(&client, &event, "replaced"), "it is another one");
     std::fs::rename(&elsewhere, &file).expect("moved back");
     wait_until("it is ready again", || is_ready(&server));
-    assert!(reports(&client, "gone") && reports(&client, "before"));
+    assert!(reports(&client, &event, "gone") && reports(&client, &event, "before"));
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
     assert_eq!(quantity, &json!(2));
 }

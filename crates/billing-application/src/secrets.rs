@@ -1,6 +1,6 @@
 //! Secrets as they are made and kept: those that all replicas share, and people's new passwords.
 
-use billing_domain::access::{PasswordHash, SecretPurpose, SigningSecret};
+use billing_domain::access::{PasswordHash, SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Access, Insertion, KeyMaker, SecretError, Store, transact};
 use billing_domain::violation::Violations;
@@ -23,18 +23,60 @@ pub fn shared_secrets(
         return Ok(present);
     }
     transact(store, Access::Write, |tx| {
-        let kid = match purpose {
-            SecretPurpose::BearerToken => "bearer-1",
-            SecretPurpose::SessionCookie => "cookie-1",
-            SecretPurpose::SecondFactor => "second-factor-1",
-        };
-        // Two of 32 random bytes each: a cookie key needs 64 bytes.
-        let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
-        let made = SigningSecret { kid: kid.to_owned(), purpose, secret, created_at: now };
+        let made = new_secret(keys, now, purpose, 1)?;
         match tx.insert_signing_secret(&made)? {
             Insertion::Done => Ok(vec![made]),
             // Another replica was faster.
             Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
+        }
+    })
+}
+
+fn new_secret(keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose, number: u32) -> UseCaseResult<SigningSecret> {
+    let name = match purpose {
+        SecretPurpose::BearerToken => "bearer",
+        SecretPurpose::SessionCookie => "cookie",
+        SecretPurpose::SecondFactor => "second-factor",
+    };
+    // Two of 32 random bytes each: a cookie key needs 64 bytes.
+    let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
+    Ok(SigningSecret { kid: format!("{name}-{number}"), purpose, secret, created_at: now })
+}
+
+/// Those of the shared secrets that are in use now, the one that signs first.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn shared_secrets_in_use(store: &dyn Store, now: Timestamp, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
+    let stored = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
+    Ok(secrets_in_use(stored, now))
+}
+
+/// Puts a new secret in the place of those of a purpose, and deletes those that nothing works by any more; with `ends_present` all of
+/// them, so that whatever they signed ends with them. Of those for cookies one is there at a time. For whoever runs the service's commands: all organizations share these secrets.
+///
+/// # Errors
+/// [`UseCaseError::Store`], [`UseCaseError::Secret`], or [`UseCaseError::Conflict`] when somebody else does at the same time.
+pub fn rotate_secret(services: &Services, purpose: SecretPurpose, ends_present: bool) -> UseCaseResult<SigningSecret> {
+    let now = services.now();
+    transact(&*services.store, Access::Write, |tx| {
+        let present = tx.signing_secrets(purpose)?;
+        let number = |secret: &SigningSecret| secret.kid.rsplit('-').next().and_then(|number| number.parse().ok());
+        let made = new_secret(&*services.keys, now, purpose, 1 + present.iter().filter_map(number).max().unwrap_or(0))?;
+        let kept = if ends_present || purpose == SecretPurpose::SessionCookie {
+            Vec::new()
+        } else {
+            secrets_in_use(present.clone(), now)
+        };
+        for over in present.iter().filter(|secret| !kept.contains(secret)) {
+            tx.delete_signing_secret(&over.kid)?;
+        }
+        match tx.insert_signing_secret(&made)? {
+            Insertion::Done => Ok(made),
+            Insertion::Taken(_) => {
+                let detail = format!("somebody else made {} at the same time; list them before another try", made.kid);
+                Err(UseCaseError::Conflict { code: "secret_rotated", detail })
+            }
         }
     })
 }

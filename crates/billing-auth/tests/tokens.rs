@@ -23,7 +23,7 @@ fn secret(kid: &str, byte: u8) -> SigningSecret {
 }
 
 fn signer() -> JwtSigner {
-    JwtSigner::new(vec![secret("new", 2), secret("old", 1)], "issuer", "audience").expect("two good secrets")
+    JwtSigner::new(&[secret("new", 2), secret("old", 1)], "issuer", "audience").expect("two good secrets")
 }
 
 fn claims() -> TokenClaims {
@@ -68,7 +68,7 @@ fn refused(token: &str, why: &str) {
 fn what_was_signed_is_read_back() {
     let token = signer().sign(&claims()).expect("signed");
     assert_eq!(verify(&token), Ok(claims()));
-    let later = JwtSigner::new(vec![secret("newest", 3), secret("new", 2)], "issuer", "audience").expect("good secrets");
+    let later = JwtSigner::new(&[secret("newest", 3), secret("new", 2)], "issuer", "audience").expect("good secrets");
     assert_eq!(later.verify(&token, at(NOW)), Ok(claims()), "after a new secret came");
 }
 
@@ -84,7 +84,7 @@ fn the_newest_secret_signs_and_every_active_one_checks() {
     let token = signer().sign(&claims()).expect("signed");
     assert_eq!(jsonwebtoken::decode_header(&token).expect("a header").kid.as_deref(), Some("new"));
     assert_eq!(verify(&signed(&header(Algorithm::HS256, "old"), &good(), 1)), Ok(claims()));
-    let only_new = JwtSigner::new(vec![secret("new", 2)], "issuer", "audience").expect("a good secret");
+    let only_new = JwtSigner::new(&[secret("new", 2)], "issuer", "audience").expect("a good secret");
     let old = signed(&header(Algorithm::HS256, "old"), &good(), 1);
     assert_eq!(only_new.verify(&old, at(NOW)), Err(SecretError::InvalidToken), "a secret that was taken out");
 }
@@ -201,7 +201,7 @@ fn secrets_that_are_not_fit_are_refused_at_the_start() {
     let cookie = SigningSecret { purpose: SecretPurpose::SessionCookie, ..secret("cookie", 1) };
     for bad in [vec![], vec![short], vec![secret("a", 1), cookie], vec![secret("a", 1), secret("a", 2)]] {
         let names: Vec<_> = bad.iter().map(|secret| secret.kid.clone()).collect();
-        assert!(matches!(JwtSigner::new(bad, "issuer", "audience"), Err(SecretError::Failed(_))), "{names:?}");
+        assert!(matches!(JwtSigner::new(&bad, "issuer", "audience"), Err(SecretError::Failed(_))), "{names:?}");
     }
 }
 

@@ -547,11 +547,62 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
+/// After how many seconds every server has taken a new secret up: it signs from then on, so that none is shown what it doesn't know.
+pub const SECRET_TAKEN_UP_SECONDS: i64 = 120;
+/// How long what a secret signed works at most, in seconds.
+pub const MAX_TOKEN_LIFETIME_SECONDS: i64 = 86_400;
+
+/// The secrets of a purpose that are in use at an instant, of those that are stored, newest first: the one that signs, then those
+/// that are accepted. That is the newest that all have taken up; where there is none, the oldest. One that was replaced is accepted as long
+/// as something may work that it signed.
+pub fn secrets_in_use(stored: Vec<SigningSecret>, now: Timestamp) -> Vec<SigningSecret> {
+    let taken_up = |secret: &SigningSecret| secret.created_at.plus_seconds(SECRET_TAKEN_UP_SECONDS);
+    let signing = stored.iter().position(|secret| taken_up(secret) <= now).unwrap_or(stored.len().saturating_sub(1));
+    let over = |newer: &SigningSecret| taken_up(newer).plus_seconds(MAX_TOKEN_LIFETIME_SECONDS) <= now;
+    let accepted = 1 + stored.windows(2).take_while(|pair| !over(&pair[0])).count();
+    let mut used: Vec<_> = stored.into_iter().take(accepted).collect();
+    if let Some(newer) = used.get_mut(..=signing) {
+        newer.rotate_right(1);
+    }
+    used
+}
+
 from_str!(Actor: ActorError);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_signs_once_all_know_it_and_is_accepted_as_long_as_it_may_be_shown() {
+        let made = at("2026-01-20T12:00:00Z");
+        let secret = |kid: &str, seconds| SigningSecret {
+            kid: kid.to_owned(),
+            purpose: SecretPurpose::BearerToken,
+            secret: Vec::new(),
+            created_at: made.plus_seconds(seconds),
+        };
+        let used = |stored: &[(&str, i64)], seconds| {
+            let stored = stored.iter().map(|(kid, made)| secret(kid, *made)).collect();
+            secrets_in_use(stored, made.plus_seconds(seconds)).into_iter().map(|secret| secret.kid).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(used(&[], 0), "");
+        assert_eq!((used(&[("a", 0)], 0), used(&[("a", 0)], 900_000)), ("a".to_owned(), "a".to_owned()));
+        let two = [("b", 1000), ("a", 0)];
+        assert_eq!(
+            (used(&two, 1000), used(&two, 1119), used(&two, 1120)),
+            ("a b".to_owned(), "a b".to_owned(), "b a".to_owned())
+        );
+        assert_eq!((used(&two, 87_519), used(&two, 87_520)), ("b a".to_owned(), "b".to_owned()));
+        let three = [("c", 1060), ("b", 1000), ("a", 0)];
+        assert_eq!(
+            (used(&three, 1100), used(&three, 1130), used(&three, 1180)),
+            ("a c b".to_owned(), "b c a".to_owned(), "c b a".to_owned())
+        );
+        assert_eq!((used(&three, 87_520), used(&three, 87_580)), ("c b".to_owned(), "c".to_owned()));
+        // Made by a server whose clock is ahead.
+        assert_eq!(used(&two, -1000), "a b");
+    }
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).expect("an instant")

@@ -16,7 +16,8 @@ const MAX_VALUES: usize = 500_000;
 /// The most characters of a key that an error repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 /// How serde_json hands a number over that is no 64-bit integer and keeps its text: as an object with this key. An object that spells the key
-/// itself, with the text of a number, is read as that number; it gains nothing by it.
+/// itself, with the text of a number, is read as that number and gains nothing by it; with anything else it is refused, as serde_json couldn't read
+/// what is kept of it.
 const NUMBER: &str = "$serde_json::private::Number";
 
 /// Why something isn't taken for JSON.
@@ -153,7 +154,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
             }
             object.insert(key, members.next_value_seed(self.inside())?);
         }
-        if let Some(number) = number(&object) {
+        if object.contains_key(NUMBER) {
+            let number = number(&object).ok_or_else(|| A::Error::custom(format_args!("the key {NUMBER:?} can't be taken")))?;
             return Ok(Value::Number(number));
         }
         self.check_depth()?;
@@ -265,8 +267,11 @@ mod tests {
     fn the_number_key_of_the_parser_is_no_way_around_the_rules() {
         let spelled = |value: &str| format!(r#"{{"{NUMBER}":{value}}}"#);
         assert_eq!(read(spelled(r#""5""#).as_bytes()).expect("a number").to_string(), "5");
-        for text in [spelled(r#""five""#), spelled("[]"), spelled("7"), format!(r#"{{"{NUMBER}":"5","a":1}}"#)] {
-            assert!(read(text.as_bytes()).expect("an object").is_object(), "{text}");
+        let beside = [format!(r#"{{"{NUMBER}":"5","a":1}}"#), format!(r#"{{"a":1,"{NUMBER}":"5"}}"#)];
+        for text in [spelled(r#""five""#), spelled("[]"), spelled("7")].into_iter().chain(beside) {
+            // serde_json itself couldn't read what is kept of it.
+            let (code, detail) = refused(text.as_bytes());
+            assert!(code == "malformed_json" && detail.contains("can't be taken"), "{text}: {code}, {detail}");
         }
         let deep = (0..40).fold("1".to_owned(), |inner, _| spelled(&inner));
         assert!(read(deep.as_bytes()).is_err());

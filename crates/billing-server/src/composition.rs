@@ -5,7 +5,7 @@ use std::sync::Arc;
 use billing_application::Services;
 use billing_application::secrets::shared_secrets;
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
-use billing_domain::access::{SecretPurpose, SigningSecret};
+use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
 use billing_http::{AuditTeller, COOKIE_KEY_BYTES, CookieKey};
@@ -31,6 +31,8 @@ pub(crate) struct Composition {
     pub(crate) services: Services<'static>,
     /// Encrypts session cookies; the same on every replica.
     pub(crate) cookie_key: CookieKey,
+    /// What signs bearer tokens, where its secrets are those of the database: they may be others later.
+    pub(crate) renewed_signer: Option<Arc<JwtSigner>>,
 }
 
 /// What bearer tokens are signed with.
@@ -93,16 +95,17 @@ impl Composition {
         let keys = RandomKeys;
         let now = SystemClock.now();
         let bearer = match signer.secrets.as_slice() {
-            [] => shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?,
+            [] => secrets_in_use(shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?, now),
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
         };
+        let tokens = Arc::new(jwt_signer(&bearer)?);
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
             printer: Arc::new(printer),
-            ..services(&database, Arc::new(SystemClock), bearer)?
+            ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens))
         };
-        Ok(Self { database, services, cookie_key })
+        Ok(Self { database, services, cookie_key, renewed_signer: signer.secrets.is_empty().then_some(tokens) })
     }
 }
 
@@ -110,25 +113,28 @@ impl Composition {
 pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services<'static>> {
     let secret = RandomKeys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
-    services(&Arc::new(database), clock, vec![bearer])
+    Ok(services(&Arc::new(database), clock, Arc::new(jwt_signer(&[bearer])?)))
 }
 
-fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, bearer: Vec<SigningSecret>) -> Outcome<Services<'static>> {
-    let tokens = JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))?;
-    Ok(Services {
+fn jwt_signer(bearer: &[SigningSecret]) -> Outcome<JwtSigner> {
+    JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))
+}
+
+fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>) -> Services<'static> {
+    Services {
         store: Arc::clone(database).into(),
         clock,
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),
         keys: Arc::new(RandomKeys),
         codes: Arc::new(TimedCodes),
-        tokens: Arc::new(tokens),
+        tokens,
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),
         teller: Arc::new(AuditTeller),
         printer: Arc::new(Printer::default()),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
-    })
+    }
 }
 
 /// The newest shared secret, cut to what the key takes.

@@ -13,6 +13,7 @@ mod listen;
 mod report;
 mod sample;
 mod scheduler;
+mod secrets;
 mod serve;
 mod settings;
 mod steady;
@@ -64,6 +65,7 @@ fn run(cli: Cli) -> Outcome<()> {
         }
         Some(Command::Admin { command }) => admin::admin(command),
         Some(Command::Key { command }) => keys::keys(command),
+        Some(Command::Secret { command }) => secrets::secrets(command),
         Some(Command::Verify(store)) => verify(&store),
         Some(Command::Backup(settings)) => backup::back_up(&settings),
         Some(Command::Import(settings)) => import::import(&settings),

@@ -1,6 +1,7 @@
 //! What is done once in a while without being asked: the billing run, the same use case as on request, forgetting the answers that
-//! are no longer given again, and writing what was counted of refused usage.
+//! are no longer given again, writing what was counted of refused usage, and taking up other secrets.
 
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,7 +10,10 @@ use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::idempotency::forget_old_answers;
 use billing_application::run_history::forget_old_billing_runs;
+use billing_application::secrets::shared_secrets_in_use;
 use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
+use billing_auth::JwtSigner;
+use billing_domain::access::SecretPurpose;
 use billing_http::HttpState;
 
 use crate::steady::SteadyClock;
@@ -93,6 +97,31 @@ impl CountsWriter {
     }
 
     /// Ends. What is counted then is written by whoever ends the server.
+    pub(crate) fn stop(self) {
+        self.0.stop();
+    }
+}
+
+/// How often a server looks which secrets are in use: several times while a new one doesn't sign yet.
+const SECRETS_READ_EVERY: Duration = Duration::from_secs(10);
+
+/// Takes up the secrets that sign bearer tokens, as they are in the database.
+pub(crate) struct SecretsReader(Again);
+
+impl SecretsReader {
+    /// Starts it.
+    pub(crate) fn start(services: Services<'static>, signer: Arc<JwtSigner>) -> Self {
+        Self(Again::start(SECRETS_READ_EVERY, move || {
+            let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
+                .map_err(|error| error.to_string())
+                .and_then(|secrets| signer.take_up(&secrets).map_err(|error| error.to_string()));
+            if let Err(error) = taken_up {
+                tracing::warn!(%error, "the secrets that sign tokens could not be read; those before stay");
+            }
+        }))
+    }
+
+    /// Ends.
     pub(crate) fn stop(self) {
         self.0.stop();
     }

@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
-use crate::scheduler::{CountsWriter, Scheduler};
+use crate::scheduler::{CountsWriter, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
 
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
@@ -71,6 +71,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
     let counts = CountsWriter::start(state.clone(), composition.services.clone());
+    let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(composition.services.clone(), signer));
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();
@@ -84,6 +85,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         running.await
     });
     counts.stop();
+    if let Some(secrets) = secrets {
+        secrets.stop();
+    }
     writing.finish();
     if let Some(scheduler) = scheduler {
         scheduler.stop();

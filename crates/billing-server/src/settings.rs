@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use billing_domain::access::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, Role};
+use billing_domain::access::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
@@ -61,6 +61,11 @@ pub(crate) enum Command {
     Key {
         #[command(subcommand)]
         command: KeyCommand,
+    },
+    /// Lists and rotates the secrets that all servers and organizations share.
+    Secret {
+        #[command(subcommand)]
+        command: SecretCommand,
     },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
     Verify(StoreSettings),
@@ -168,6 +173,24 @@ pub(crate) enum KeyCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Lists the secrets: name, what for, when it was made; none is shown itself.
+    List(StoreSettings),
+    /// Makes a secret in the place of another. Servers take up one for tokens by themselves within two minutes; what the one before signed
+    /// goes on working. One for cookies they take up when they start, and all sessions end.
+    Rotate {
+        /// What it is for: tokens, or cookies.
+        #[arg(long = "for", value_name = "WHAT", value_parser = secret_purpose)]
+        purpose: SecretPurpose,
+        /// Ends what the secrets before have signed, within half a minute: after a theft.
+        #[arg(long)]
+        end_present: bool,
+        #[command(flatten)]
+        store: StoreSettings,
+    },
+}
+
 /// One administrator who is there.
 #[derive(Debug, Args)]
 pub(crate) struct AdminOf {
@@ -244,7 +267,7 @@ pub(crate) struct ServeSettings {
     pub(crate) jwt_secrets: Vec<SecretString>,
 
     /// How long a bearer token works, 300 to 86400 seconds.
-    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value = "3600", value_parser = within::<i64>(300..=86_400))]
+    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value = "3600", value_parser = within::<i64>(300..=MAX_TOKEN_LIFETIME_SECONDS))]
     pub(crate) token_lifetime_seconds: i64,
 
     /// Threads that read and write HTTP, 1 to 256.
@@ -297,6 +320,14 @@ fn folder(text: &str) -> Result<PathBuf, String> {
 fn email_address(text: &str) -> Result<OneLine, String> {
     let address = OneLine::parse(text).ok().filter(|address| address.as_str().validate_email());
     address.ok_or_else(|| "must be an e-mail address, such as billing@example.com".to_owned())
+}
+
+fn secret_purpose(text: &str) -> Result<SecretPurpose, String> {
+    match text {
+        "tokens" => Ok(SecretPurpose::BearerToken),
+        "cookies" => Ok(SecretPurpose::SessionCookie),
+        _ => Err("must be tokens or cookies".to_owned()),
+    }
 }
 
 fn role(text: &str) -> Result<Role, String> {

@@ -113,6 +113,8 @@ pub trait Tokens {
 pub trait SigningSecrets {
     /// Stores a secret. `Taken("kid")` when its name is in use.
     fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion>;
+    /// Deletes a secret; one that isn't there is fine.
+    fn delete_signing_secret(&mut self, kid: &str) -> StoreResult<()>;
     /// Those of a purpose, newest first.
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>>;
 }

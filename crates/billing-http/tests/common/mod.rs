@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use actix_web::body::{MessageBody, to_bytes};
+use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, init_service, try_call_service};
@@ -91,7 +92,7 @@ impl Server {
     ) -> Self {
         let ids = Arc::new(CountingIds::new());
         let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
-        let signer = JwtSigner::new(vec![fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");
+        let signer = JwtSigner::new(&[fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");
         let services = Services {
             store: StoreHandle::Own(used),
             clock: Arc::clone(&clock) as _,
@@ -123,13 +124,7 @@ impl Server {
     }
 
     pub(crate) async fn call(&self, request: TestRequest) -> Reply {
-        let app = init_service(billing_http::app(self.state.clone())).await;
-        let peer = request.peer_addr("192.0.2.1:4711".parse().expect("an address"));
-        let (head, body) = match try_call_service(&app, peer.to_request()).await {
-            Ok(answered) => split(answered.into_parts().1).await,
-            Err(error) => split(error.error_response()).await,
-        };
-        Reply { status: head.0, headers: head.1, text: body }
+        answer(&init_service(billing_http::app(self.state.clone())).await, from_elsewhere(request).to_request()).await
     }
 
     pub(crate) async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Reply {
@@ -177,6 +172,24 @@ impl Server {
     pub(crate) async fn bearer(&self, scopes: &[&str]) -> String {
         self.bearer_of(&self.key(scopes).await).await
     }
+}
+
+/// A request that comes over the network.
+pub(crate) fn from_elsewhere(request: TestRequest) -> TestRequest {
+    request.peer_addr("192.0.2.1:4711".parse().expect("an address"))
+}
+
+/// What a service answers.
+pub(crate) async fn answer<S, R, B>(app: &S, request: R) -> Reply
+where
+    S: Service<R, Response = ServiceResponse<B>, Error = actix_web::Error>,
+    B: MessageBody,
+{
+    let (head, body) = match try_call_service(app, request).await {
+        Ok(answered) => split(answered.into_parts().1).await,
+        Err(error) => split(error.error_response()).await,
+    };
+    Reply { status: head.0, headers: head.1, text: body }
 }
 
 async fn split<B: MessageBody>(response: actix_web::HttpResponse<B>) -> ((StatusCode, HeaderMap), String) {

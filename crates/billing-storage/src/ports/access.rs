@@ -489,6 +489,11 @@ impl SigningSecrets for Transaction<'_> {
         Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("kid") })
     }
 
+    fn delete_signing_secret(&mut self, kid: &str) -> StoreResult<()> {
+        with_conn!(self, "signing_secrets", |conn| diesel::delete(signing_secrets::table.find(kid)).execute(conn))?;
+        Ok(())
+    }
+
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>> {
         let rows: Vec<SigningSecretRow> = with_conn!(self, "signing_secrets", |conn| signing_secrets::table
             .filter(signing_secrets::purpose.eq(purpose.show()))

@@ -212,6 +212,11 @@ impl SigningSecrets for MemoryTx {
         Ok(Insertion::Done)
     }
 
+    fn delete_signing_secret(&mut self, kid: &str) -> StoreResult<()> {
+        self.state.signing_secrets.retain(|row| row.kid != kid);
+        Ok(())
+    }
+
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>> {
         let mut found: Vec<_> = self.state.signing_secrets.iter().filter(|row| row.purpose == purpose).cloned().collect();
         found.sort_by(|a, b| (b.created_at, &b.kid).cmp(&(a.created_at, &a.kid)));

@@ -351,6 +351,11 @@ pub fn signing_secrets_come_newest_first_by_purpose(store: &dyn Store) {
     // Others may be storing theirs.
     let mut stored = read(store, |tx| tx.signing_secrets(SecretPurpose::SessionCookie));
     stored.retain(|secret| [&oldest, &newest, &middle, &other_purpose, &twin].iter().any(|mine| mine.kid == secret.kid));
-    assert_eq!(stored, [newest, middle, oldest]);
+    assert_eq!(stored, [newest.clone(), middle.clone(), oldest.clone()]);
     assert!(read(store, |tx| tx.signing_secrets(SecretPurpose::BearerToken)).contains(&other_purpose));
+    for _ in 0..2 {
+        write(store, |tx| tx.delete_signing_secret(&middle.kid));
+    }
+    let left = read(store, |tx| tx.signing_secrets(SecretPurpose::SessionCookie));
+    assert_eq!([&newest, &middle, &oldest].map(|secret| left.contains(secret)), [true, false, true]);
 }

@@ -1,0 +1,167 @@
+//! Requests to a whole server on the store in memory, in the same process: bodies, queries and cookies of any bytes.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use actix_web::http::header::HeaderValue;
+use actix_web::http::{Method, Uri};
+use actix_web::rt::{System, SystemRunner};
+use actix_web::test::{TestRequest, init_service};
+use billing_domain::access::Need;
+use billing_http::operations::{OPERATIONS, Operation};
+
+use crate::server::{Reply, Server, UNKNOWN, answer, from_elsewhere};
+
+const BEARER: &str = "authorization";
+const JSON: &str = "application/json";
+/// What stands for the session's cookie in bytes that are kept: the real one is another each time.
+const SESSION: &str = "SESSION";
+/// After so many requests the server is made anew, so that a failure depends on few that came before it.
+const REQUESTS_EACH: u32 = 500;
+/// These end the session or the key that the next request needs.
+const ENDING: [&str; 2] = ["log_out", "end_session"];
+
+/// A server with a contract, and who may ask it.
+struct World {
+    asked: Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>,
+    system: SystemRunner,
+    bearer: String,
+    cookie: String,
+    requests: u32,
+}
+
+impl World {
+    fn new() -> Self {
+        let system = System::new();
+        let (asked, bearer, cookie) = system.block_on(async {
+            let server = Server::new();
+            let bearer = server.bearer(&["usage:write", "contracts:write", "catalog:write", "documents:write", "read"]).await;
+            let cookie = server.session().await;
+            for (path, body) in MADE {
+                let reply = server.post(path, (BEARER, &bearer), body).await;
+                assert_eq!(reply.status, 200, "{path}: {reply:?}");
+            }
+            let app = Rc::new(init_service(billing_http::app(server.state)).await);
+            let asked = move |request| {
+                let (app, request) = (Rc::clone(&app), from_elsewhere(request).to_request());
+                Box::pin(async move { answer(&*app, request).await }) as _
+            };
+            (Box::new(asked), bearer, cookie)
+        });
+        Self { system, asked, bearer, cookie, requests: 0 }
+    }
+
+    fn ask(&mut self, request: TestRequest) -> Reply {
+        self.requests += 1;
+        let reply = self.system.block_on((self.asked)(request));
+        assert!(!reply.status.is_server_error(), "{reply:?}");
+        reply
+    }
+
+    /// Whatever an operation needs, its caller has.
+    fn allowed(&self, operation: &Operation, request: TestRequest) -> TestRequest {
+        match operation.need() {
+            None => request,
+            Some(Need::Administrator | Need::Owner) => request.insert_header(("cookie", self.cookie.as_str())),
+            Some(Need::Scope(_)) => request.insert_header((BEARER, self.bearer.as_str())),
+        }
+    }
+}
+
+/// What has to be there for an event.
+const MADE: [(&str, &str); 4] = [
+    ("/api/customers/", r#"{"customer_ref":"acme","name":"Acme"}"#),
+    ("/api/usage/products/", r#"{"usage_product_ref":"calls","name":"API calls","unit":"call"}"#),
+    (
+        "/api/pricings/",
+        r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
+        "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.0025"}}]}"#,
+    ),
+    (
+        "/api/contracts/",
+        r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
+        "billing_end_date":"2026-12-31","billing_cycle":{"unit":"MONTHLY","cycle":1},"tax":19}]}"#,
+    ),
+];
+
+fn in_a_world(try_out: impl FnOnce(&mut World)) {
+    // actix has values of its own for each thread, and needs them to let go of a server: it isn't dropped when its thread ends.
+    thread_local!(static WORLD: RefCell<Option<ManuallyDrop<World>>> = const { RefCell::new(None) });
+    WORLD.with_borrow_mut(|world| {
+        if let Some(used) = world.take_if(|world| world.requests >= REQUESTS_EACH) {
+            drop(ManuallyDrop::into_inner(used));
+        }
+        try_out(world.get_or_insert_with(|| ManuallyDrop::new(World::new())));
+    });
+}
+
+/// An event of any bytes is refused, or on the document that is answered.
+pub(crate) fn event(bytes: &[u8]) {
+    in_a_world(|world| {
+        let post = |path: &str| TestRequest::post().uri(path).insert_header(("content-type", JSON));
+        let bearer = (BEARER, world.bearer.clone());
+        let reply = world.ask(post("/api/usage/event").insert_header(bearer.clone()).set_payload(bytes.to_vec()));
+        if reply.status.is_success() {
+            let document = reply.json()["related_document_ref"].as_str().expect("a document").to_owned();
+            let shown = world.ask(TestRequest::get().uri(&format!("/api/documents/{document}")).insert_header(bearer));
+            assert_eq!(shown.status, 200, "{reply:?}, then {shown:?}");
+        } else {
+            reply.problem();
+        }
+    });
+}
+
+/// Any operation, which the first byte says, with any body.
+pub(crate) fn body(bytes: &[u8]) {
+    let Some((choice, body)) = bytes.split_first() else { return };
+    let Some(operation) = chosen(*choice, |operation| operation.method != Method::GET) else { return };
+    in_a_world(|world| {
+        let request = TestRequest::default().method(operation.method.clone()).uri(&path_of(operation));
+        let request = world.allowed(operation, request.insert_header(("content-type", JSON))).set_payload(body.to_vec());
+        if world.ask(request).status == 401 {
+            world.requests = REQUESTS_EACH;
+        }
+    });
+}
+
+/// Any question, which the first byte says, with any query.
+pub(crate) fn query(bytes: &[u8]) {
+    let Some((choice, query)) = bytes.split_first() else { return };
+    let Some(operation) = chosen(*choice, |operation| operation.method == Method::GET) else { return };
+    let Ok(query) = str::from_utf8(query) else { return };
+    let Ok(uri) = format!("{}?{query}", path_of(operation)).parse::<Uri>() else { return };
+    in_a_world(|world| {
+        let request = TestRequest::get().uri(&uri.to_string());
+        world.ask(world.allowed(operation, request));
+    });
+}
+
+/// Whoever has no session isn't let in by any cookie.
+pub(crate) fn cookie(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    in_a_world(|world| {
+        let real = world.cookie.clone();
+        let Ok(header) = HeaderValue::from_str(&text.replace(SESSION, &real)) else { return };
+        let reply = world.ask(TestRequest::get().uri("/api/customers/filter").insert_header(("cookie", header)));
+        assert!(reply.status != 200 || text.contains(SESSION), "let in by {text}");
+    });
+}
+
+fn chosen(choice: u8, may_be: impl Fn(&Operation) -> bool) -> Option<&'static Operation> {
+    let all: Vec<_> = OPERATIONS.iter().filter(|operation| may_be(operation) && !ENDING.contains(&operation.id)).collect();
+    all.get(usize::from(choice) % all.len()).copied()
+}
+
+/// The path of an operation, of things that aren't there but for what the world begins with.
+fn path_of(operation: &Operation) -> String {
+    let filled = |segment: &str| match segment {
+        "{customer_ref}" => "acme".to_owned(),
+        "{usage_product_ref}" => "calls".to_owned(),
+        "{product_pricing_ref}" => "api".to_owned(),
+        _ if segment.starts_with('{') => UNKNOWN.to_owned(),
+        _ => segment.to_owned(),
+    };
+    operation.path.split('/').map(filled).collect::<Vec<_>>().join("/")
+}
