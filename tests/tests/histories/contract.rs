@@ -1,7 +1,7 @@
 //! What is done with the contract and its documents.
 
-use acceptance::Answer;
 use acceptance::naive::Terms;
+use acceptance::{Answer, books};
 use serde_json::{Value, json};
 
 use crate::asking::{Deed, Ended};
@@ -35,9 +35,28 @@ impl History<'_> {
     pub(crate) fn pay(&mut self) {
         let Some(document) = self.a_document() else { return self.report() };
         let path = format!("/api/documents/payments/{}", document["document_ref"].as_str().expect("a reference"));
-        let deed = Deed::post("record_payment", DOCUMENTS, path, &json!({"amount": self.random.between(1, 60)}));
+        let amount = self.random.between(1, 60);
+        let deed = Deed::post("record_payment", DOCUMENTS, path, &json!({"amount": amount}));
         let deed = deed.refused_by(&["not_owed", "validation_failed"]);
-        self.ask(deed.told(format!("pay {}", document["document_number"])), |_, _| true);
+        if self.ask(deed.told(format!("pay {amount} of {}", document["document_number"])), |_, _| true).taken().is_some() {
+            self.paid += 100 * amount;
+        }
+    }
+
+    /// What the customer owes is what is issued, without what was paid.
+    ///
+    /// # Errors
+    /// Where it isn't.
+    pub(crate) fn check_balance(&self) -> Result<(), String> {
+        let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
+        let total = |document: &Value| {
+            let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
+            sign * cents(&document["total"].to_string())
+        };
+        let owed = self.seen.iter().filter(is_issued).map(total).sum::<i64>() - self.paid;
+        let balances = books::balance(&self.stage.client, &self.model.customer);
+        let found: i64 = balances.iter().map(|[due, _, unapplied, _]| cents(due) - cents(unapplied)).sum();
+        if found == owed { Ok(()) } else { Err(format!("{owed} cents are owed, and the balance says {balances:?}")) }
     }
 
     fn billing_run() -> Deed {
@@ -104,6 +123,11 @@ impl History<'_> {
     fn over(&self) -> &'static [&'static str] {
         if self.model.is_cancelled { &["contract_over"] } else { &[] }
     }
+}
+
+/// An amount as it is written, in cents.
+fn cents(amount: &str) -> i64 {
+    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is no amount"))
 }
 
 /// Whether a billing run put anything in force, or out of it.

@@ -225,7 +225,7 @@ impl History<'_> {
         let deed = deed.told(format!("undo {}", self.imports[place].file.name));
         let Some(answer) = self.ask(deed, |_, _| left > 0).taken() else { return };
         let undone = ["deleted", "already_deleted", "refused", "left"].map(|field| answer.body[field].clone());
-        if undone != [json!(left), json!(gone), json!(0), json!(0)] {
+        if undone != [json!(left), json!(gone), json!(0), json!(0)] || answer.body["import"]["state"] != "UNDONE" {
             self.fail(&format!("{left} and {gone} are expected: {}", answer.text));
         }
         self.imports[place].is_undone = true;

@@ -75,6 +75,8 @@ pub(crate) struct History<'s> {
     pub(crate) is_changed: bool,
     /// The documents as they were after the step before.
     pub(crate) seen: Vec<Value>,
+    /// What was paid, in cents.
+    pub(crate) paid: i64,
     /// What was done, and answered.
     pub(crate) told: Vec<String>,
     pub(crate) left: Left,
@@ -100,7 +102,7 @@ impl<'s> History<'s> {
         catalog::make_customer(&stage.client, &customer);
         catalog::make_pricing(&stage.client, &pricing, &model.pricing());
         let contract_ref = catalog::make_contract(&stage.client, &model.contract(&pricing));
-        Self {
+        let mut history = Self {
             stage,
             seed,
             random,
@@ -117,9 +119,12 @@ impl<'s> History<'s> {
             rehearsed: None,
             is_changed: false,
             seen: Vec::new(),
+            paid: 0,
             told: Vec::new(),
             left: Left { refused: RefusedCounts::new(), done: BTreeSet::new() },
-        }
+        };
+        history.seen = history.documents();
+        history
     }
 
     fn step(&mut self) {
@@ -192,7 +197,8 @@ impl<'s> History<'s> {
         let documents = self.documents();
         let before = std::mem::replace(&mut self.seen, documents);
         let is_refused = !std::mem::take(&mut self.is_changed);
-        let checked = self.model.check(&self.seen, all_due).and_then(|()| self.check_events()).and_then(|()| {
+        let is_right = || self.check_events().and_then(|()| self.check_balance());
+        let checked = self.model.check(&self.seen, all_due).and_then(|()| is_right()).and_then(|()| {
             if is_refused && before != self.seen {
                 return Err("what is refused changes nothing".to_owned());
             }
