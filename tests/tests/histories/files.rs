@@ -40,6 +40,9 @@ enum Written {
     Formatted,
 }
 
+/// Ways of writing events in the default shape with their keys.
+const BY_KEY: [Written; 4] = [Written::Csv, Written::OwnCsv, Written::Lines, Written::Array];
+
 /// A file that was taken.
 pub(crate) struct Import {
     import_ref: String,
@@ -114,10 +117,10 @@ fn counts(result: &Value) -> [Option<u64>; 3] {
 
 impl History<'_> {
     pub(crate) fn import(&mut self) {
-        if self.random.percent(25)
+        if self.random.percent(30)
             && let Some(place) = self.place_in(self.imports.len())
         {
-            return self.send_file(self.imports[place].file.clone());
+            return self.send_a_file_again(self.imports[place].file.clone());
         }
         let ways = [Written::Csv, Written::OwnCsv, Written::CsvByLine, Written::Lines, Written::Array, Written::Formatted];
         let (written, format) = match (*self.random.one_of(&ways), self.place_in(self.formats.len())) {
@@ -142,11 +145,24 @@ impl History<'_> {
         self.send_file(File { name, written, rows });
     }
 
+    /// Sends a file as it was, or its events by another door: what of it counts isn't taken again.
+    fn send_a_file_again(&mut self, file: File) {
+        let is_by_key = BY_KEY.contains(&file.written);
+        match self.random.below(3) {
+            0 if is_by_key => self.send_batch(file.rows),
+            1 if is_by_key => {
+                let (name, written) = (self.new_name("file"), *self.random.one_of(&BY_KEY));
+                self.send_file(File { name, written, ..file });
+            }
+            _ => self.send_file(file),
+        }
+    }
+
     /// Sends one event in a file of its own.
     pub(crate) fn send_in_a_file(&mut self, sent: Sent) {
         let written = match sent.format {
             Some(_) => Written::Formatted,
-            None => *self.random.one_of(&[Written::Csv, Written::OwnCsv, Written::Lines, Written::Array]),
+            None => *self.random.one_of(&BY_KEY),
         };
         let name = self.new_name("file");
         self.send_file(File { name, written, rows: vec![sent] });

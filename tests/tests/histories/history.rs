@@ -144,8 +144,8 @@ impl<'s> History<'s> {
             158..170 => self.edit(),
             170..174 => self.cancel(),
             174..180 => self.edit_a_format(),
-            180..188 => self.manage_keys(),
-            188..192 => self.manage_people(),
+            180..187 => self.manage_keys(),
+            187..192 => self.manage_people(),
             192..196 => self.change_what_papers_say(),
             _ => self.read_a_paper(),
         }

@@ -5,7 +5,7 @@ use acceptance::when;
 use acceptance::{Answer, Client};
 use serde_json::{Value, json};
 
-use crate::asking::{Deed, Ended};
+use crate::asking::Deed;
 use crate::history::History;
 
 const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
@@ -107,10 +107,6 @@ impl Senders {
         let works = |index: &usize| self.senders[*index].whose == Whose::Person(person) && !self.senders[*index].has_ended;
         (0..self.senders.len()).filter(works).collect()
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("a text is expected, not {value}")).to_owned()
 }
 
 impl History<'_> {
@@ -294,38 +290,43 @@ impl History<'_> {
         }
     }
 
-    /// Logs somebody in once more, and has that session end others.
+    /// Somebody ends sessions of their own, or sets another password.
     fn look_after_their_account(&mut self, person: usize) {
         let Person { email, password, is_disabled, .. } = &self.senders.people[person];
-        let (log_in, password) = (json!({"email": email, "password": password}), password.clone());
+        let log_in = json!({"email": email, "password": password});
         if *is_disabled {
             return self.is_refused_a_log_in(&log_in);
         }
-        let sessions = self.senders.sessions(person);
-        let new = self.let_in(Whose::Person(person), &log_in);
-        let client = self.senders.client(new);
-        let Some(other) = sessions.first() else { return };
-        let new_password = self.new_name("another pass phrase");
-        let deed = match self.random.below(3) {
-            0 => {
-                let own = self.senders.client(*other).get("/auth/session").ok();
-                Deed::delete("end_session", Needs::Person, format!("/auth/sessions/{}", text(&own["session_ref"])))
-            }
-            1 => Deed::delete("end_other_sessions", Needs::Person, "/auth/sessions/others".to_owned()),
-            _ => {
-                let body = json!({"password": password, "new_password": new_password});
-                Deed::post("change_password", Needs::Person, "/auth/password", &body).never_keyed()
-            }
-        };
-        let operation = deed.operation;
-        if let Ended::Taken(_) = self.ask_as(&client, &self.senders.told(new), None, deed, |_, _| true) {
-            match operation {
-                "end_session" => self.senders.senders[*other].has_ended = true,
-                _ => self.senders.end(Whose::Person(person), Some(new)),
-            }
-            if operation == "change_password" {
-                self.senders.people[person].password = new_password;
-            }
+        let others = self.senders.sessions(person);
+        let own = self.let_in(Whose::Person(person), &log_in);
+        if let Some(other) = others.first() {
+            self.end_a_session(person, own, *other);
         }
+        if self.random.percent(50) {
+            self.change_password(person, own);
+        }
+    }
+
+    fn end_a_session(&mut self, person: usize, own: usize, other: usize) {
+        let (client, told) = (self.senders.client(own), self.senders.told(own));
+        if self.random.percent(50) {
+            let session = self.senders.client(other).get("/auth/session").ok();
+            let path = format!("/auth/sessions/{}", session["session_ref"].as_str().expect("a reference"));
+            self.ask_as(&client, &told, None, Deed::delete("end_session", Needs::Person, path), |_, _| true);
+            self.senders.senders[other].has_ended = true;
+        } else {
+            let deed = Deed::delete("end_other_sessions", Needs::Person, "/auth/sessions/others".to_owned());
+            self.ask_as(&client, &told, None, deed, |_, _| true);
+            self.senders.end(Whose::Person(person), Some(own));
+        }
+    }
+
+    fn change_password(&mut self, person: usize, own: usize) {
+        let new_password = self.new_name("another pass phrase");
+        let body = json!({"password": self.senders.people[person].password, "new_password": new_password});
+        let deed = Deed::post("change_password", Needs::Person, "/auth/password", &body).never_keyed();
+        self.ask_as(&self.senders.client(own), &self.senders.told(own), None, deed, |_, _| true);
+        self.senders.people[person].password = new_password;
+        self.senders.end(Whose::Person(person), Some(own));
     }
 }

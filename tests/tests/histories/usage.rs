@@ -246,7 +246,7 @@ impl History<'_> {
         self.send_batch(events);
     }
 
-    fn send_batch(&mut self, events: Vec<Sent>) {
+    pub(crate) fn send_batch(&mut self, events: Vec<Sent>) {
         let (is_atomic, are_lines) = (self.random.percent(30), self.random.percent(40));
         let fates: Vec<Fate> = events.iter().map(|sent| self.fate(sent, false)).collect();
         let of_each: Vec<Value> = events.iter().map(Sent::with_key).collect();
