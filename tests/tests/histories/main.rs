@@ -17,18 +17,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use acceptance::random::setting;
-use acceptance::{Client, Database, Server, on_both_databases};
+use acceptance::{Client, Database, Server, binary, on_both_databases};
 use history::{History, RefusedCounts, Stage};
 
 on_both_databases!(what_is_billed_is_what_was_used_after_every_step);
 
 const HISTORIES: u64 = 40;
+/// How many are played between two times that everything is recomputed, which takes longer each time.
+const VERIFIED_EVERY: u64 = 8;
 /// Whoever plays for hours logs in often, with what works as long.
 const FLAGS: [&str; 6] = ["--token-lifetime-seconds", "86400", "--logins-per-minute", "1000000", "--login-failures", "10000"];
 
 fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
     let mut server = Server::start_with(database, &FLAGS);
-    let stage = Stage::new(database, &server);
+    let stage = Stage::new(&server);
     let (first, count) = (setting("SEED", 1), setting("HTTP_HISTORIES", HISTORIES));
     let (mut refused, mut done) = (RefusedCounts::new(), BTreeSet::from(Stage::DONE));
     for seed in first.. {
@@ -41,6 +43,11 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
         let left = History::play(&stage, seed);
         refused.extend(left.refused);
         done.extend(left.done);
+        if (seed - first) % VERIFIED_EVERY == VERIFIED_EVERY - 1
+            && let Err(found) = binary::verify(database.url())
+        {
+            panic!("SEED={} HTTP_HISTORIES={VERIFIED_EVERY}: {found}", seed + 1 - VERIFIED_EVERY);
+        }
     }
     // What it has counted of refused usage is written when it ends.
     server.terminate();
@@ -52,7 +59,7 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
         assert_eq!(
             (refused.get(key), counted.get(key)),
             (Some(count), Some(count)),
-            "refused usage of {key:?}; its number is the SEED"
+            "refused usage of {key:?}, whose number is the SEED; HTTP_HISTORIES=1"
         );
     }
 }
