@@ -1,5 +1,7 @@
 //! Usage: events that are right or wrong, new or known by their key, alone, by a format or in a batch; and what is changed of them.
 
+use std::collections::BTreeSet;
+
 use acceptance::naive::Event;
 use acceptance::when::{self, Day};
 use acceptance::{Answer, catalog};
@@ -11,6 +13,8 @@ use crate::senders::Needs;
 
 /// What it takes to report and change usage.
 const WRITE: Needs = Needs::Scope("usage:write");
+/// The code of what is refused before anything is looked up.
+const UNREADABLE: &str = "out_of_range";
 /// The most that one event reports.
 const MOST: i64 = 700;
 
@@ -78,7 +82,7 @@ impl Sent {
 
 /// The code of a problem as a whole, of which the first field has this one.
 fn of_the_whole(code: &'static str) -> &'static str {
-    if matches!(code, "out_of_range" | "unknown_reference") { "validation_failed" } else { code }
+    if matches!(code, UNREADABLE | "unknown_reference") { "validation_failed" } else { code }
 }
 
 /// Whether a problem, or a result that is one, has this code.
@@ -146,7 +150,7 @@ impl History<'_> {
             (_, Some(known)) if known.sent.event == sent.event => Fate::There(known.event_ref.clone()),
             (_, Some(_)) => Fate::Refused("idempotency_key_reuse"),
             (None, None) => Fate::New,
-            (Some(Wrong::Quantity), None) => Fate::Refused(if is_mapped { "format_error" } else { "out_of_range" }),
+            (Some(Wrong::Quantity), None) => Fate::Refused(if is_mapped { "format_error" } else { UNREADABLE }),
             (Some(Wrong::Customer), None) => Fate::Refused("unknown_reference"),
             (Some(Wrong::TooEarly), None) => Fate::Refused("no_matching_contract"),
             (Some(Wrong::Ahead), None) => Fate::Refused("timestamp_in_future"),
@@ -264,19 +268,45 @@ impl History<'_> {
             Ended::Barred => return,
             Ended::Taken(answer) | Ended::Refused(answer) => answer,
         };
-        let results = results(&answer, are_lines);
-        if is_refused != (answer.status == 422) || (!is_refused && results.len() != events.len()) {
+        if is_refused != (answer.status == 422) {
             self.fail(&answer.text);
         }
-        self.is_changed = !is_refused && fates.iter().any(|fate| matches!(fate, Fate::New));
-        for (place, (sent, fate)) in events.into_iter().zip(fates).enumerate() {
+        if is_refused {
+            return self.is_refused_whole(&events, &fates, &answer);
+        }
+        let results = results(&answer, are_lines);
+        if results.len() != events.len() {
+            self.fail(&answer.text);
+        }
+        self.is_changed = fates.iter().any(|fate| matches!(fate, Fate::New));
+        for ((sent, fate), result) in events.into_iter().zip(fates).zip(results) {
             match fate {
-                Fate::Refused(code) if is_refused || has_code(&results[place], code) => self.count_refused(&sent, code),
-                Fate::New | Fate::There(_) if is_refused => {}
-                Fate::New if results[place]["event_ref"].is_string() => self.take_up(sent, results[place]["event_ref"].clone()),
-                Fate::There(event_ref) if results[place]["event_ref"] == event_ref => {}
-                Fate::New | Fate::There(_) | Fate::Refused(_) => self.fail(&format!("{}: {}", sent.event, results[place])),
+                Fate::Refused(code) if has_code(&result, code) => self.count_refused(&sent, code),
+                Fate::New if result["event_ref"].is_string() => self.take_up(sent, result["event_ref"].clone()),
+                Fate::There(event_ref) if result["event_ref"] == event_ref => {}
+                Fate::New | Fate::There(_) | Fate::Refused(_) => self.fail(&format!("{}: {result}", sent.event)),
             }
+        }
+    }
+
+    /// A batch that is taken whole or not at all names the events that it was refused for, and those are counted.
+    fn is_refused_whole(&mut self, events: &[Sent], fates: &[Fate], answer: &Answer) {
+        // Where one can't be read, nobody looks whether the others could be taken.
+        let is_unread = fates.iter().any(|fate| matches!(fate, Fate::Refused(UNREADABLE)));
+        let mut named = BTreeSet::new();
+        for (place, (sent, fate)) in events.iter().zip(fates).enumerate() {
+            match fate {
+                Fate::Refused(code) if !is_unread || *code == UNREADABLE => {
+                    named.insert(place.to_string());
+                    self.count_refused(sent, code);
+                }
+                Fate::New | Fate::There(_) | Fate::Refused(_) => {}
+            }
+        }
+        let pointers = answer.body["errors"].as_array().into_iter().flatten().filter_map(|error| error["pointer"].as_str());
+        let found: BTreeSet<String> = pointers.filter_map(|pointer| Some(pointer.split('/').nth(2)?.to_owned())).collect();
+        if found != named {
+            self.fail(&format!("the events {named:?} should be named: {}", answer.text));
         }
     }
 
