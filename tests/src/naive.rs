@@ -214,11 +214,17 @@ impl Model {
                 }
             }
         }
+        // A month that ends today was billed at once; where that was put out of force, it is due again when the day is over.
+        let current = json!(self.month(OVER).to_string());
+        let is_undone = |document: &Value| {
+            document["state"] == "VOID" && document["purpose"] == "REGULAR" && document["period_start"] == current
+        };
+        let ends_billed = self.ends_today && !documents.iter().any(is_undone);
         for month in 0..=OVER + 1 {
             for line_item in ["fee", "calls"] {
                 let key = (self.month(month).to_string(), line_item.to_owned());
                 let (expected, found) = (self.expected(month, line_item), billed.remove(&key).unwrap_or_default());
-                let must_be = carried.contains(&key) || (all_due && (month < OVER || (month == OVER && self.ends_today)));
+                let must_be = carried.contains(&key) || (all_due && (month < OVER || (month == OVER && ends_billed)));
                 let prepaid = if line_item == "calls" && self.prepaid > 0 { self.price.of(self.prepaid) } else { 0 };
                 if found != expected && (must_be || (found != 0 && found != prepaid)) {
                     return Err(format!("{line_item} of {}: {found} cents are billed instead of {expected}", key.0));

@@ -1,0 +1,83 @@
+//! Random histories of contracts over HTTP: whatever is done in whatever order, by whomever and by whichever door, what is billed is what
+//! the usage there is costs, after every step, and whoever may not does nothing. `HTTP_HISTORIES=n` plays so many on each database,
+//! `SEED=s` begins with that one. Which operations are drawn here, and which elsewhere, is in `drawn.rs`.
+
+mod asking;
+mod contract;
+mod drawn;
+mod files;
+mod formats;
+mod history;
+mod papers;
+mod rehearsal;
+mod senders;
+mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use acceptance::random::setting;
+use acceptance::{Client, Database, Server, binary, on_both_databases};
+use history::{History, RefusedCounts, Stage};
+
+on_both_databases!(what_is_billed_is_what_was_used_after_every_step);
+
+const HISTORIES: u64 = 40;
+/// How many are played between two times that everything is recomputed, which takes longer each time.
+const VERIFIED_EVERY: u64 = 8;
+/// Whoever plays for hours logs in often, with what works as long.
+const FLAGS: [&str; 6] = ["--token-lifetime-seconds", "86400", "--logins-per-minute", "1000000", "--login-failures", "10000"];
+
+fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
+    let mut server = Server::start_with(database, &FLAGS);
+    let stage = Stage::new(&server);
+    let (first, count) = (setting("SEED", 1), setting("HTTP_HISTORIES", HISTORIES));
+    let (mut refused, mut done) = (RefusedCounts::new(), BTreeSet::from(Stage::DONE));
+    for seed in first.. {
+        // Whoever plays as many as usual goes on until everything was drawn, for as many again.
+        let is_drawn = count < HISTORIES || done == drawn::here();
+        if seed >= first + count && (is_drawn || seed >= first + 2 * count) {
+            assert!(is_drawn, "{done:?} is drawn, and it should be {:?}", drawn::here());
+            break;
+        }
+        let left = History::play(&stage, seed);
+        refused.extend(left.refused);
+        done.extend(left.done);
+        if (seed - first) % VERIFIED_EVERY == VERIFIED_EVERY - 1
+            && let Err(found) = binary::verify(database.url())
+        {
+            panic!("SEED={} HTTP_HISTORIES={VERIFIED_EVERY}: {found}", seed + 1 - VERIFIED_EVERY);
+        }
+    }
+    // What it has counted of refused usage is written when it ends.
+    server.terminate();
+    assert!(server.wait_for_exit(Duration::from_secs(30)).is_some(), "it ends");
+    drop(server);
+    let server = Server::start(database);
+    let counted = counted(&Client::new_key(&server));
+    for (key, count) in refused.iter().chain(&counted) {
+        assert_eq!(
+            (refused.get(key), counted.get(key)),
+            (Some(count), Some(count)),
+            "refused usage of {key:?}, whose number is the SEED; HTTP_HISTORIES=1"
+        );
+    }
+}
+
+/// The counts of all refused usage, whatever its day.
+fn counted(client: &Client) -> RefusedCounts {
+    let mut counts = BTreeMap::new();
+    for page in 0.. {
+        let rows = client.get(&format!("/api/usage/refused/filter?pageSize=1000&pageNumber={page}")).ok();
+        let rows = rows.as_array().expect("a list");
+        for row in rows {
+            let [customer, usage_product, code] =
+                ["customer_ref", "usage_product_ref", "code"].map(|field| row[field].as_str().expect(field).to_owned());
+            *counts.entry((customer, usage_product, code)).or_default() += row["count"].as_u64().expect("a count");
+        }
+        if rows.is_empty() {
+            break;
+        }
+    }
+    counts
+}

@@ -1,0 +1,63 @@
+//! Dry runs: what is shown of documents is what then happens to them, and nothing else does.
+
+use std::collections::BTreeMap;
+
+use acceptance::books;
+use serde_json::Value;
+
+/// Operations of histories that can be rehearsed.
+pub(crate) const CAN_BE: [&str; 11] = [
+    "cancel_contract",
+    "delete_event",
+    "edit_contract",
+    "edit_customer",
+    "issue_document",
+    "record_event",
+    "record_formatted_event",
+    "record_payment",
+    "update_event",
+    "update_formatted_event",
+    "void_document",
+];
+/// What is compared of a document.
+const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", "credits_amount"];
+
+type Told = BTreeMap<String, [String; 6]>;
+
+/// What a dry run showed.
+pub(crate) struct Rehearsed {
+    changed: Told,
+    before: Told,
+}
+
+fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Told {
+    let one = |document: &Value| (books::fields(document, ["document_number"])[0].clone(), books::fields(document, SAID));
+    documents.into_iter().map(one).collect()
+}
+
+impl Rehearsed {
+    pub(crate) fn of(effects: &Value) -> Self {
+        let shown = |parts: &[&str]| told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")));
+        Self { changed: shown(&["opened", "issued", "recomputed", "voided", "settled"]), before: shown(&["before"]) }
+    }
+
+    /// Compares it with what then happened.
+    ///
+    /// # Errors
+    /// Where they differ.
+    pub(crate) fn check(self, before: &[Value], after: &[Value]) -> Result<(), String> {
+        let (before, after) = (told(before), told(after));
+        let is_new = |(number, said): &(&String, &[String; 6])| before.get(*number) != Some(*said);
+        // Nobody saw what was opened and put out of force at once.
+        let was_seen = |(number, said): &(&String, &[String; 6])| before.contains_key(*number) || said[0] != "VOID";
+        let owned = |(number, said): (&String, &[String; 6])| (number.clone(), said.clone());
+        let changed: Told = after.iter().filter(is_new).filter(was_seen).map(owned).collect();
+        // A paper may say something else where its amounts are the same.
+        let shown: Told = self.changed.iter().filter(is_new).map(owned).collect();
+        if shown != changed {
+            return Err(format!("the dry run shows {shown:?}, and {changed:?} happens"));
+        }
+        let wrong = self.before.iter().find(|(number, said)| before.get(*number) != Some(*said));
+        wrong.map_or(Ok(()), |(number, said)| Err(format!("the dry run shows that {number} was {said:?}")))
+    }
+}
