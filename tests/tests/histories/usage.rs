@@ -207,8 +207,6 @@ impl History<'_> {
             }
             Fate::New | Fate::There(_) => &[],
         };
-        // A dry run is refused likewise, by a code that isn't described for it.
-        let deed = if matches!(fate, Fate::Refused("idempotency_key_reuse")) { deed.not_rehearsed() } else { deed };
         let deed = deed.told(format!("{operation} {}", sent.with_key())).refused_by(refusals);
         match (self.ask(deed, |_, _| false), fate) {
             (Ended::Barred, _) => {}

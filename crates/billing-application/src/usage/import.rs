@@ -87,6 +87,8 @@ enum Place {
     Document(DocumentRef),
     /// What a dry run would open has another reference with every slice.
     ToBeOpened(ContractRef, Date),
+    /// The same of an event that has a document of its own.
+    ToBeOpenedFor(EventRef),
 }
 
 /// What became of an event.
@@ -277,6 +279,7 @@ impl FileImport {
         let document = number.map(|number| (placement.document_ref, number.clone()));
         let place = match &document {
             Some((document_ref, _)) => Place::Document(*document_ref),
+            None if view.parent.is_some() => Place::ToBeOpenedFor(view.event.event_ref),
             None => Place::ToBeOpened(placement.contract_ref, placement.service_period.start()),
         };
         let documents = &mut self.summary.documents;

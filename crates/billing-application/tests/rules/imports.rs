@@ -11,6 +11,7 @@ use billing_domain::format::UsageFormat;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportState, ImportedFileFacts};
 use billing_domain::page::PageRequest;
+use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, ImportFilter};
 use billing_domain::refs::{EventRef, ImportRef};
 use billing_domain::reported::{FileEvent, FileEventKey};
@@ -38,6 +39,16 @@ fn line(number: u64) -> FileEvent {
 
 /// Imports lines; answers the import, how many were recorded and how many were there.
 fn import(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> (Option<ImportRef>, u64, u64) {
+    let import = imported(books, lines, dry_run);
+    (import.import_ref(), import.summary().recorded, import.summary().already_there)
+}
+
+/// Imports lines; answers how many events went on each document.
+fn documents(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> Vec<u64> {
+    imported(books, lines, dry_run).summary().documents.iter().map(|document| document.events).collect()
+}
+
+fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileImport {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
     let format = NamedFormat::Name(UsageFormat::built_in().name);
@@ -52,7 +63,7 @@ fn import(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> (Option<
         assert!(taken.refused.is_empty() && taken.stopped.is_none(), "{taken:?}");
     }
     import.end(services, principal, 0, None).expect("an end");
-    (import.import_ref(), import.summary().recorded, import.summary().already_there)
+    import
 }
 
 fn undo(books: &Books, import_ref: ImportRef, may_go_on: &dyn Fn() -> bool) -> UndoResult {
@@ -168,6 +179,18 @@ fn a_dry_run_leaves_no_import_and_an_unknown_one_can_not_be_undone() {
     let mut take_turn = |step: UndoStep| step.carry_out(services);
     let unknown = undo_import(services, principal, ImportRef::from_uuid(Uuid::nil()), &|| true, &mut take_turn);
     assert!(matches!(unknown, Err(UseCaseError::Unknown(Thing::Import))));
+}
+
+#[test]
+fn a_dry_run_shows_a_document_for_each_event_where_each_gets_one() {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    let mut product = requested(&api, "2026-01-01", "2026-02-28");
+    product.net_terms = Some(NetTerms::DueUponUsage);
+    books.contract(vec![product]);
+    for is_dry_run in [true, false] {
+        assert_eq!(documents(&books, 2..5, is_dry_run), [1, 1, 1], "dry run: {is_dry_run}");
+    }
 }
 
 #[test]

@@ -104,7 +104,8 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (has_body || has_query, &["validation_failed"]),
         (has_query, &["unknown_parameter"]),
         (has_body, &["unknown_field"]),
-        (once, &["idempotency_key_reuse"]),
+        // What is rehearsed may say its key in the body.
+        (answered_for.iter().any(|operation| operation.is_carried_out_once()), &["idempotency_key_reuse"]),
     ]);
     refused.extend(answered_for.iter().flat_map(|operation| expanded(operation.refuses)));
     let means =
