@@ -32,7 +32,7 @@ const ROOMS: [Room; 16] = [
     },
     Room {
         name: "billing-auth",
-        may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken serde sha2 subtle uuid",
+        may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken rustix serde sha2 subtle uuid",
         never: "actix-web billing-application diesel tokio",
     },
     Room {
@@ -65,15 +65,16 @@ const ROOMS: [Room; 16] = [
     Room {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow base64 billing-application billing-console billing-domain billing-import billing-json \
-                  billing-report futures-util governor ipnet maud prometheus-client rust_decimal serde serde_json strsim tempfile thiserror tokio \
-                  tracing url utoipa validator",
+                  billing-report futures-util governor ipnet maud opentelemetry opentelemetry_sdk prometheus-client rust_decimal serde serde_json \
+                  strsim tempfile thiserror tokio tracing tracing-opentelemetry url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
     Room {
         name: "billing-server",
-        may_use: "actix-web billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-pdf billing-report billing-storage chrono clap indicatif secrecy serde_json socket2 tempfile thiserror tokio tracing \
-                  tracing-subscriber uuid validator",
+        may_use: "actix-web async-trait billing-application billing-auth billing-domain billing-formats billing-http billing-import \
+                  billing-pdf billing-report billing-storage bytes chrono clap http indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
+                  opentelemetry_sdk secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
+                  validator",
         never: "acceptance billing-testkit",
     },
     Room {

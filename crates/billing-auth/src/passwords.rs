@@ -59,15 +59,31 @@ impl PasswordHasher for BcryptPasswords {
             return Err(SecretError::CommonPassword);
         }
         // Not `non_truncating_hash`: it also refuses 72 bytes, of which bcrypt cuts nothing but the closing NUL.
-        bcrypt::hash(password, self.cost).map(PasswordHash).map_err(failed)
+        behind_others(|| bcrypt::hash(password, self.cost)).map(PasswordHash).map_err(failed)
     }
 
     fn check(&self, password: &str, hash: Option<&PasswordHash>) -> PasswordCheck {
         // Everything below is done in every case, so that the time tells nothing.
         let known = hash.map_or(self.dummy.as_str(), |hash| hash.0.as_str());
-        let equal = bcrypt::verify(password, known).unwrap_or(false);
+        let equal = behind_others(|| bcrypt::verify(password, known)).unwrap_or(false);
         if equal & hash.is_some() & has_allowed_length(password) { PasswordCheck::Right } else { PasswordCheck::Wrong }
     }
+}
+
+/// How much whoever logs in gives way to whoever else wants the processor: they get about a tenth of what others do.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// Does some work on a thread that gives way to all others of the process: hashing passwords, which strangers can have done, is to keep no usage
+/// waiting. A thread of its own, as a lowered priority can't be raised again.
+fn behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let given_way = || {
+        // Elsewhere than on Linux it would be the whole process's. Where it isn't allowed the work is done all the same.
+        #[cfg(target_os = "linux")]
+        rustix::process::setpriority_process(None, NICENESS).ok();
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(given_way).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// bcrypt reads 72 bytes and repeats the password with a NUL behind it: a longer one would equal its own
@@ -93,6 +109,14 @@ mod tests {
         for wrong in ["", "correct horse batterY", "correct horse battery ", "x"] {
             assert_eq!(quick().check(wrong, Some(&hash)), PasswordCheck::Wrong, "{wrong:?}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn hashing_gives_way_to_other_work_which_stays_as_it_was() {
+        let priority = || rustix::process::getpriority_process(None).expect("a priority");
+        let before = priority();
+        assert_eq!((behind_others(priority), priority()), (before.max(NICENESS), before));
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod router;
 mod routes;
 mod settings;
 mod state;
+mod trace;
 mod twins;
 mod unread;
 

@@ -27,6 +27,7 @@ use crate::auth::address;
 use crate::operation::{Operation, VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
+use crate::trace;
 use crate::unread::Unread;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -131,8 +132,8 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
         Some(unread) => unread.behind(response),
         None => response,
     };
-    let span = tracing::info_span!("request", request_id = %facts.request_id);
-    let outcome = bounded(facts.deadline, next.call(request)).instrument(span).await;
+    let span = trace::begin(&facts.request_id, request.headers());
+    let outcome = bounded(facts.deadline, next.call(request)).instrument(span.clone()).await;
     match outcome.and_then(|answered| answered.map_err(|error| problem_of(&error))) {
         Ok(answered) => {
             let (request, response) = answered.into_parts();
@@ -142,6 +143,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
                 Some(_) | None => response,
             };
             add_headers(response.headers_mut(), &facts, &state);
+            trace::end(&span, &facts.method, response.status().as_u16(), request.match_pattern().as_deref());
             log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
             Ok(ServiceResponse::new(request, holding(response)))
         }
@@ -149,6 +151,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, &state);
+            trace::end(&span, &facts.method, response.status().as_u16(), None);
             log(&facts, &state, response.status().as_u16(), None, Some(&problem));
             Err(InternalError::from_response(problem, holding(response)).into())
         }

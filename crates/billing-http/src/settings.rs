@@ -22,8 +22,10 @@ pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub const DEFAULT_REPORTS_AT_ONCE: usize = 2;
 /// Documents that are printed at a time.
 const PRINTS_AT_ONCE: usize = 2;
-/// How long a document waits for its turn to be printed: a hundred of a page each are printed in less.
-const PRINT_WAIT: Duration = Duration::from_secs(5);
+/// Usage formats that are tried at a time: the costliest takes a processor for a twentieth of a second.
+const TRIALS_AT_ONCE: usize = 1;
+/// How long a request waits for its turn: a hundred documents of a page each are printed in less.
+const TURN_WAIT: Duration = Duration::from_secs(5);
 
 /// A setting that can't be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -60,8 +62,10 @@ pub struct HttpSettings {
     pub reports_at_once: usize,
     /// Documents that are printed at a time: each takes a processor and some memory.
     pub prints_at_once: usize,
-    /// How long a document waits for its turn to be printed.
-    pub print_wait: Duration,
+    /// Usage formats that are tried at a time.
+    pub trials_at_once: usize,
+    /// How long a request waits for its turn: to have a document printed, to try a usage format, to read many events.
+    pub turn_wait: Duration,
     /// Groups of events that are written at a time.
     pub groups_at_once: usize,
     /// Whether metrics are told somewhere else: then not among the operations.
@@ -81,7 +85,8 @@ impl HttpSettings {
             batch_limit_bytes: DEFAULT_BATCH_LIMIT_BYTES,
             reports_at_once: DEFAULT_REPORTS_AT_ONCE,
             prints_at_once: PRINTS_AT_ONCE,
-            print_wait: PRINT_WAIT,
+            trials_at_once: TRIALS_AT_ONCE,
+            turn_wait: TURN_WAIT,
             groups_at_once: 1,
             metrics_apart: false,
         }

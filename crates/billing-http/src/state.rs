@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
 use billing_application::Services;
@@ -21,9 +20,6 @@ use crate::twins::TwinGate;
 #[derive(Clone)]
 pub struct HttpState(Arc<Shared>);
 
-/// How long a list or a sum waits for its turn.
-const SCAN_WAIT: Duration = Duration::from_secs(5);
-
 struct Shared {
     services: Services<'static>,
     settings: HttpSettings,
@@ -32,6 +28,7 @@ struct Shared {
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     prints: Arc<Semaphore>,
+    trials: Arc<Semaphore>,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
     key_uses: KeyUses,
@@ -46,6 +43,7 @@ impl HttpState {
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let prints = Arc::new(Semaphore::new(settings.prints_at_once));
+        let trials = Arc::new(Semaphore::new(settings.trials_at_once));
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
@@ -59,6 +57,7 @@ impl HttpState {
             reports,
             scans,
             prints,
+            trials,
             writer,
             refused,
             key_uses,
@@ -126,13 +125,21 @@ impl HttpState {
 
     /// The right to read many events, for as long as it is kept; waits a while for one.
     pub(crate) async fn permit_scan(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = tokio::time::timeout(SCAN_WAIT, Arc::clone(&self.0.scans).acquire_owned()).await;
-        permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
+        self.turn(&self.0.scans).await
     }
 
     /// The right to print a document, for as long as it is kept; waits a while for one.
     pub(crate) async fn permit_print(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = tokio::time::timeout(self.0.settings.print_wait, Arc::clone(&self.0.prints).acquire_owned()).await;
+        self.turn(&self.0.prints).await
+    }
+
+    /// The right to try a usage format, for as long as it is kept; waits a while for one.
+    pub(crate) async fn permit_trial(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.turn(&self.0.trials).await
+    }
+
+    async fn turn(&self, of: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = tokio::time::timeout(self.0.settings.turn_wait, Arc::clone(of).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
     }
 

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::Server;
 use serde_json::{Value, json};
 
@@ -114,5 +116,20 @@ fn the_page_names_every_limit_as_it_is() {
         ),
     ] {
         assert!(PAGE.contains(&row), "{row}");
+    }
+}
+
+#[actix_web::test]
+async fn who_tries_formats_waits_for_a_turn_so_that_others_go_on() {
+    let server = Server::new();
+    let bearer = server.bearer(&["read"]).await;
+    let body = json!({"format_name": "Default Format", "event": {}}).to_string();
+    for (at_once, status) in [(1, 422), (0, 503)] {
+        let server = server.another(|settings| {
+            settings.trials_at_once = at_once;
+            settings.turn_wait = Duration::ZERO;
+        });
+        let tried = server.post("/api/usage/formats/test", ("authorization", &bearer), &body).await;
+        assert_eq!((tried.status.as_u16(), tried.header("retry-after").is_some()), (status, status == 503), "{tried:?}");
     }
 }

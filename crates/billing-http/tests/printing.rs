@@ -13,7 +13,7 @@ const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "d
 async fn start(prints_at_once: usize) -> (Server, String) {
     let server = Server::with("http://billing.test", |settings| {
         settings.prints_at_once = prints_at_once;
-        settings.print_wait = Duration::ZERO;
+        settings.turn_wait = Duration::ZERO;
     });
     let bearer = server.bearer(&SCOPES).await;
     (server, bearer)
@@ -66,7 +66,7 @@ async fn more_documents_than_may_be_made_at_a_time_are_turned_away_and_kept_ones
     // The same data behind a server that makes none.
     let busy = server.another(|settings| {
         settings.prints_at_once = 0;
-        settings.print_wait = Duration::ZERO;
+        settings.turn_wait = Duration::ZERO;
     });
     let kept = busy.get(&path, ("authorization", &bearer)).await;
     assert_eq!((kept.status.as_u16(), &kept.text, kept.header("etag")), (200, &made.text, made.header("etag")));

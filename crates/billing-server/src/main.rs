@@ -17,6 +17,7 @@ mod secrets;
 mod serve;
 mod settings;
 mod steady;
+mod telemetry;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -12,7 +12,9 @@ use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits
 use billing_pdf::Printer;
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::composition::{Composition, SignerSettings, open_to_serve};
 use crate::failure::{Failure, Outcome};
@@ -21,6 +23,7 @@ use crate::sample::{self, SampleAccess};
 use crate::say;
 use crate::scheduler::{CountsWriter, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
+use crate::telemetry::Telemetry;
 
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
@@ -30,7 +33,7 @@ const NOTICE: Duration = Duration::from_millis(500);
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
-    start_logging(settings.log_json);
+    let telemetry = start_logging(settings.log_json)?;
     let database = open_to_serve(&settings.store)?;
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
     let composition = Composition::new(database, signer, Printer::new(settings.fonts_dir.clone()))?;
@@ -94,6 +97,9 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     }
     if let Err(error) = composition.database.close() {
         tracing::warn!(%error, "the database's -wal file is still needed: copy it with the file");
+    }
+    if let Some(telemetry) = telemetry {
+        telemetry.end();
     }
     served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
 }
@@ -200,14 +206,17 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
     ]
 }
 
-fn start_logging(json: bool) {
+/// Starts the log, and with the feature `telemetry` what tells of traces.
+fn start_logging(json: bool) -> Outcome<Option<Telemetry>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
     let colours = std::io::stderr().is_terminal();
     // A line that can't be written, as behind a closed terminal, must not end what wrote it: telling of it there panics.
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
-    let subscriber = subscriber.with_writer(std::io::stderr).with_ansi(colours);
-    let started = if json { subscriber.json().try_init() } else { subscriber.try_init() };
-    if let Err(error) = started {
+    let lines = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr).with_ansi(colours);
+    let lines = if json { lines.json().boxed() } else { lines.boxed() };
+    let telemetry = Telemetry::start()?;
+    let subscriber = tracing_subscriber::registry().with(filter).with(lines).with(telemetry.as_ref().map(Telemetry::layer));
+    if let Err(error) = subscriber.try_init() {
         tracing::warn!(%error, "logging was started already");
     }
+    Ok(telemetry)
 }

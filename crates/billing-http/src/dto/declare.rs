@@ -265,12 +265,12 @@ pub(crate) fn read<T: Fieldset>(body: &Value) -> Result<T, Violations> {
     input::read(body, T::read_whole)
 }
 
-/// As [`read`], of a body that may be left out: then it is an empty object.
+/// As [`read`], of a body that may be left out: then it is an empty object. `null` is there, and is none.
 ///
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_optional<T: Fieldset>(body: Option<&Value>) -> Result<T, Violations> {
-    match body.filter(|body| !body.is_null()) {
+    match body {
         Some(body) => read(body),
         None => read(&Value::Object(Map::new())),
     }

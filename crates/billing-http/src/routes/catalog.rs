@@ -133,7 +133,13 @@ pub(crate) async fn get_usage_format(caller: Caller, path: Path<String>, query: 
 
 pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> Answer<FormatTestJson> {
     let (tested, event) = read::<FormatTestBody>(&body)?.tested().ok_or_else(Problem::internal)?;
-    let mapped = caller.run(move |services, principal| formats::test_format(services, principal, &tested, &event)).await?;
+    let permit = caller.state.permit_trial().await?;
+    let mapped = caller.run(move |services, principal| {
+        // Given back by the thread that tried, whether anybody waits for the answer or not.
+        let _permit = permit;
+        formats::test_format(services, principal, &tested, &event)
+    });
+    let mapped = mapped.await?;
     Ok(Json(FormatTestJson::from(&mapped)))
 }
 

@@ -14,6 +14,14 @@ fn a_body_that_is_no_object_is_one_violation_of_the_whole() {
 }
 
 #[test]
+fn a_body_that_may_be_left_out_is_an_object_where_it_is_there() {
+    assert!(super::billing_run(None).is_ok() && super::billing_run(Some(&json!({}))).is_ok());
+    for body in [json!(null), json!([]), json!(false)] {
+        assert_eq!(refusals(super::billing_run(Some(&body))), ["/ wrong_type"], "{body}");
+    }
+}
+
+#[test]
 fn violations_come_in_the_order_of_the_document_and_missing_fields_last() {
     let body = json!({"c": 1, "list": [{"b": 1, "a": 1}, 5], "x": 1, "a": 1});
     let answer = read(&body, |fields| {

@@ -1,0 +1,70 @@
+//! Requests as spans: log lines within one show the request's id. In a binary that tells a collector of traces they also say, by the names of
+//! OpenTelemetry, what the request was and how it ended, and are a part of their caller's trace.
+
+use actix_web::http::header::HeaderMap;
+use tracing::Span;
+
+#[cfg(not(feature = "telemetry"))]
+pub(crate) fn begin(request_id: &str, _headers: &HeaderMap) -> Span {
+    tracing::info_span!("request", %request_id)
+}
+
+#[cfg(not(feature = "telemetry"))]
+pub(crate) fn end(_span: &Span, _method: &str, _status: u16, _route: Option<&str>) {}
+
+#[cfg(feature = "telemetry")]
+pub(crate) use told::{begin, end};
+
+#[cfg(feature = "telemetry")]
+mod told {
+    use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
+    use opentelemetry::trace::{Status, TraceContextExt as _};
+    use opentelemetry_sdk::propagation::TraceContextPropagator;
+    use tracing::field::Empty;
+    use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+    use super::{HeaderMap, Span};
+
+    struct Headers<'h>(&'h HeaderMap);
+
+    impl Extractor for Headers<'_> {
+        fn get(&self, key: &str) -> Option<&str> {
+            self.0.get(key)?.to_str().ok()
+        }
+
+        fn keys(&self) -> Vec<&str> {
+            self.0.keys().map(|name| name.as_str()).collect()
+        }
+    }
+
+    /// Begins the span of a request, as a part of the trace that `traceparent` names; one that can't be read is passed over, as its
+    /// standard wants.
+    pub(crate) fn begin(request_id: &str, headers: &HeaderMap) -> Span {
+        let span = tracing::info_span!(
+            "request",
+            %request_id,
+            otel.kind = "server",
+            http.request.method = Empty,
+            http.route = Empty,
+            http.response.status_code = Empty,
+        );
+        if headers.contains_key("traceparent") {
+            // Where there is no collector nobody is told, which is no failure.
+            span.set_parent(TraceContextPropagator::new().extract(&Headers(headers))).ok();
+        }
+        span
+    }
+
+    /// Says at its end what it was, so that log lines stay short: by its route, as references in paths would make each name another.
+    pub(crate) fn end(span: &Span, method: &str, status: u16, route: Option<&str>) {
+        span.record("http.request.method", method);
+        span.record("http.response.status_code", status);
+        if let Some(route) = route {
+            span.record("http.route", route);
+            span.context().span().update_name(format!("{method} {route}"));
+        }
+        if status >= 500 {
+            span.set_status(Status::error(""));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! With the feature: each request is a span, sent as protocol buffers over HTTP.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
+use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
+use tracing::Subscriber;
+use tracing_opentelemetry::OpenTelemetryLayer;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::{ENDPOINT, is_wanted};
+use crate::failure::{Failure, Outcome};
+
+/// What the service is called where `OTEL_SERVICE_NAME` says nothing else.
+const SERVICE: &str = "usage-billing";
+/// How long the collector may take. Whoever waits for it is a thread of its own.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends spans until it is ended.
+pub(crate) struct Telemetry(SdkTracerProvider);
+
+impl Telemetry {
+    /// Starts it, where a collector is named.
+    ///
+    /// # Errors
+    /// [`Failure::Setting`] for a collector that can't be one.
+    pub(crate) fn start() -> Outcome<Option<Self>> {
+        if !is_wanted() {
+            return Ok(None);
+        }
+        let exporter = SpanExporter::builder().with_http().with_http_client(Sender::new()).build();
+        let exporter = exporter.map_err(|error| Failure::Setting(format!("{ENDPOINT}: {error}")))?;
+        let mut provider = SdkTracerProvider::builder().with_batch_exporter(exporter);
+        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+            provider = provider.with_resource(opentelemetry_sdk::Resource::builder().with_service_name(SERVICE).build());
+        }
+        Ok(Some(Self(provider.build())))
+    }
+
+    /// What hands the spans of the log over.
+    pub(crate) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>(&self) -> OpenTelemetryLayer<S, Tracer> {
+        tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE)).with_location(false).with_threads(false)
+    }
+
+    /// Sends what is left.
+    pub(crate) fn end(self) {
+        if let Err(error) = self.0.shutdown() {
+            tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+/// ureq, as the library asks for a client.
+#[derive(Debug)]
+struct Sender(ureq::Agent);
+
+impl Sender {
+    fn new() -> Self {
+        Self(ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false).build().into())
+    }
+}
+
+#[async_trait]
+impl HttpClient for Sender {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let answer = self.0.run(http::Request::from_parts(parts, Vec::from(body)))?;
+        let (parts, mut body) = answer.into_parts();
+        Ok(Response::from_parts(parts, Bytes::from(body.read_to_vec()?)))
+    }
+}
