@@ -23,9 +23,12 @@ const REQUESTS_EACH: u32 = 500;
 /// These end the session or the key that the next request needs.
 const ENDING: [&str; 2] = ["log_out", "end_session"];
 
+/// A service, whose own type has no name.
+type Asked = Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>;
+
 /// A server with a contract, and who may ask it.
 struct World {
-    asked: Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>,
+    asked: Asked,
     system: SystemRunner,
     bearer: String,
     cookie: String,
