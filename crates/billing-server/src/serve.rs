@@ -28,6 +28,10 @@ use crate::telemetry::Telemetry;
 /// How long requests that were accepted may take to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
 
+/// How long a connection is kept open for another request. Longer than proxies and clients keep theirs, most of them a minute: who closes first
+/// must be who sends, or else a request meets a closed connection now and then.
+const KEPT_OPEN: Duration = Duration::from_secs(75);
+
 /// How long the server goes on taking requests while it says that it isn't ready any more.
 const NOTICE: Duration = Duration::from_millis(500);
 
@@ -62,6 +66,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         .disable_signals()
         .workers(usize::from(settings.workers))
         .shutdown_timeout(SHUTDOWN_SECONDS)
+        .keep_alive(KEPT_OPEN)
         .client_request_timeout(Duration::from_secs(10))
         .listen(listen_on(settings.listen, "")?)
         .map_err(|error| Failure::Failed(format!("cannot listen: {error}")))?;
