@@ -13,7 +13,7 @@ use super::{check, json, presented};
 
 #[test]
 fn a_key_without_a_body_may_do_everything_for_ever() {
-    for body in [None, Some(json("null")), Some(json("{}")), Some(json(r#"{"name":null,"scopes":null,"expires_at":null}"#))] {
+    for body in [None, Some(json("{}")), Some(json(r#"{"name":null,"scopes":null,"expires_at":null}"#))] {
         let request = super::key(body.as_ref()).expect("a key");
         assert_eq!((request.name, request.scopes, request.expires_at), (None, Scopes::all(), None));
     }

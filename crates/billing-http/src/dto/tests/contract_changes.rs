@@ -15,7 +15,6 @@ use super::{check, check_field, json, posted_back};
 fn a_cancelled_contract_ends_with_its_period_today_or_on_a_day() {
     let day = LastDay::Day(fixtures::date("2026-02-28"));
     let rows = [
-        ("null", LastDay::PeriodEnd),
         ("{}", LastDay::PeriodEnd),
         (r#"{"include_current_invoice":false,"last_day":null}"#, LastDay::PeriodEnd),
         (r#"{"include_current_invoice":true}"#, LastDay::Today),
@@ -51,7 +50,6 @@ fn a_resume_says_how_it_is_carried_out_or_nothing() {
         (dry_run, allow_backdated)
     };
     assert_eq!(read(None), (false, false));
-    assert_eq!(read(Some("null")), (false, false));
     assert_eq!(read(Some(r#"{"dry_run":true,"allow_backdated":true}"#)), (true, true));
     check(
         |body| super::resume(Some(body)),
