@@ -72,7 +72,7 @@ const ROOMS: [Room; 16] = [
     Room {
         name: "billing-server",
         may_use: "actix-web async-trait billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-pdf billing-report billing-storage bytes chrono clap http indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
+                  billing-pdf billing-report billing-storage chrono clap indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
                   opentelemetry_sdk secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
                   validator",
         never: "acceptance billing-testkit",

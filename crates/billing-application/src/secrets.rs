@@ -18,7 +18,7 @@ pub fn shared_secrets(
     now: Timestamp,
     purpose: SecretPurpose,
 ) -> UseCaseResult<Vec<SigningSecret>> {
-    let present = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
+    let present = stored_secrets(store, purpose)?;
     if !present.is_empty() {
         return Ok(present);
     }
@@ -48,12 +48,16 @@ fn new_secret(keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose, numbe
 /// # Errors
 /// [`UseCaseError::Store`].
 pub fn shared_secrets_in_use(store: &dyn Store, now: Timestamp, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
-    let stored = transact(store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.signing_secrets(purpose)?))?;
-    Ok(secrets_in_use(stored, now))
+    Ok(secrets_in_use(stored_secrets(store, purpose)?, now))
+}
+
+fn stored_secrets(store: &dyn Store, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
+    transact(store, Access::Read, |tx| Ok(tx.signing_secrets(purpose)?))
 }
 
 /// Puts a new secret in the place of those of a purpose, and deletes those that nothing works by any more; with `ends_present` all of
-/// them, so that whatever they signed ends with them. Of those for cookies one is there at a time. For whoever runs the service's commands: all organizations share these secrets.
+/// them, so that whatever they signed ends with them. Of those for cookies one is there at a time. For whoever runs the service's
+/// commands: all organizations share these secrets.
 ///
 /// # Errors
 /// [`UseCaseError::Store`], [`UseCaseError::Secret`], or [`UseCaseError::Conflict`] when somebody else does at the same time.

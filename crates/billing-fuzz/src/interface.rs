@@ -42,10 +42,7 @@ impl World {
             let server = Server::new();
             let bearer = server.bearer(&["usage:write", "contracts:write", "catalog:write", "documents:write", "read"]).await;
             let cookie = server.session().await;
-            for (path, body) in MADE {
-                let reply = server.post(path, (BEARER, &bearer), body).await;
-                assert_eq!(reply.status, 200, "{path}: {reply:?}");
-            }
+            server.make_a_contract(&bearer).await;
             let app = Rc::new(init_service(billing_http::app(server.state)).await);
             let asked = move |request| {
                 let (app, request) = (Rc::clone(&app), from_elsewhere(request).to_request());
@@ -72,22 +69,6 @@ impl World {
         }
     }
 }
-
-/// What has to be there for an event.
-const MADE: [(&str, &str); 4] = [
-    ("/api/customers/", r#"{"customer_ref":"acme","name":"Acme"}"#),
-    ("/api/usage/products/", r#"{"usage_product_ref":"calls","name":"API calls","unit":"call"}"#),
-    (
-        "/api/pricings/",
-        r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
-        "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.0025"}}]}"#,
-    ),
-    (
-        "/api/contracts/",
-        r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
-        "billing_end_date":"2026-12-31","billing_cycle":{"unit":"MONTHLY","cycle":1},"tax":19}]}"#,
-    ),
-];
 
 fn in_a_world(try_out: impl FnOnce(&mut World)) {
     // actix has values of its own for each thread, and needs them to let go of a server: it isn't dropped when its thread ends.

@@ -35,14 +35,7 @@ impl Caller {
 
     /// A customer with a contract for calls at 0.0025 with 19 % tax, and its reference.
     async fn contract(&self) -> String {
-        self.made("/api/customers/", r#"{"customer_ref":"acme","name":"Acme"}"#).await;
-        self.made("/api/usage/products/", r#"{"usage_product_ref":"calls","name":"API calls","unit":"call"}"#).await;
-        let pricing = r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
-            "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.0025"}}]}"#;
-        self.made("/api/pricings/", pricing).await;
-        let contract = r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
-            "billing_end_date":"2026-12-31","billing_cycle":{"unit":"MONTHLY","cycle":1},"tax":19}]}"#;
-        let made = self.made("/api/contracts/", contract).await;
+        let made = self.server.make_a_contract(&self.bearer).await;
         assert_eq!(made.as_object().map(|fields| fields.len()), Some(1), "{made}");
         made["contract_ref"].as_str().expect("a reference").to_owned()
     }

@@ -150,6 +150,27 @@ impl Server {
         self.send(Method::POST, "/auth/login", &[], Some(&body.to_string())).await
     }
 
+    /// What an event needs: a customer with a contract for calls at 0.0025 with 19 % tax. Answers what the contract is answered.
+    pub(crate) async fn make_a_contract(&self, bearer: &str) -> Value {
+        let pricing = r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
+            "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.0025"}}]}"#;
+        let contract = r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
+            "billing_end_date":"2026-12-31","billing_cycle":{"unit":"MONTHLY","cycle":1},"tax":19}]}"#;
+        let parts = [
+            ("/api/customers/", r#"{"customer_ref":"acme","name":"Acme"}"#),
+            ("/api/usage/products/", r#"{"usage_product_ref":"calls","name":"API calls","unit":"call"}"#),
+            ("/api/pricings/", pricing),
+            ("/api/contracts/", contract),
+        ];
+        let mut last = Value::Null;
+        for (path, body) in parts {
+            let reply = self.post(path, ("authorization", bearer), body).await;
+            assert_eq!(reply.status, 200, "{path}: {reply:?}");
+            last = reply.json();
+        }
+        last
+    }
+
     /// The cookie of an administrator's new session.
     pub(crate) async fn session(&self) -> String {
         self.log_in(&serde_json::json!({"email": EMAIL, "password": PASSWORD})).await.cookie()

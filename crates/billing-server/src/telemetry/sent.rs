@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
 use tracing::Subscriber;
@@ -68,7 +67,7 @@ impl Sender {
 impl HttpClient for Sender {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (parts, body) = request.into_parts();
-        let answer = self.0.run(http::Request::from_parts(parts, Vec::from(body)))?;
+        let answer = self.0.run(Request::from_parts(parts, Vec::from(body)))?;
         let (parts, mut body) = answer.into_parts();
         Ok(Response::from_parts(parts, Bytes::from(body.read_to_vec()?)))
     }
