@@ -320,6 +320,7 @@ impl Tour {
         let run = self.post("run_billing", "/api/billing/run", json!({"dry_run": false}));
         self.get("list_billing_runs", "/api/billing/runs/filter?pageSize=1");
         self.get("get_billing_run", &format!("/api/billing/runs/{}", text(&run["run_ref"])));
+        self.get("last_verification", "/api/verification");
     }
 
     /// The first draft of a kind, or of any, in a state.

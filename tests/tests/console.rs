@@ -130,6 +130,8 @@ fn what_a_list_shows_is_a_table_for_other_programs_of_all_its_pages() {
         assert!(page.contains("Customer 2") && !page.contains("Customer 0") && !page.contains("E-mail</th>"), "{page}");
         let rows = ["Name,Reference", "Customer 2,c-2", "Customer 1,c-1", "Customer 0,c-0", "\"'=Acme \"\"Ltd\"\"\",acme"];
         assert_eq!(table(chosen), rows);
+        let by_name = "customers?columns=name&order=-name";
+        assert_eq!(table(by_name)[1..], ["Customer 2", "Customer 1", "Customer 0", "\"'=Acme \"\"Ltd\"\"\""]);
         assert_eq!(table("documents?columns=document_number&columns=total&order=created&state=DRAFT").len(), 2);
         assert!(table("documents?columns=document_number&columns=total")[1].starts_with("UB-INV-1,109.00,EUR"));
         assert_eq!(table("customers?name=nobody"), ["Name,Reference,E-mail,\"Tax, %\",Entity"]);

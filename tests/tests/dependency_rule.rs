@@ -26,7 +26,7 @@ const ROOMS: [Room; 16] = [
     Room { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
     Room {
         name: "billing-storage",
-        may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys quick_cache r2d2 rust_decimal serde \
+        may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys quick_cache r2d2 rust_decimal rustix serde \
                   serde_json sha2 thiserror tracing uuid",
         never: "actix-web billing-application billing-http tokio",
     },

@@ -13,6 +13,7 @@ on_both_databases!(
     an_issued_invoice_stays_what_it_is_whatever_follows,
     an_invoice_changed_behind_its_back_is_found,
     an_amount_changed_behind_its_back_is_found,
+    what_a_verification_found_is_told_where_it_was_recorded,
 );
 
 /// A server with the API plan sold to acme for a period that ended ten days ago, and its invoice over 129.71 issued.
@@ -231,4 +232,24 @@ fn an_amount_changed_behind_its_back_is_found(database: &Database) {
     let said = tampered(database, "document_lines", &[guard], change);
 
     assert!(said.contains("UB-INV-1"), "{said}");
+}
+
+fn what_a_verification_found_is_told_where_it_was_recorded(database: &Database) {
+    let (server, client, _) = stage(database);
+    let told = |client: &Client| client.get("/api/verification").ok();
+    let environment = [("USAGE_BILLING_DATABASE_URL", database.url())];
+    assert_eq!(binary::run(&["verify"], &environment).code, Some(0));
+    assert_eq!(told(&client)["ended_at"], Value::Null, "it only reads");
+    assert_eq!(binary::run(&["verify", "--record"], &environment).code, Some(0));
+    let clean = told(&client);
+    assert_eq!(books::fields(&clean, ["contracts", "documents", "events", "wrong"]), ["1", "1", "1", "0"], "{clean}");
+    assert!(clean["begun_at"].as_str() <= clean["ended_at"].as_str() && clean["findings"] == json!([]), "{clean}");
+
+    drop(server);
+    let guard = if database.is_sqlite() { "document_lines_frozen_update" } else { "document_lines_frozen" };
+    tampered(database, "document_lines", &[guard], "UPDATE document_lines SET amount_minor = amount_minor + 1");
+    assert_eq!(binary::run(&["verify", "--record"], &environment).code, Some(1));
+    let server = Server::start(database).without_verification();
+    let wrong = told(&client.at(&server));
+    assert!(wrong["wrong"].as_u64() > Some(0) && wrong["findings"].to_string().contains("UB-INV-1"), "{wrong}");
 }

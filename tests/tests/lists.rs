@@ -241,6 +241,8 @@ fn contracts_are_found_without_their_customer(database: &Database) {
         ("pageSize=1&pageNumber=1", &[2]),
         ("order=created", &[1, 2]),
         ("order=-created", &[2, 1]),
+        ("order=effective_end_date", &[1, 2]),
+        ("order=-effective_end_date", &[2, 1]),
         ("order=-created&pageSize=1&pageNumber=1", &[1]),
     ] {
         assert_eq!(found(&scene, query), expected, "{query}");
@@ -262,7 +264,9 @@ fn events_payments_and_charges_come_from_either_end(database: &Database) {
     books::pay(&scene.client, &invoice["document_ref"], &json!({"amount": "3.00"})).ok();
     for (list, field, by) in [
         ("/api/usage/event/filter", "timestamp", "timestamp"),
+        ("/api/usage/event/filter", "event_ref", "created"),
         ("/api/documents/payments/filter", "payment_ref", "created"),
+        ("/api/documents/payments/filter", "payment_ref", "paid_date"),
         ("/api/charges/filter", "charge_ref", "created"),
     ] {
         let found = |query: &str| {
@@ -303,6 +307,8 @@ fn customers_are_found_by_name_email_and_tax_number(database: &Database) {
         ("tax_id=DE%20123", "acme"),
         ("tax_id=DE%20123&name=zeta", ""),
         ("order=-created&name=zeta", "zeta-2 zeta"),
+        ("order=name", "acme zeta zeta-2"),
+        ("order=-name&pageSize=2", "zeta-2 zeta"),
     ] {
         assert_eq!((found("filter", query), found("names", query)), (expected.to_owned(), expected.to_owned()), "{query}");
     }
@@ -361,8 +367,9 @@ fn what_is_wrong_with_a_query_is_named(database: &Database) {
         ("/api/contracts/search?state=DONE&ends_before=x", "/state invalid_value, /ends_before invalid_format"),
         ("/api/contracts/search?issues_before=2026-04-01", "/issues_before invalid_format"),
         ("/api/customers/filter?name=a&name=b", "/name duplicate"),
-        ("/api/customers/filter?order=-name", "/order invalid_value"),
-        ("/api/usage/event/filter?order=created", "/order invalid_value"),
+        ("/api/customers/filter?order=-email", "/order invalid_value"),
+        ("/api/contracts/search?order=name", "/order invalid_value"),
+        ("/api/usage/event/filter?order=quantity", "/order invalid_value"),
         ("/api/search", "/q required"),
         ("/api/search?q=", "/q invalid_format"),
     ] {

@@ -38,7 +38,7 @@ const EVERYWHERE: [(&str, &str); 40] = [
     ("SELECT document_id, customer_id FROM documents WHERE organization_id = $1", A_LIST),
     ("SELECT currency, count(*), ", A_LIST),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."deleted" = $2))"#, A_LIST),
-    ("SELECT count(*) FROM (SELECT event_id, ", A_LIST),
+    ("SELECT CAST(coalesce(sum(events), 0) AS BIGINT) FROM usage_totals", A_LIST),
     ("SELECT e.event_id, e.customer_id FROM (", A_LIST),
     ("SELECT e.event_id, e.report_data FROM (", A_REPORT),
     ("SELECT e.event_id, e.occurred_at, ", A_REPORT),

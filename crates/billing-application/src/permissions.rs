@@ -41,7 +41,7 @@ use_cases! {
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
-        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport;
+        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification;
 }
 
 /// Whose data a use case is about, when the principal may ask for it.

@@ -1,7 +1,8 @@
-//! `verify`: recomputes every invariant from raw events, read-only, and names what is wrong where.
+//! `verify`: recomputes every invariant from raw events, reading alone, and names what is wrong where.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::access::Principal;
 use billing_domain::account::AccountRows;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
@@ -14,37 +15,22 @@ use billing_domain::page::PageRequest;
 use billing_domain::ports::{Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
+use billing_domain::verification::{Finding, RecordedVerification, Verification};
 
-use crate::Services;
 use crate::books::{self, corrupt};
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
 
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What is wrong: a contract, a document, a series.
-    pub subject: String,
-    /// How.
-    pub detail: String,
+/// What is found while it is looked for.
+trait Found {
+    fn add(&mut self, other: Self);
+    fn find(&mut self, subject: impl std::fmt::Display, detail: impl Into<String>);
 }
 
-/// What was looked at, and what is wrong.
-#[derive(Clone, Debug, Default)]
-pub struct Verification {
-    /// Contracts looked at.
-    pub contracts: u64,
-    /// Documents looked at.
-    pub documents: u64,
-    /// Events counted again.
-    pub events: u64,
-    /// What is wrong.
-    pub findings: Vec<Finding>,
-}
-
-impl Verification {
+impl Found for Verification {
     fn add(&mut self, other: Self) {
         self.contracts += other.contracts;
         self.documents += other.documents;
@@ -57,48 +43,67 @@ impl Verification {
     }
 }
 
-/// Looks at everything there is.
+/// Looks at everything there is; where it is to be recorded, each organization then has what was found of it.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] when the store can't be read; what can't be right is a finding, not an error.
-pub fn verify(services: &Services) -> UseCaseResult<Verification> {
+/// [`UseCaseError::Store`] when the store can't be read, or written; what can't be right is a finding, not an error.
+pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Verification> {
     let mut verification = Verification::default();
     let organizations = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.all_organizations()?))?;
     for organization in organizations {
-        let seen = verification;
-        verification = transact(&*services.store, Access::Read, |tx| {
-            let mut verification = seen.clone();
-            let broken = [tx.broken_series(organization)?, tx.broken_seals(organization)?, tx.broken_files(organization)?];
-            broken.into_iter().flatten().for_each(|broken| verification.find(organization, broken));
-            Ok::<_, UseCaseError>(verification)
+        let begun_at = services.now();
+        let found = verify_organization(services, organization)?;
+        if is_recorded {
+            let recorded = RecordedVerification::of(begun_at, services.now(), found.clone());
+            transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_verification(organization, &recorded)?))?;
+        }
+        verification.add(found);
+    }
+    Ok(verification)
+}
+
+/// The last verification of the organization that was recorded.
+///
+/// # Errors
+/// [`UseCaseError::Store`].
+pub fn last_verification(services: &Services, principal: &Principal) -> UseCaseResult<Option<RecordedVerification>> {
+    let organization = allow(principal, UseCase::GetVerification)?;
+    transact(&*services.store, Access::Glance, |tx| Ok(tx.last_verification(organization)?))
+}
+
+fn verify_organization(services: &Services, organization: OrganizationId) -> UseCaseResult<Verification> {
+    let mut verification = transact(&*services.store, Access::Read, |tx| {
+        let mut verification = Verification::default();
+        let broken = [tx.broken_series(organization)?, tx.broken_seals(organization)?, tx.broken_files(organization)?];
+        broken.into_iter().flatten().for_each(|broken| verification.find(organization, broken));
+        Ok::<_, UseCaseError>(verification)
+    })?;
+    let now = services.now();
+    let looked_at_next = due_contracts(services, organization, now)?;
+    let mut after = None;
+    loop {
+        let contracts = transact(&*services.store, Access::Read, |tx| {
+            Ok::<_, UseCaseError>(tx.contracts_after(organization, after, CONTRACTS_PER_PAGE)?)
         })?;
-        let now = services.now();
-        let looked_at_next = due_contracts(services, organization, now)?;
-        let mut after = None;
-        loop {
-            let contracts = transact(&*services.store, Access::Read, |tx| {
-                Ok::<_, UseCaseError>(tx.contracts_after(organization, after, CONTRACTS_PER_PAGE)?)
-            })?;
-            let Some(last) = contracts.last() else { break };
-            after = Some(last.contract_ref);
-            for contract in contracts {
-                let contract_ref = contract.contract_ref;
-                // In a transaction of its own: a row that can't be read is a finding, and the rest is looked at.
-                let looked_at = transact(&*services.store, Access::Read, |tx| {
-                    let mut found = Verification::default();
-                    let is_looked_at = looked_at_next.contains(&contract_ref);
-                    verify_contract(tx, organization, contract.clone(), is_looked_at, now, &mut found)?;
-                    Ok::<_, UseCaseError>(found)
-                });
-                match looked_at {
-                    Ok(found) => verification.add(found),
-                    Err(UseCaseError::Store(StoreError::Corrupt(detail))) => verification.find(contract_ref, detail),
-                    Err(error) => return Err(error),
-                }
+        let Some(last) = contracts.last() else { break };
+        after = Some(last.contract_ref);
+        for contract in contracts {
+            let contract_ref = contract.contract_ref;
+            // In a transaction of its own: a row that can't be read is a finding, and the rest is looked at.
+            let looked_at = transact(&*services.store, Access::Read, |tx| {
+                let mut found = Verification::default();
+                let is_looked_at = looked_at_next.contains(&contract_ref);
+                verify_contract(tx, organization, contract.clone(), is_looked_at, now, &mut found)?;
+                Ok::<_, UseCaseError>(found)
+            });
+            match looked_at {
+                Ok(found) => verification.add(found),
+                Err(UseCaseError::Store(StoreError::Corrupt(detail))) => verification.find(contract_ref, detail),
+                Err(error) => return Err(error),
             }
         }
-        verify_accounts(services, organization, &mut verification)?;
     }
+    verify_accounts(services, organization, &mut verification)?;
     Ok(verification)
 }
 

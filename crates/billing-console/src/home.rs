@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::At;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
-use crate::parts::{amounts, href, link, query, section};
+use crate::parts::{amounts, grouped, href, instant, link, query, section};
 use crate::usage::{Compared, UsageAnswers, comparison};
 
 /// How many there are of something, and where they are listed.
@@ -52,6 +52,8 @@ pub struct HomeAnswers {
     pub refused_since: String,
     /// The last billing run; nothing where there was none.
     pub last_run: Value,
+    /// What the last verification of the books found.
+    pub verification: Value,
     /// The latest documents.
     pub documents: Value,
 }
@@ -66,6 +68,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         div.cards {
             @for counted in &answers.cards { (card(counted)) }
             (last_run(At(&answers.last_run)))
+            (verified(At(&answers.verification)))
         }
         (section("Left to pay, by age", &ages(&answers.ages)))
         (section("Usage today", &usage(answers.usage.as_ref())))
@@ -102,6 +105,31 @@ fn last_run(run: At<'_>) -> Markup {
             h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Contracts that failed in the last billing run" } }
             p { (run.at("failed").text()) }
         } }
+    }
+}
+
+/// When the books were verified, and what was found.
+fn verified(verification: At<'_>) -> Markup {
+    let findings = verification.at("findings");
+    html! {
+        div.card {
+            h2 { "Books last verified" }
+            @if verification.at("ended_at").is_there() {
+                p { (instant(verification.at("ended_at"))) }
+                @match verification.at("wrong").text().as_str() {
+                    "0" => p.muted { "Every invariant holds: " (grouped(&verification.at("documents").text())) " documents" },
+                    wrong => {
+                        p { strong { (grouped(wrong)) } " wrong" }
+                        details {
+                            summary { "What" }
+                            ul { @for finding in findings.items() { li { (finding.at("subject").text()) ": " (finding.at("detail").text()) } } }
+                        }
+                    },
+                }
+            } @else {
+                p.muted { "Never: " code { "usage-billing verify --record" } }
+            }
+        }
     }
 }
 
@@ -164,12 +192,26 @@ mod tests {
             refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
             refused_since: "2026-11-19".to_owned(),
             last_run: json!({"run_ref": "r1", "failed": 2}),
+            verification: json!({
+                "begun_at": "2026-11-20T01:00:00Z", "ended_at": "2026-11-20T01:00:09Z", "documents": 3, "wrong": 1200,
+                "findings": [{"subject": "UB-INV-<1>", "detail": "the total is off"}],
+            }),
             documents: json!([]),
         })
         .into_string();
+        assert!(page.contains("1,200</strong> wrong") && page.contains("UB-INV-&lt;1&gt;: the total is off"), "{page}");
         assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
         assert!(page.contains("/console/billing-runs/r1"), "{page}");
         assert!(page.contains("5,060.00 <") && page.contains("JPY") && page.contains("unknown_reference"), "{page}");
         assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("takes longer"), "{page}");
+    }
+
+    #[test]
+    fn the_books_were_verified_or_never() {
+        let shown = |verification| verified(At(&verification)).into_string();
+        let never = shown(json!({"begun_at": null, "ended_at": null, "documents": 0, "wrong": 0, "findings": []}));
+        assert!(never.contains("Never") && never.contains("verify --record"), "{never}");
+        let clean = shown(json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}));
+        assert!(clean.contains("Every invariant holds: 1,234 documents") && clean.contains("2026-11-20"), "{clean}");
     }
 }

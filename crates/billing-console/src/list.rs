@@ -90,11 +90,12 @@ impl Listing {
         fields.iter().filter_map(of).collect()
     }
 
-    /// The order from its other end, where no column is what it is ordered by.
+    /// The order it has at first, or that from its other end, where no column is what it is ordered by.
     fn other_end(&self, view: &View) -> Option<String> {
         let by = self.order?.trim_start_matches('-');
         let is_shown = view.columns.iter().any(|column| column.order == Some(by));
-        let other = if view.order.starts_with('-') { by.to_owned() } else { format!("-{by}") };
+        let newest_first = format!("-{by}");
+        let other = if view.order == newest_first { by.to_owned() } else { newest_first };
         (!is_shown).then_some(other)
     }
 

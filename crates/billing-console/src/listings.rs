@@ -31,7 +31,7 @@ pub const CUSTOMERS: Listing = Listing {
     title: "Customers",
     path: "/api/customers/filter",
     columns: &[
-        column("Name", "name", Shown::Text).leading("customers", "customer_ref"),
+        column("Name", "name", Shown::Text).leading("customers", "customer_ref").by("name"),
         column("Reference", "customer_ref", Shown::Text),
         column("E-mail", "email", Shown::Text),
         column("Tax, %", "tax", Shown::Number),
@@ -51,7 +51,7 @@ pub const CONTRACTS: Listing = Listing {
         column("Number", "contract_number", Shown::Text).leading("contracts", "contract_ref").by("created"),
         column("State", "state", Shown::State),
         column("Customer", "customer_ref", Shown::Text).leading("customers", "customer_ref"),
-        column("Last day", "effective_end_date", Shown::Day),
+        column("Last day", "effective_end_date", Shown::Day).by("effective_end_date"),
         column("Purchase order", "po_number", Shown::Text),
         column("Version", "version", Shown::Number),
     ],
@@ -111,7 +111,7 @@ pub const EVENTS: Listing = Listing {
         column("Its state", "document_state", Shown::State),
         column("Revision", "revision", Shown::Number),
     ],
-    order: Some("-timestamp"),
+    order: Some("-created"),
     empty: "No usage was reported yet: software reports it by POST /api/usage/event.",
     is_made_here: false,
 };
@@ -122,7 +122,7 @@ pub const PAYMENTS: Listing = Listing {
     title: "Payments",
     path: "/api/documents/payments/filter",
     columns: &[
-        column("Paid on", "paid_date", Shown::Day),
+        column("Paid on", "paid_date", Shown::Day).by("paid_date"),
         column("Kind", "kind", Shown::Word),
         column("Method", "method", Shown::Text),
         column("Reference", "reference", Shown::Text),

@@ -59,6 +59,7 @@ pub mod summary;
 pub mod tax;
 pub mod text;
 pub mod usage;
+pub mod verification;
 pub mod violation;
 
 /// The example of the repository's first page is a test.

@@ -15,6 +15,22 @@ pub enum Direction {
     Backward,
 }
 
+/// In which order a list is: by what, and whether the largest come first. It is total: each list says how equals come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Order<K> {
+    /// By what.
+    pub by: K,
+    /// The largest first, of equals the largest too.
+    pub descending: bool,
+}
+
+impl<K> Order<K> {
+    /// From which end a list is read that is ordered by it.
+    pub const fn direction(&self) -> Direction {
+        if self.descending { Direction::Backward } else { Direction::Forward }
+    }
+}
+
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {

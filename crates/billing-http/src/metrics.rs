@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use billing_application::StoreHandle;
 use billing_application::usage::{Distribution, GroupFigures, UsageWriter, WriterFigures};
+use billing_domain::ports::DiskUse;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -47,8 +49,8 @@ struct Asked {
 }
 
 impl Metrics {
-    /// Those of a server that has this writer.
-    pub(crate) fn new(writer: Arc<UsageWriter>) -> Self {
+    /// Those of a server that has this writer and this store.
+    pub(crate) fn new(writer: Arc<UsageWriter>, store: StoreHandle<'static>) -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = Family::default();
         let durations = Family::new_with_constructor((|| Histogram::new(DURATIONS)) as fn() -> Histogram);
@@ -56,6 +58,7 @@ impl Metrics {
         let help = "How long requests took from their head to their answer";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, durations.clone());
         registry.register_collector(Box::new(OfWriter(writer)));
+        registry.register_collector(Box::new(OfDisk(store)));
         Self { registry, requests, durations }
     }
 
@@ -119,6 +122,24 @@ impl Collector for OfWriter {
         turned_away.encode(encoder.encode_descriptor("writer_turned_away", help, None, MetricType::Counter)?)?;
         let help = "Requests whose time was up before they were begun";
         ConstCounter::new(expired).encode(encoder.encode_descriptor("writer_expired", help, None, MetricType::Counter)?)
+    }
+}
+
+/// What a store tells of its disk, where that is this machine's.
+#[derive(Debug)]
+struct OfDisk(StoreHandle<'static>);
+
+impl Collector for OfDisk {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let Some(DiskUse { database, log, free }) = self.0.disk_use() else { return Ok(()) };
+        let gauge = |bytes| ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let help = "What the database's files take of their disk";
+        let mut metric = encoder.encode_descriptor("database_size", help, Some(&Unit::Bytes), MetricType::Gauge)?;
+        for (file, bytes) in [("database", database), ("log", log)] {
+            gauge(bytes).encode(metric.encode_family(&[("file", file)])?)?;
+        }
+        let help = "What that disk has left";
+        gauge(free).encode(encoder.encode_descriptor("disk_free", help, Some(&Unit::Bytes), MetricType::Gauge)?)
     }
 }
 

@@ -38,6 +38,7 @@ use crate::dto::refused::RefusedUsageJson;
 use crate::dto::search::FoundJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
+use crate::dto::verification::VerificationJson;
 use crate::operation::{Answered, Asked, Free, List, Taken};
 pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
 use crate::query::audit::AuditParams;
@@ -674,6 +675,12 @@ operations! {
     }
 
     service {
+        /// Answers when the books were last verified, and what was found.
+        ///
+        /// `usage-billing verify --record` recomputes every invariant from the raw events, and records what it found.
+        GET "/api/verification" Permission(GetVerification) => service::last_verification,
+            answers VerificationJson: "The last verification that was recorded; its instants are null where none was";
+
         /// Answers what a request would do to documents, and carries nothing out.
         ///
         /// Any request that makes or changes contracts, documents, payments, charges or usage events, or changes customers or entities; it is

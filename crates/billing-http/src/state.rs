@@ -47,7 +47,7 @@ impl HttpState {
         let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
-        let metrics = Metrics::new(Arc::clone(&writer));
+        let metrics = Metrics::new(Arc::clone(&writer), services.store.clone());
         let (refused, key_uses) = (RefusedUsageCounts::default(), KeyUses::default());
         Self(Arc::new(Shared {
             services,

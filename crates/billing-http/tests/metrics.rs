@@ -2,6 +2,10 @@
 
 mod common;
 
+use std::sync::Arc;
+
+use billing_domain::ports::{Access, DiskUse, RollBack, Store, StoreResult, Tx};
+use billing_testkit::MemoryStore;
 use common::Server;
 
 /// The values of a metric, by what stands in its braces.
@@ -37,6 +41,34 @@ async fn requests_and_what_is_written_are_told_to_anybody_and_name_nobody() {
     assert!(waiting.contains(&(r#"kind="changes""#, "0")), "{waiting:?}");
     assert_eq!(values(text, "usage_billing_writer_turned_away_total"), [("", "0")]);
     assert!(!text.contains("secret-customer"), "{text}");
+    assert!(!text.contains("disk_free"), "a store that is elsewhere: {text}");
+}
+
+/// A store on a disk.
+struct OnDisk(Arc<MemoryStore>);
+
+impl Store for OnDisk {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        self.0.run(access, work)
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        self.0.ready()
+    }
+
+    fn disk_use(&self) -> Option<DiskUse> {
+        Some(DiskUse { database: 3, log: 2, free: 1 })
+    }
+}
+
+#[actix_web::test]
+async fn a_disk_that_fills_is_seen_before_it_is_full() {
+    let store = Arc::new(MemoryStore::new());
+    let server = Server::on(Arc::new(OnDisk(Arc::clone(&store))), store, "http://billing.test", |_| {});
+    let reply = server.get("/metrics", ("accept", "*/*")).await;
+    let sizes = values(&reply.text, "usage_billing_database_size_bytes");
+    assert_eq!(sizes, [(r#"file="database""#, "3"), (r#"file="log""#, "2")]);
+    assert_eq!(values(&reply.text, "usage_billing_disk_free_bytes"), [("", "1")]);
 }
 
 #[actix_web::test]

@@ -67,7 +67,7 @@ fn run(cli: Cli) -> Outcome<()> {
         Some(Command::Admin { command }) => admin::admin(command),
         Some(Command::Key { command }) => keys::keys(command),
         Some(Command::Secret { command }) => secrets::secrets(command),
-        Some(Command::Verify(store)) => verify(&store),
+        Some(Command::Verify(settings)) => verify(&settings),
         Some(Command::Backup(settings)) => backup::back_up(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
@@ -102,9 +102,9 @@ fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
     }
 }
 
-fn verify(store: &settings::StoreSettings) -> Outcome<()> {
-    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
-    let seen = billing_application::verify::verify(&services)?;
+fn verify(settings: &settings::VerifySettings) -> Outcome<()> {
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
+    let seen = billing_application::verify::verify(&services, settings.record)?;
     for finding in &seen.findings {
         say(&format!("{}: {}", finding.subject, finding.detail))?;
     }

@@ -68,7 +68,7 @@ pub(crate) enum Command {
         command: SecretCommand,
     },
     /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
-    Verify(StoreSettings),
+    Verify(VerifySettings),
     /// Copies a SQLite database into a new file, as it is at one moment, beside a server that writes.
     Backup(BackupSettings),
     /// Takes the usage events of a file, each line once however often it is run; exits with 1 when any is rejected.
@@ -404,6 +404,16 @@ impl From<InputKind> for FileKind {
             InputKind::Json => Self::Json,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifySettings {
+    /// Records in the database when it ran and what it found: what the console's first page and `GET /api/verification` tell.
+    #[arg(long)]
+    pub(crate) record: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
 }
 
 #[derive(Debug, Args)]

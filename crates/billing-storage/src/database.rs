@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, DiskUse, RollBack, Store, StoreError, StoreResult, Tx};
 use diesel::QueryResult;
 use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection, TransactionManager as _};
 use r2d2::{ManageConnection, Pool};
@@ -231,6 +231,13 @@ impl Store for Database {
             }),
         };
         checked.map_err(unavailable)
+    }
+
+    fn disk_use(&self) -> Option<DiskUse> {
+        match &self.pools {
+            Pools::Sqlite { file, .. } => file.disk_use().ok(),
+            Pools::Postgres(_) => None,
+        }
     }
 }
 

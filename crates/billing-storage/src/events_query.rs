@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{Billed, EventFilter, EventScope};
+use billing_domain::ports::{Billed, EventFilter, EventScope, EventSortKey};
 use billing_domain::refs::OrganizationId;
 use diesel::backend::Backend;
 use diesel::pg::Pg;
@@ -45,7 +45,7 @@ struct Narrowed<'a> {
 #[derive(Debug)]
 enum Columns {
     Count,
-    Page { size: i64, offset: i64, backward: bool },
+    Page { by: EventSortKey, size: i64, offset: i64, backward: bool },
     Metered,
     ReportData,
     Reported,
@@ -56,15 +56,21 @@ impl<'a, R> EventsQuery<'a, R> {
         Self { narrowed, columns, row: PhantomData }
     }
 
+    /// Whether its first rows are found by reading events in the order of their keys, and not by what they are narrowed to.
+    const fn is_read_in_order(&self) -> bool {
+        matches!(self.columns, Columns::Page { by: EventSortKey::Created, .. }) && self.narrowed.customer_id.is_none()
+    }
+
     /// Their number.
     pub(crate) fn count(organization: OrganizationId, filter: &'a EventFilter) -> Self {
         Self::new(Narrowed::by(organization, filter), Columns::Count)
     }
 
     /// The events and customers of a page.
-    pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Self {
+    pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, by: EventSortKey, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
-        Self::new(Narrowed::by(organization, filter), Columns::Page { size, offset, backward: page.is_backward() })
+        let narrowed = Narrowed::by(organization, filter);
+        Self::new(narrowed, Columns::Page { by, size, offset, backward: page.is_backward() })
     }
 
     /// What counts of them, in any order.
@@ -155,8 +161,10 @@ impl Columns {
     const fn narrow_and_order(&self) -> &'static str {
         match self {
             Self::Count | Self::Metered => "",
-            Self::Page { backward: false, .. } => " ORDER BY e.occurred_at, e.event_id",
-            Self::Page { backward: true, .. } => " ORDER BY e.occurred_at DESC, e.event_id DESC",
+            Self::Page { by: EventSortKey::Timestamp, backward: false, .. } => " ORDER BY e.occurred_at, e.event_id",
+            Self::Page { by: EventSortKey::Timestamp, backward: true, .. } => " ORDER BY e.occurred_at DESC, e.event_id DESC",
+            Self::Page { by: EventSortKey::Created, backward: false, .. } => " ORDER BY e.event_id",
+            Self::Page { by: EventSortKey::Created, backward: true, .. } => " ORDER BY e.event_id DESC",
             Self::ReportData => " AND e.report_data IS NOT NULL",
             Self::Reported => " ORDER BY e.occurred_at, e.event_id, r.revision",
         }
@@ -176,7 +184,7 @@ impl<R> Query for EventsQuery<'_, R> {
 impl<R, C> diesel::RunQueryDsl<C> for EventsQuery<'_, R> {}
 
 macro_rules! fragments {
-    ($($backend:ty),+) => {$(
+    ($($backend:ty: $in_order:literal),+) => {$(
         impl<R> QueryFragment<$backend> for EventsQuery<'_, R> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql(self.columns.select());
@@ -188,7 +196,8 @@ macro_rules! fragments {
                     out.push_sql(" UNION ALL ");
                     self.narrowed.walk_ast_of("usage_event_revisions WHERE billed", out.reborrow())?;
                 }
-                out.push_sql(") e JOIN customers c ON c.customer_id = e.customer_id");
+                out.push_sql(if self.is_read_in_order() { $in_order } else { ") e JOIN " });
+                out.push_sql("customers c ON c.customer_id = e.customer_id");
                 out.push_sql(self.columns.joins());
                 out.push_sql(" WHERE c.organization_id = ");
                 out.push_bind_param::<Id, _>(&self.narrowed.organization)?;
@@ -231,7 +240,8 @@ macro_rules! fragments {
         }
     )+};
 }
-fragments!(Pg, Sqlite);
+// PostgreSQL sees from its statistics that the first rows of an order are found by going through it. SQLite has to be told to.
+fragments!(Pg: ") e JOIN ", Sqlite: ") e CROSS JOIN ");
 
 /// The events of one table.
 trait WalkOf<DB: Backend> {
@@ -241,5 +251,34 @@ trait WalkOf<DB: Backend> {
 fn push_condition<DB: Backend>(out: &mut AstPass<'_, '_, DB>, column: &str, operator: &str) {
     for part in [" AND ", column, operator] {
         out.push_sql(part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::page::Direction;
+    use billing_domain::ports::UsageReading as _;
+    use billing_domain::refs::CustomerId;
+
+    use super::*;
+    use crate::plans::plans_of;
+
+    #[test]
+    fn on_sqlite_the_latest_events_are_read_from_the_end_and_those_of_a_customer_by_their_index() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let of_one = EventFilter { customer_id: Some(CustomerId::from_uuid(Uuid::from_u128(2))), ..EventFilter::default() };
+        for (filter, first, sorts) in [
+            (EventFilter::default(), "SCAN usage_events", false),
+            (of_one, "SEARCH usage_events USING INDEX usage_events_of_period (customer_id=?)", true),
+        ] {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let page = PageRequest::LARGEST.in_direction(direction);
+                let plans = plans_of(|tx| {
+                    assert_eq!(tx.events(organization, &filter, EventSortKey::Created, page).expect("a look"), []);
+                });
+                let steps = plans[0].steps.join("; ");
+                assert!(steps.contains(first) && steps.contains("TEMP B-TREE") == sorts, "{steps}");
+            }
+        }
     }
 }

@@ -92,6 +92,7 @@ tables! {
         name -> Text,
         default_entity_ref -> Nullable<Text>,
         created_at -> Ts,
+        last_verification -> Nullable<Text>,
     }
     administrators (admin_id) {
         admin_id -> Id,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use billing_domain::ports::DiskUse;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -76,6 +77,22 @@ impl ServedFile {
         tried?;
         self.is_failing.store(false, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What it takes of its disk, and what that has left.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn disk_use(&self) -> io::Result<DiskUse> {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let disk = rustix::fs::statvfs(&self.path)?;
+        Ok(DiskUse {
+            database: std::fs::metadata(&self.path)?.len(),
+            // Before the first write there is none.
+            log: std::fs::metadata(log).map_or(0, |log| log.len()),
+            free: disk.f_bavail.saturating_mul(disk.f_frsize),
+        })
     }
 }
 

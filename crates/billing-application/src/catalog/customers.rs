@@ -5,7 +5,7 @@ use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, CustomerFilter, DocumentFilter, transact};
+use billing_domain::ports::{Access, CustomerFilter, CustomerSortKey, DocumentFilter, transact};
 use billing_domain::refs::{CustomerId, CustomerRef};
 
 use super::{check_entity, inserted, only, updated};
@@ -79,7 +79,7 @@ pub fn get_customer(services: &Services, principal: &Principal, reference: &Cust
     })
 }
 
-/// Reads a page of those that pass a filter, by creation.
+/// Reads a page of those that pass a filter, in an order.
 ///
 /// # Errors
 /// [`Store`](crate::error::UseCaseError::Store).
@@ -87,8 +87,9 @@ pub fn list_customers(
     services: &Services,
     principal: &Principal,
     filter: &CustomerFilter,
+    by: CustomerSortKey,
     page: PageRequest,
 ) -> UseCaseResult<Page<Customer>> {
     let organization = allow(principal, UseCase::ListCustomers)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.listed_customers(organization, filter, page)?))
+    transact(&*services.store, Access::Read, |tx| Ok(tx.listed_customers(organization, filter, by, page)?))
 }

@@ -14,7 +14,7 @@ use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
-use billing_domain::ports::{Access, ContractFilter, Todays, Tx, transact};
+use billing_domain::ports::{Access, ContractFilter, ContractSortKey, Todays, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
 use crate::books::{corrupt, distinct};
@@ -68,7 +68,7 @@ pub fn list_contracts(
     })
 }
 
-/// What a search for contracts is narrowed to.
+/// What a search for contracts is narrowed to, and its order.
 #[derive(Clone, Debug, Default)]
 pub struct ContractQuery {
     /// This customer's.
@@ -77,9 +77,11 @@ pub struct ContractQuery {
     pub state: Option<ContractState>,
     /// The rest.
     pub filter: ContractFilter,
+    /// By what they are ordered.
+    pub by: ContractSortKey,
 }
 
-/// A page of the contracts that pass a query, by creation; a customer that doesn't exist has none.
+/// A page of the contracts that pass a query, in an order; a customer that doesn't exist has none.
 ///
 /// # Errors
 /// [`UseCaseError::Store`].
@@ -99,7 +101,7 @@ pub fn search_contracts(
         if let Some(state) = query.state {
             filter.state = Some((state, Todays::at(now, &all_entities(tx, organization)?)));
         }
-        let contracts = tx.contracts(organization, &filter, page)?;
+        let contracts = tx.contracts(organization, &filter, query.by, page)?;
         view_all(tx, organization, contracts, now)
     })
 }

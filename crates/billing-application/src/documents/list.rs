@@ -10,8 +10,8 @@ use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentSta
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    Access, ContractFilter, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListPart, PurposeKind, StoreError,
-    Todays, Tx, transact,
+    Access, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListPart,
+    PurposeKind, StoreError, Todays, Tx, transact,
 };
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -48,7 +48,7 @@ impl DocumentQuery {
         }
         if let Some(number) = self.contract_number {
             let numbered = ContractFilter { number: Some(number), ..ContractFilter::default() };
-            let found = tx.contracts(organization, &numbered, PageRequest::LARGEST)?;
+            let found = tx.contracts(organization, &numbered, ContractSortKey::Created, PageRequest::LARGEST)?;
             let Some(contract) = found.items.first() else { return Ok(None) };
             if filter.contract_ref.is_some_and(|other| other != contract.contract_ref) {
                 return Ok(None);

@@ -11,7 +11,7 @@ use billing_domain::ledger::Supplies;
 use billing_domain::ledger::receive::{Account, AccountEntry, Moment, PaymentFacts};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, PaymentFilter, Tx, transact};
+use billing_domain::ports::{Access, PaymentFilter, PaymentSortKey, Tx, transact};
 use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::text::OneLine;
@@ -35,13 +35,15 @@ pub struct PaymentView {
     pub applications: Vec<ApplicationView>,
 }
 
-/// What a list of payments is narrowed to.
+/// What a list of payments is narrowed to, and its order.
 #[derive(Clone, Debug, Default)]
 pub struct PaymentQuery {
     /// This customer's.
     pub customer_ref: Option<CustomerRef>,
     /// The rest.
     pub filter: PaymentFilter,
+    /// By what they are ordered.
+    pub by: PaymentSortKey,
 }
 
 /// What money can be taken from: a credit, or a payment.
@@ -235,7 +237,7 @@ pub fn payments_of_document(
     })
 }
 
-/// A page of payments and refunds, in the order they were recorded; a reference that names nothing finds nothing.
+/// A page of payments and refunds, in an order; a reference that names nothing finds nothing.
 ///
 /// # Errors
 /// [`UseCaseError::Store`].
@@ -251,7 +253,7 @@ pub fn list_payments(
         if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
             return Ok(Page::empty());
         }
-        let found = tx.payments(organization, &filter, page)?;
+        let found = tx.payments(organization, &filter, query.by, page)?;
         Ok(Page { items: shown(tx, organization, found.items)?, total: found.total })
     })
 }

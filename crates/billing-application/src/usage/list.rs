@@ -2,7 +2,7 @@
 
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, EventFilter, Tx, transact};
+use billing_domain::ports::{Access, EventFilter, EventSortKey, Tx, transact};
 use billing_domain::refs::{CustomerRef, OrganizationId};
 
 use super::read::{EventView, view_events};
@@ -17,6 +17,8 @@ pub struct EventQuery {
     pub customer_ref: Option<CustomerRef>,
     /// The rest.
     pub filter: EventFilter,
+    /// By what a list of them is ordered.
+    pub by: EventSortKey,
 }
 
 impl EventQuery {
@@ -58,7 +60,17 @@ pub fn list_events(
     let organization = allow(principal, UseCase::ListEvents)?;
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
-        let Page { items, total } = tx.events(organization, &filter, page)?;
-        Ok(Page { items: view_events(tx, organization, &[], items)?, total })
+        let items = tx.events(organization, &filter, query.by, page)?;
+        Ok(Page { total: count(tx, organization, &filter)?, items: view_events(tx, organization, &[], items)? })
+    })
+}
+
+/// How many events pass a filter: running totals tell it without a look at the events, unless it asks for what they don't tell apart.
+fn count(tx: &mut dyn Tx, organization: OrganizationId, filter: &EventFilter) -> UseCaseResult<u64> {
+    Ok(match filter {
+        EventFilter { customer_id, contract_ref, usage_product_ref, document_ref: None, from: None, to: None } => {
+            tx.events_in_totals(organization, *customer_id, *contract_ref, usage_product_ref.as_ref())?
+        }
+        _ => tx.count_events(organization, filter)?,
     })
 }

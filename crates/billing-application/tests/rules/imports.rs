@@ -12,7 +12,7 @@ use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportState, ImportedFileFacts};
 use billing_domain::page::PageRequest;
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{EventFilter, ImportFilter};
+use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
 use billing_domain::refs::{EventRef, ImportRef};
 use billing_domain::reported::{FileEvent, FileEventKey};
 use billing_domain::usage::EventKey;
@@ -79,8 +79,9 @@ fn view(books: &Books, import_ref: ImportRef) -> ImportView {
 /// The events that count, by their timestamps.
 fn events(books: &Books) -> Vec<EventRef> {
     let organization = books.bench.principal.organization();
-    let found = books.bench.read(|tx| tx.events(organization, &EventFilter::default(), PageRequest::LARGEST));
-    found.items.into_iter().map(|event| event.event_ref).collect()
+    let found =
+        books.bench.read(|tx| tx.events(organization, &EventFilter::default(), EventSortKey::Timestamp, PageRequest::LARGEST));
+    found.into_iter().map(|event| event.event_ref).collect()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use billing_application::idempotency::{KeyedRequest, once};
 use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
 use billing_application::{
     Services, UseCase, administrators, billing_run, catalog, charges, contracts, documents, formats, keys, own_account,
-    run_history, search,
+    run_history, search, verify,
 };
 use billing_domain::access::{Administrator, ApiKey, Need, Principal, Role, Scope, Scopes};
 use billing_domain::charge::ChargeEdit;
@@ -16,7 +16,7 @@ use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, ImportFilter, RefusedFilter, RunFilter};
+use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, CustomerSortKey, ImportFilter, RefusedFilter, RunFilter};
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, BillingRunRef, ChargeRef, ContractRef, DocumentRef, EventRef, ImportRef, SessionRef,
 };
@@ -125,7 +125,8 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(|s, p| usage::get_import(s, p, ImportRef::from_uuid(ID))),
                 asked(move |s, p| run_history::list_billing_runs(s, p, &RunFilter::default(), page)),
                 asked(|s, p| run_history::get_billing_run(s, p, BillingRunRef::from_uuid(ID))),
-                asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), page)),
+                asked(verify::last_verification),
+                asked(move |s, p| catalog::list_customers(s, p, &CustomerFilter::default(), CustomerSortKey::Created, page)),
                 asked(move |s, p| catalog::list_entities(s, p, page)),
                 asked(move |s, p| catalog::list_usage_products(s, p, page)),
                 asked(move |s, p| catalog::list_pricings(s, p, page)),

@@ -115,6 +115,16 @@ pub struct PaymentFilter {
     pub to: Option<NaiveDate>,
 }
 
+/// By what payments are ordered; equals come by reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PaymentSortKey {
+    /// When they were recorded.
+    #[default]
+    Created,
+    /// The days they were paid on.
+    PaidDate,
+}
+
 /// Payments, as they are shown.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Payments {
@@ -126,11 +136,12 @@ pub trait Payments {
         organization: OrganizationId,
         application_ref: ApplicationRef,
     ) -> StoreResult<Option<(AccountKey, Application)>>;
-    /// All payments and refunds that pass a filter, with their accounts, in the order they were recorded.
+    /// All payments and refunds that pass a filter, with their accounts, in an order, from either end.
     fn payments(
         &mut self,
         organization: OrganizationId,
         filter: &PaymentFilter,
+        by: PaymentSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<(AccountKey, Payment)>>;
     /// The payments and refunds recorded on a document, in the order they were recorded.

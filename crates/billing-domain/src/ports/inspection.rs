@@ -4,6 +4,7 @@ use super::StoreResult;
 use crate::contract::Contract;
 use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
+use crate::verification::RecordedVerification;
 
 /// What `verify` looks at: everything there is, told as it is.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -26,4 +27,8 @@ pub trait Inspection {
     fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
     /// Every file of a document whose bytes don't have its hash, in a sentence each.
     fn broken_files(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
+    /// Keeps what a verification of an organization found, in the place of the one before.
+    fn put_verification(&mut self, organization: OrganizationId, verification: &RecordedVerification) -> StoreResult<()>;
+    /// The last one that was kept.
+    fn last_verification(&mut self, organization: OrganizationId) -> StoreResult<Option<RecordedVerification>>;
 }

@@ -13,7 +13,7 @@ use crate::contract::{Contract, ContractState};
 use crate::document::Document;
 use crate::document::numbering::DocumentNumber;
 use crate::money::{Currency, Money};
-use crate::page::{Page, PageRequest};
+use crate::page::{Order, Page, PageRequest};
 use crate::party::{Customer, Entity};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PricingRef};
 use crate::text::OneLine;
@@ -78,14 +78,28 @@ pub enum DocumentSortKey {
     Amount,
 }
 
-/// An order of documents, which is total: equals come by reference. What wasn't issued has neither date nor total, and credits
+/// An order of documents; equals come by reference. What wasn't issued has neither date nor total, and credits
 /// and void documents have no due date: what has nothing to be ordered by comes last, whichever the direction.
+pub type DocumentOrder = Order<DocumentSortKey>;
+
+/// By what contracts are ordered; equals come by reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct DocumentOrder {
-    /// By what.
-    pub by: DocumentSortKey,
-    /// The largest first, of equals the largest reference.
-    pub descending: bool,
+pub enum ContractSortKey {
+    /// When they were made.
+    #[default]
+    Created,
+    /// Their last days. What never ends, ends after everything else.
+    LastDay,
+}
+
+/// By what customers are ordered; equals come by reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CustomerSortKey {
+    /// When they were made.
+    #[default]
+    Created,
+    /// Their names, letters A to Z in either case, others by their code points.
+    Name,
 }
 
 /// What a document is ordered by.
@@ -294,18 +308,20 @@ pub trait Lists {
         customers: &[CustomerId],
         refs: &[ContractRef],
     ) -> StoreResult<Vec<(ContractRef, u64)>>;
-    /// Contracts that pass a filter, by creation, from either end.
+    /// Contracts that pass a filter, in an order, from either end.
     fn contracts(
         &mut self,
         organization: OrganizationId,
         filter: &ContractFilter,
+        by: ContractSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
-    /// Customers that pass a filter, by creation, from either end.
+    /// Customers that pass a filter, in an order, from either end.
     fn listed_customers(
         &mut self,
         organization: OrganizationId,
         filter: &CustomerFilter,
+        by: CustomerSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Customer>>;
     /// Those that have what is searched for as number, reference, key, purchase order number or name; then those whose

@@ -30,7 +30,7 @@ mod store;
 mod usage;
 
 pub use access::{Administrators, ApiKeys, KeyUse, Organizations, Sessions, SigningSecrets, Tokens};
-pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf};
+pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, PaymentSortKey, Payments, PaymentsOf};
 pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookEntries, Books, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
@@ -46,16 +46,18 @@ pub use formats::UsageFormats;
 pub use imports::{ImportFilter, MadePart, UsageImports};
 pub use inspection::Inspection;
 pub use lists::{
-    ContractFilter, CustomerFilter, DocumentAmounts, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, Found,
-    FoundKind, ListPart, Lists, OrderedBy, Sought, Todays,
+    ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder, DocumentPosition,
+    DocumentSortKey, DocumentSums, Found, FoundKind, ListPart, Lists, OrderedBy, Sought, Todays,
 };
 pub use paper::{BankAccounts, ExchangeRates};
-pub use reading::{Billed, EventFilter, EventScope, UsageReading, Visit};
+pub use reading::{Billed, EventFilter, EventScope, EventSortKey, UsageReading, Visit};
 pub use refused::{RefusedFilter, RefusedUsage};
 pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
-pub use store::{Access, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact};
+pub use store::{
+    Access, DiskUse, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact,
+};
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 
 #[cfg(feature = "mocks")]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::calendar::Timestamp;
-use crate::page::{Page, PageRequest};
+use crate::page::PageRequest;
 use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, UsageProductRef};
 use crate::report::ReportedEvent;
 use crate::summary::Metered;
@@ -26,6 +26,16 @@ pub struct EventFilter {
     pub from: Option<Timestamp>,
     /// That happened before this instant.
     pub to: Option<Timestamp>,
+}
+
+/// By what events are ordered; equals come by reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EventSortKey {
+    /// When they happened.
+    #[default]
+    Timestamp,
+    /// When they were reported: references grow with it.
+    Created,
 }
 
 /// A document whose events are wanted.
@@ -55,8 +65,16 @@ pub type Visit<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
 /// Usage events, read in bulk. What is visited isn't collected: the memory it takes doesn't grow with the number of events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageReading {
-    /// Events that pass a filter, by timestamp, then reference.
-    fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>>;
+    /// A page of the events that pass a filter, in an order, from either end.
+    fn events(
+        &mut self,
+        organization: OrganizationId,
+        filter: &EventFilter,
+        by: EventSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Vec<UsageEvent>>;
+    /// How many events pass a filter. Reads each of them.
+    fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64>;
     /// Visits what counts of the events that pass a filter, in any order, until the visitor has enough.
     fn visit_metered<'v>(
         &mut self,

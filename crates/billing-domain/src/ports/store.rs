@@ -81,6 +81,17 @@ pub enum Lock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollBack;
 
+/// What a database takes of the disk it is on, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskUse {
+    /// What is stored.
+    pub database: u64,
+    /// What was written last, and isn't moved to the rest yet.
+    pub log: u64,
+    /// What the disk has left for this process.
+    pub free: u64,
+}
+
 /// Runs transactions.
 pub trait Store: Send + Sync {
     /// Runs work in one transaction and commits it, or rolls it back when the work says so; both are `Ok`.
@@ -96,6 +107,11 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Unavailable`] with the reason.
     fn ready(&self) -> StoreResult<()>;
+
+    /// What it takes of a disk of this machine; `None` where that is elsewhere, or can't be told now.
+    fn disk_use(&self) -> Option<DiskUse> {
+        None
+    }
 }
 
 /// Runs a use case's work in one transaction: an `Err` rolls it back.

@@ -2,17 +2,19 @@
 
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
+use billing_application::UseCase;
 use billing_console::{At, Counted, HomeAnswers, Listing, UsageToday, listings};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
 use serde_json::Value;
 
-use super::answers::Listed;
+use super::answers::{Listed, one};
 use super::explorer::{PATIENCE, sums};
 use super::lists::{few, listed, wanted};
 use super::made::Made;
 use super::start::{Progress, progress};
 use super::visitor::Visitor;
 use crate::problem::Problem;
+use crate::routes::service;
 
 /// Counts of refused usage that are shown.
 const FEW_REFUSED: usize = 5;
@@ -61,8 +63,9 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
     let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let (runs, runs_call) = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
-    calls.extend([refused_call, runs_call, call]);
-    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, documents };
+    let verification = one(service::last_verification(visitor.caller(UseCase::GetVerification))).await?;
+    calls.extend([refused_call, runs_call, "/api/verification".to_owned(), call]);
+    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, verification, documents };
     let body = billing_console::home(&answers);
     Ok(Some(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
 }

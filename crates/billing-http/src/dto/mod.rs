@@ -30,6 +30,7 @@ pub(crate) mod pricings;
 pub(crate) mod refused;
 pub(crate) mod summary;
 pub(crate) mod usage_products;
+pub(crate) mod verification;
 
 mod contract_lines;
 pub(crate) mod declare;

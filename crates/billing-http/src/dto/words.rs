@@ -11,8 +11,11 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::imports::ImportState;
+use billing_domain::page::Order;
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
-use billing_domain::ports::{DocumentOrder, DocumentSortKey, FoundKind, PurposeKind};
+use billing_domain::ports::{
+    ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, FoundKind, PaymentSortKey, PurposeKind,
+};
 use billing_domain::runs::RunState;
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
@@ -183,47 +186,62 @@ pub(crate) enum ChargeKind {
     Usage,
 }
 
-/// In which order documents are listed; with `-` before it the largest come first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DocumentOrderWord;
+/// The words of an order: what a list is ordered by, with `-` before it for the largest first.
+macro_rules! order_words {
+    ($($(#[doc = $doc:literal])+ $name:ident is $key:ident { $($word:literal = $variant:ident),+ $(,)? })+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name;
+
+        impl $name {
+            const ALL: &[(&'static str, Order<$key>)] = &[$(
+                ($word, Order { by: $key::$variant, descending: false }),
+                (concat!("-", $word), Order { by: $key::$variant, descending: true }),
+            )+];
+        }
+
+        impl Words for $name {
+            type Meaning = Order<$key>;
+
+            fn meaning(word: &str) -> Option<Order<$key>> {
+                Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, order)| *order)
+            }
+
+            fn all() -> Vec<&'static str> {
+                Self::ALL.iter().map(|(word, _)| *word).collect()
+            }
+        }
+
+        schemas! { $name: described(concat!($($doc),+), &Self::all()); }
+
+        wire! { $name of Order<$key>: |node| node.word::<$name>(), |schemas| schemas.refer::<$name>(); }
+    )+};
+}
+
+order_words! {
+    /// In which order documents are listed; with `-` before it the largest come first.
+    DocumentOrderWord is DocumentSortKey {
+        "created" = Created, "issue_date" = IssueDate, "due_date" = DueDate, "amount" = Amount,
+    }
+
+    /// In which order usage events are listed; with `-` before it the largest come first.
+    EventOrderWord is EventSortKey { "timestamp" = Timestamp, "created" = Created }
+
+    /// In which order contracts are listed; with `-` before it the largest come first.
+    ContractOrderWord is ContractSortKey { "created" = Created, "effective_end_date" = LastDay }
+
+    /// In which order customers are listed; with `-` before it the largest come first.
+    CustomerOrderWord is CustomerSortKey { "created" = Created, "name" = Name }
+
+    /// In which order payments are listed; with `-` before it the largest come first.
+    PaymentOrderWord is PaymentSortKey { "created" = Created, "paid_date" = PaidDate }
+}
 
 impl DocumentOrderWord {
-    const ALL: [(&'static str, DocumentOrder); 8] = {
-        const fn order(by: DocumentSortKey, descending: bool) -> DocumentOrder {
-            DocumentOrder { by, descending }
-        }
-        [
-            ("created", order(DocumentSortKey::Created, false)),
-            ("-created", order(DocumentSortKey::Created, true)),
-            ("issue_date", order(DocumentSortKey::IssueDate, false)),
-            ("-issue_date", order(DocumentSortKey::IssueDate, true)),
-            ("due_date", order(DocumentSortKey::DueDate, false)),
-            ("-due_date", order(DocumentSortKey::DueDate, true)),
-            ("amount", order(DocumentSortKey::Amount, false)),
-            ("-amount", order(DocumentSortKey::Amount, true)),
-        ]
-    };
-
     /// The word of an order.
     pub(crate) fn word(order: DocumentOrder) -> &'static str {
-        Self::ALL.into_iter().find(|(_, known)| *known == order).map_or("created", |(word, _)| word)
+        Self::ALL.iter().find(|(_, known)| *known == order).map_or("created", |(word, _)| word)
     }
-}
-
-impl Words for DocumentOrderWord {
-    type Meaning = DocumentOrder;
-
-    fn meaning(word: &str) -> Option<DocumentOrder> {
-        Self::ALL.into_iter().find(|(known, _)| *known == word).map(|(_, order)| order)
-    }
-
-    fn all() -> Vec<&'static str> {
-        Self::ALL.map(|(word, _)| word).to_vec()
-    }
-}
-
-wire! {
-    DocumentOrder: |node| node.word::<DocumentOrderWord>(), |schemas| schemas.refer::<DocumentOrderWord>();
 }
 
 /// Words that are the domain's, which also stores them.
@@ -275,11 +293,4 @@ domain_words! {
 
     /// What something is that was changed.
     AuditedKindWord is AuditedKind;
-}
-
-schemas! {
-    DocumentOrderWord: described(
-        "In which order documents are listed; with `-` before it the largest come first.",
-        &DocumentOrderWord::all(),
-    );
 }

@@ -119,7 +119,7 @@ params! {
         @flat documents: DocumentParams,
         /// By when they were opened, when left out. What isn't issued has neither dates nor amount, what is never due has no due date,
         /// and comes last.
-        order: DocumentOrder = DocumentOrder::default(),
+        order: DocumentOrderWord = DocumentOrder::default(),
         /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
         cursor: Option<AnyText>,
         /// Whether all documents are counted and summed up: `true` when left out, with `cursor` `false`.

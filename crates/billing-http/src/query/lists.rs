@@ -5,7 +5,7 @@ use billing_application::contracts::ContractQuery;
 use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
-use billing_domain::page::Direction;
+use billing_domain::page::{Direction, Order};
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, PricingRef};
@@ -16,6 +16,7 @@ use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sough
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
+use crate::dto::words::{ContractOrderWord, CustomerOrderWord, PaymentOrderWord};
 
 params! {
     /// How this description has numbers.
@@ -59,8 +60,8 @@ params! {
         product_pricing_ref: Option<Sought<PricingRef>>,
         /// That next have a document to issue before this instant: RFC 3339 with an offset.
         issues_before: Option<Timestamp>,
-        /// By when they were made; `-created` has the newest first.
-        order: ByCreation = Direction::Forward,
+        /// By when they were made, when left out. What never ends comes after all that does.
+        order: ContractOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -77,7 +78,7 @@ impl ContractSearchParams {
             pricing_ref: possible(self.product_pricing_ref)?,
             issues_before: self.issues_before,
         };
-        Some(ContractQuery { customer_ref: possible(self.customer_ref)?, state: self.state, filter })
+        Some(ContractQuery { customer_ref: possible(self.customer_ref)?, state: self.state, filter, by: self.order.by })
     }
 }
 
@@ -90,8 +91,8 @@ params! {
         email: Option<AnyText>,
         /// With this tax number.
         tax_id: Option<AnyText>,
-        /// By when they were made; `-created` has the newest first.
-        order: ByCreation = Direction::Forward,
+        /// By when they were made, when left out. Names are in the order of their letters, A to Z in either case.
+        order: CustomerOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -161,8 +162,8 @@ params! {
         from: Option<Date>,
         /// Paid on this day or earlier.
         to: Option<Date>,
-        /// By when they were made; `-created` has the newest first.
-        order: ByCreation = Direction::Forward,
+        /// By when they were made, when left out.
+        order: PaymentOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -177,7 +178,7 @@ impl PaymentParams {
             from: self.from,
             to: self.to,
         };
-        Some(PaymentQuery { customer_ref: possible(self.customer_ref)?, filter })
+        Some(PaymentQuery { customer_ref: possible(self.customer_ref)?, filter, by: self.order.by })
     }
 }
 

@@ -198,22 +198,12 @@ fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u
 /// From which end a list is read that is ordered by when its elements were made.
 pub(crate) struct ByCreation;
 
-/// The same of one that is ordered by when its elements happened.
-pub(crate) struct ByTimestamp;
-
-const CREATED: &str = "created";
-const TIMESTAMP: &str = "timestamp";
-
-fn direction(node: Node<'_>, by: &str) -> Option<Direction> {
+fn by_creation(node: Node<'_>) -> Option<Direction> {
     match node.text()? {
-        word if word == by => Some(Direction::Forward),
-        word if word.strip_prefix('-') == Some(by) => Some(Direction::Backward),
-        _ => node.refuse("invalid_value", format!("must be {by} or -{by}")),
+        "created" => Some(Direction::Forward),
+        "-created" => Some(Direction::Backward),
+        _ => node.refuse("invalid_value", "must be created or -created"),
     }
-}
-
-fn directions(by: &str) -> RefOr<Schema> {
-    text().enum_values(Some([by.to_owned(), format!("-{by}")])).into()
 }
 
 /// A version of something.
@@ -225,8 +215,7 @@ pub(crate) struct AnyText;
 wire! {
     Version of u32: |node| digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}")),
         |_| integer(1, MAX_VERSION);
-    ByCreation of Direction: |node| direction(node, CREATED), |_| directions(CREATED);
-    ByTimestamp of Direction: |node| direction(node, TIMESTAMP), |_| directions(TIMESTAMP);
+    ByCreation of Direction: by_creation, |_| text().enum_values(Some(["created", "-created"]));
     AnyText of String: any_text, |_| text();
 }
 

@@ -2,17 +2,18 @@
 
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
-use billing_domain::page::Direction;
-use billing_domain::ports::{EventFilter, RefusedFilter};
+use billing_domain::page::Order;
+use billing_domain::ports::{EventFilter, EventSortKey, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{AnyText, ByTimestamp, DEFAULT_PAGE_SIZE, Paged, Sought};
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, Sought};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
+use crate::dto::words::EventOrderWord;
 
 const BY_USAGE_PRODUCT: &str = "usage_product_ref";
 const BY_CUSTOMER: &str = "customer_ref";
@@ -54,7 +55,7 @@ impl EventParams {
             from: self.from,
             to: self.to,
         };
-        Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter })
+        Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter, by: EventSortKey::default() })
     }
 }
 
@@ -62,8 +63,8 @@ params! {
     /// Which events, and which page.
     EventListParams {
         @flat events: EventParams,
-        /// By when they happened; `-timestamp` has the latest first.
-        order: ByTimestamp = Direction::Forward,
+        /// By when they happened, when left out; `created` is by when they were reported, and is quick however many there are.
+        order: EventOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }

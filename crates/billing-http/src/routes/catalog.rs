@@ -5,6 +5,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::error::Thing;
 use billing_application::{catalog, formats};
+use billing_domain::page::Order;
 use billing_domain::party::Customer;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use serde::Serialize;
@@ -119,9 +120,10 @@ pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<
 
 async fn customers<J: for<'c> From<&'c Customer> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: CustomerParams = query.read()?;
-    let (filter, page) = (params.filter(), params.page.0.in_direction(params.order));
-    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, page)).await?;
-    Ok(query.answer::<_, J>(page, &found))
+    let (filter, Order { by, .. }) = (params.filter(), params.order);
+    let page = params.page.0.in_direction(params.order.direction());
+    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, by, page));
+    Ok(query.answer::<_, J>(page, &found.await?))
 }
 
 pub(crate) async fn get_usage_format(caller: Caller, path: Path<String>, query: Query) -> Answer<FormatJson> {

@@ -82,7 +82,7 @@ pub(crate) async fn list_contracts(caller: Caller, query: Query) -> Result<HttpR
 
 pub(crate) async fn search_contracts(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: ContractSearchParams = query.read()?;
-    let (page, wanted) = (params.page.0.in_direction(params.order), params.query());
+    let (page, wanted) = (params.page.0.in_direction(params.order.direction()), params.query());
     let found = caller.run(move |services, principal| match &wanted {
         Some(wanted) => contracts::search_contracts(services, principal, wanted, page),
         None => Ok(Page::empty()),

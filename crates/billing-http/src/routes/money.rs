@@ -39,7 +39,7 @@ pub(crate) async fn list_payments_of_document(caller: Caller, path: Path<String>
 
 pub(crate) async fn list_payments(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: PaymentParams = query.read()?;
-    let (page, wanted) = (params.page.0.in_direction(params.order), params.query());
+    let (page, wanted) = (params.page.0.in_direction(params.order.direction()), params.query());
     let found = caller.run(move |services, principal| match &wanted {
         Some(wanted) => documents::list_payments(services, principal, wanted, page),
         None => Ok(Page::empty()),

@@ -3,12 +3,14 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Json};
+use billing_application::verify;
 use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Answer;
-use crate::caller::blocking;
+use crate::caller::{Caller, blocking};
+use crate::dto::verification::VerificationJson;
 use crate::metrics::OPEN_METRICS;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -44,6 +46,11 @@ pub(crate) struct Description {
 pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Result<HttpResponse, Problem> {
     let OpenApiParams { numbers } = query.read()?;
     Ok(HttpResponse::Ok().content_type(ContentType::json()).body((description.json)(numbers)))
+}
+
+pub(crate) async fn last_verification(caller: Caller) -> Answer<VerificationJson> {
+    let recorded = caller.run(verify::last_verification).await?;
+    Ok(Json(VerificationJson::from(&recorded)))
 }
 
 /// What the server counts, where it isn't told somewhere else.

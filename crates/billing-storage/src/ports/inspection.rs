@@ -7,6 +7,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
+use billing_domain::verification::RecordedVerification;
 use diesel::dsl::{count, count_star, max, min};
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -69,6 +70,14 @@ impl Inspection for Transaction<'_> {
 
     fn broken_files(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         self.files_without_their_hash(organization)
+    }
+
+    fn put_verification(&mut self, organization: OrganizationId, verification: &RecordedVerification) -> StoreResult<()> {
+        self.write_verification(organization, verification)
+    }
+
+    fn last_verification(&mut self, organization: OrganizationId) -> StoreResult<Option<RecordedVerification>> {
+        self.read_verification(organization)
     }
 }
 

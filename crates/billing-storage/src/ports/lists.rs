@@ -8,8 +8,8 @@ use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, Contracts as _, CustomerFilter, Customers as _, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums,
-    Found, ListPart, Lists, Sought, StoreResult, Todays,
+    ContractFilter, ContractSortKey, Contracts as _, CustomerFilter, CustomerSortKey, Customers as _, DocumentAmounts,
+    DocumentFilter, DocumentOrder, DocumentSums, Found, ListPart, Lists, Sought, StoreResult, Todays,
 };
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use diesel::prelude::*;
@@ -142,6 +142,7 @@ impl Lists for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         filter: &ContractFilter,
+        by: ContractSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>> {
         let mut narrowed: Statement<()> = Statement::new(" FROM contracts WHERE ");
@@ -183,7 +184,12 @@ impl Lists for Transaction<'_> {
             // As with documents: there is one at most.
             of_page.on_sqlite("+");
         }
-        of_page.sql(if page.is_backward() { "created_at DESC, contract_id DESC" } else { "created_at, contract_id" });
+        of_page.sql(match (by, page.is_backward()) {
+            (ContractSortKey::Created, false) => "created_at, contract_id",
+            (ContractSortKey::Created, true) => "created_at DESC, contract_id DESC",
+            (ContractSortKey::LastDay, false) => "last_day NULLS LAST, contract_id",
+            (ContractSortKey::LastDay, true) => "last_day DESC NULLS FIRST, contract_id DESC",
+        });
         of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
         // They are the organization's: the first statement says so.
@@ -199,6 +205,7 @@ impl Lists for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         filter: &CustomerFilter,
+        by: CustomerSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Customer>> {
         let mut narrowed: Statement<()> = Statement::new(" FROM customers WHERE organization_id = ");
@@ -222,7 +229,11 @@ impl Lists for Transaction<'_> {
             // As with documents: few pass.
             of_page.on_sqlite("+");
         }
-        of_page.sql(if page.is_backward() { "created_at DESC, customer_ref DESC" } else { "created_at, customer_ref" });
+        match by {
+            CustomerSortKey::Created => of_page.sql("created_at"),
+            CustomerSortKey::Name => of_page.sql("lower(name").on_postgres(" COLLATE \"C\"").sql(")"),
+        };
+        of_page.sql(if page.is_backward() { " DESC, customer_ref DESC" } else { ", customer_ref" });
         of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let ids = self.ids(of_page)?;
         let refs: Vec<CustomerId> = ids.iter().copied().map(CustomerId::from_uuid).collect();
@@ -299,7 +310,7 @@ mod tests {
     use billing_domain::document::numbering::DocumentNumber;
     use billing_domain::document::{DocumentKind, DocumentState};
     use billing_domain::money::Currency;
-    use billing_domain::page::PageRequest;
+    use billing_domain::page::{Direction, PageRequest};
     use billing_domain::party::NumberPrefix;
     use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};
     use billing_domain::refs::{DocumentRef, EntityRef};
@@ -457,9 +468,27 @@ mod tests {
             (in_state(ContractState::Completed), "contracts_by_last_day"),
             (in_state(ContractState::Cancelled), "contracts_cancelled"),
         ] {
-            let plans =
-                plans(|tx| assert_eq!(tx.contracts(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0));
+            let plans = plans(|tx| {
+                assert_eq!(
+                    tx.contracts(organization(), &filter, ContractSortKey::Created, PageRequest::LARGEST).expect("a look").total,
+                    0
+                )
+            });
             assert!(plans.len() == 1 && plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+        for backward in [Direction::Forward, Direction::Backward] {
+            let page = PageRequest::LARGEST.in_direction(backward);
+            let by_last_day = plans(|tx| {
+                let found = tx.contracts(organization(), &ContractFilter::default(), ContractSortKey::LastDay, page);
+                assert_eq!(found.expect("a look").total, 0);
+            });
+            let by_name = plans(|tx| {
+                let found = tx.listed_customers(organization(), &CustomerFilter::default(), CustomerSortKey::Name, page);
+                assert_eq!(found.expect("a look").total, 0);
+            });
+            for (plans, index) in [(by_last_day, "contracts_by_last_day"), (by_name, "customers_by_lower_name")] {
+                assert!(plans[0].contains(index) && !plans[0].contains("TEMP B-TREE"), "nothing is sorted: {plans:?}");
+            }
         }
         let filter = |name: Option<&str>, email: Option<&str>, tax_id: Option<&str>| CustomerFilter {
             name: name.map(str::to_owned),
@@ -473,7 +502,12 @@ mod tests {
             (filter(None, None, Some("a")), "customers_by_tax_id"),
         ] {
             let plans = plans(|tx| {
-                assert_eq!(tx.listed_customers(organization(), &filter, PageRequest::LARGEST).expect("a look").total, 0)
+                assert_eq!(
+                    tx.listed_customers(organization(), &filter, CustomerSortKey::Created, PageRequest::LARGEST)
+                        .expect("a look")
+                        .total,
+                    0
+                )
             });
             assert!(plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
         }

@@ -37,6 +37,7 @@ mod runs;
 mod seals;
 mod search;
 mod usage;
+mod verification;
 
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{StoreError, StoreResult};

@@ -4,7 +4,7 @@ use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Rev
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{PaymentFilter, Payments, StoreResult};
+use billing_domain::ports::{PaymentFilter, PaymentSortKey, Payments, StoreResult};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef, WriteOffRef};
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -206,6 +206,7 @@ impl Payments for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         filter: &PaymentFilter,
+        by: PaymentSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<(AccountKey, Payment)>> {
         let (limit, offset) = limits(page);
@@ -231,10 +232,11 @@ impl Payments for Transaction<'_> {
                 query
             };
             let total = narrowed().count().get_result(conn)?;
-            let ordered = if page.is_backward() {
-                narrowed().order((payments::recorded_at.desc(), payments::payment_id.desc()))
-            } else {
-                narrowed().order((payments::recorded_at, payments::payment_id))
+            let ordered = match (by, page.is_backward()) {
+                (PaymentSortKey::Created, false) => narrowed().order((payments::recorded_at, payments::payment_id)),
+                (PaymentSortKey::Created, true) => narrowed().order((payments::recorded_at.desc(), payments::payment_id.desc())),
+                (PaymentSortKey::PaidDate, false) => narrowed().order((payments::paid_date, payments::payment_id)),
+                (PaymentSortKey::PaidDate, true) => narrowed().order((payments::paid_date.desc(), payments::payment_id.desc())),
             };
             let ordered = ordered.limit(limit).offset(offset);
             Ok((ordered.select(PaymentRow::as_select()).load(conn)?, total))

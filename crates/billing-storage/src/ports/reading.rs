@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
-use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{EventFilter, EventScope, StoreResult, UsageReading, Visit};
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{EventFilter, EventScope, EventSortKey, StoreResult, UsageReading, Visit};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerId, EventRef, OrganizationId};
 use billing_domain::report::ReportedEvent;
@@ -202,24 +202,36 @@ impl Transaction<'_> {
 }
 
 impl UsageReading for Transaction<'_> {
-    fn events(&mut self, organization: OrganizationId, filter: &EventFilter, page: PageRequest) -> StoreResult<Page<UsageEvent>> {
-        let (count, keys) =
-            (EventsQuery::<BigInt>::count(organization, filter), EventsQuery::<(Id, Id)>::page(organization, filter, page));
-        let (total, rows): (i64, Vec<EventRow>) = with_conn!(self, "usage_events", |conn| {
-            let total = count.get_result(conn)?;
+    fn events(
+        &mut self,
+        organization: OrganizationId,
+        filter: &EventFilter,
+        by: EventSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Vec<UsageEvent>> {
+        let keys = EventsQuery::<(Id, Id)>::page(organization, filter, by, page);
+        let rows: Vec<EventRow> = with_conn!(self, "usage_events", |conn| {
             let keys: Vec<(Uuid, Uuid)> = keys.load(conn)?;
             let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
             let of_page = usage_events::table
                 .filter(one_of_ids(usage_events::event_id, ids))
                 .filter(also_one_of_ids(usage_events::customer_id, customers));
-            Ok((total, of_page.select(EventRow::as_select()).load(conn)?))
+            of_page.select(EventRow::as_select()).load(conn)
         })?;
-        let mut items: Vec<UsageEvent> = rows.into_iter().map(EventRow::read).collect::<StoreResult<_>>()?;
-        items.sort_by_key(|event| (event.occurred_at, event.event_ref));
-        if page.is_backward() {
-            items.reverse();
+        let mut events: Vec<UsageEvent> = rows.into_iter().map(EventRow::read).collect::<StoreResult<_>>()?;
+        match by {
+            EventSortKey::Timestamp => events.sort_by_key(|event| (event.occurred_at, event.event_ref)),
+            EventSortKey::Created => events.sort_by_key(|event| event.event_ref),
         }
-        Ok(Page { items, total: counted(total)? })
+        if page.is_backward() {
+            events.reverse();
+        }
+        Ok(events)
+    }
+
+    fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64> {
+        let count = EventsQuery::<BigInt>::count(organization, filter);
+        counted(with_conn!(self, "usage_events", |conn| count.get_result(conn))?)
     }
 
     fn visit_metered<'v>(

@@ -3,18 +3,20 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Lock, RunningTotals, StoreResult};
 use billing_domain::quantity::{Quantity, QuantitySum};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{MAX_BINDS, stored};
+use super::{MAX_BINDS, counted, stored};
 use crate::one_of::{OneOfRows, Value, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::usage_totals;
 use crate::sql_types::Bound;
+use crate::statement::Statement;
 use crate::tx::{Connection, Transaction, load_held, with_conn};
 use crate::usage_key::{PutTotal, PutTotals};
 
@@ -216,6 +218,28 @@ impl RunningTotals for Transaction<'_> {
             return self.refuse("usage_totals: not there to be replaced".to_owned());
         }
         Ok(())
+    }
+
+    fn events_in_totals(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: Option<CustomerId>,
+        contract_ref: Option<ContractRef>,
+        usage_product_ref: Option<&UsageProductRef>,
+    ) -> StoreResult<u64> {
+        let mut s: Statement<BigInt> =
+            Statement::new("SELECT CAST(coalesce(sum(events), 0) AS BIGINT) FROM usage_totals WHERE organization_id = ");
+        s.id(organization.as_uuid());
+        if let Some(customer_id) = customer_id {
+            s.sql(" AND customer_id = ").id(customer_id.as_uuid());
+        }
+        if let Some(contract_ref) = contract_ref {
+            s.sql(" AND contract_id = ").id(contract_ref.as_uuid());
+        }
+        if let Some(usage_product_ref) = usage_product_ref {
+            s.sql(" AND usage_product_ref = ").text(usage_product_ref.as_str());
+        }
+        counted(with_conn!(self, "usage_totals", |conn| s.get_result(conn))?)
     }
 
     fn recount_usage(

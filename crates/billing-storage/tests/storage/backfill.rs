@@ -10,7 +10,7 @@ use billing_domain::ledger::receive::{Account, check_account};
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    ApplicationsOf, ContractFilter, DocumentFilter, DocumentOrder, DocumentsOf, FamilySum, PaymentsOf, Todays,
+    ApplicationsOf, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentsOf, FamilySum, PaymentsOf, Todays,
 };
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_testkit::fixtures::{at, date, percent, usage_product_ref};
@@ -527,7 +527,8 @@ fn lists_find_what_was_there(test: &TestDatabase) {
     let updated = documents(&DocumentFilter { updated_since: issued_at, ..DocumentFilter::default() });
     assert_eq!(updated, [INVOICE, PREPAID, CHILD, CREDIT, VOID].map(document), "those that were issued");
     let contracts = |filter: ContractFilter| {
-        let found = read(test, |tx| tx.contracts(organization, &filter, PageRequest::LARGEST)).expect("contracts");
+        let found = read(test, |tx| tx.contracts(organization, &filter, ContractSortKey::Created, PageRequest::LARGEST))
+            .expect("contracts");
         found.items.iter().map(|contract| contract.contract_ref).collect::<Vec<_>>()
     };
     let ends_before = |day| contracts(ContractFilter { ends_before: Some(date(day)), ..ContractFilter::default() });

@@ -56,6 +56,18 @@ fn a_closed_file_holds_everything_although_a_connection_stays_open() {
 }
 
 #[test]
+fn a_file_tells_what_it_takes_of_its_disk_and_a_server_elsewhere_does_not() {
+    let test = sqlite();
+    crate::rows::world(&test);
+    let file = test.url.strip_prefix("sqlite://").expect("a file");
+    let told = test.database.disk_use().expect("a file");
+    assert_eq!(told.database, std::fs::metadata(file).expect("it").len());
+    assert_eq!(told.log, std::fs::metadata(format!("{file}-wal")).expect("the log").len());
+    assert!(told.database > 0 && told.log > 0 && told.free > 0, "{told:?}");
+    assert_eq!(postgres().database.disk_use(), None);
+}
+
+#[test]
 fn a_file_has_one_server_and_others_beside_it() {
     let test = sqlite();
     let url = DatabaseUrl::parse(&test.url).expect("an address");

@@ -9,7 +9,7 @@ use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{
-    Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, Payments, PaymentsOf, StoreError, StoreResult,
+    Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, PaymentSortKey, Payments, PaymentsOf, StoreError, StoreResult,
 };
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
 
@@ -138,6 +138,7 @@ impl Payments for MemoryTx {
         &mut self,
         organization: OrganizationId,
         filter: &PaymentFilter,
+        by: PaymentSortKey,
         request: PageRequest,
     ) -> StoreResult<Page<(AccountKey, Payment)>> {
         let passes = |kept: &&OfAccount<Payment>| {
@@ -150,7 +151,10 @@ impl Payments for MemoryTx {
         };
         let of_account = |kept: &OfAccount<Payment>| (kept.key.clone(), kept.row.clone());
         let passed: Vec<(AccountKey, Payment)> = self.state.payments.of(organization).filter(passes).map(of_account).collect();
-        Ok(page(passed.iter(), request, |(_, payment)| by_recording(payment)))
+        Ok(match by {
+            PaymentSortKey::Created => page(passed.iter(), request, |(_, payment)| by_recording(payment)),
+            PaymentSortKey::PaidDate => page(passed.iter(), request, |(_, payment)| (payment.paid_date, payment.payment_ref)),
+        })
     }
 
     fn payments_of_document(&mut self, key: DocumentKey) -> StoreResult<Vec<Payment>> {

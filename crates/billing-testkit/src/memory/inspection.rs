@@ -1,12 +1,14 @@
 //! What `verify` looks at. Nothing here can be tampered with, so no hash is ever wrong.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, EntityRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
+use billing_domain::verification::RecordedVerification;
 
 use super::{MemoryTx, corrupt, sorted};
 
@@ -59,5 +61,14 @@ impl Inspection for MemoryTx {
 
     fn broken_files(&mut self, _organization: OrganizationId) -> StoreResult<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    fn put_verification(&mut self, organization: OrganizationId, verification: &RecordedVerification) -> StoreResult<()> {
+        Arc::make_mut(&mut self.state.verifications).insert(organization, verification.clone());
+        Ok(())
+    }
+
+    fn last_verification(&mut self, organization: OrganizationId) -> StoreResult<Option<RecordedVerification>> {
+        Ok(self.state.verifications.get(&organization).cloned())
     }
 }

@@ -9,8 +9,8 @@ use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, CustomerFilter, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums, Found, FoundKind, ListPart,
-    Lists, Sought, StoreResult,
+    ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter, DocumentOrder,
+    DocumentSums, Found, FoundKind, ListPart, Lists, Sought, StoreResult,
 };
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId, PricingRef};
 use billing_domain::text::OneLine;
@@ -228,6 +228,7 @@ impl Lists for MemoryTx {
         &mut self,
         organization: OrganizationId,
         filter: &ContractFilter,
+        by: ContractSortKey,
         request: PageRequest,
     ) -> StoreResult<Page<Contract>> {
         let passes = |row: &Contract| {
@@ -240,13 +241,21 @@ impl Lists for MemoryTx {
         };
         let is_due = |due: Option<Timestamp>| filter.issues_before.is_none_or(|end| due.is_some_and(|due| due < end));
         let rows = self.state.contracts.of(organization).filter(|row| is_due(row.next_due_at) && passes(&row.contract));
-        Ok(page(rows.map(|row| &row.contract), request, |row| (row.created_at, row.contract_ref)))
+        let rows = rows.map(|row| &row.contract);
+        Ok(match by {
+            ContractSortKey::Created => page(rows, request, |row| (row.created_at, row.contract_ref)),
+            ContractSortKey::LastDay => page(rows, request, |row| {
+                let last_day = row.effective_end_date();
+                (last_day.is_none(), last_day, row.contract_ref)
+            }),
+        })
     }
 
     fn listed_customers(
         &mut self,
         organization: OrganizationId,
         filter: &CustomerFilter,
+        by: CustomerSortKey,
         request: PageRequest,
     ) -> StoreResult<Page<Customer>> {
         let lower = |text: &str| text.to_ascii_lowercase();
@@ -263,7 +272,10 @@ impl Lists for MemoryTx {
                     .is_none_or(|wanted| profile.tax_id.as_ref().is_some_and(|tax_id| tax_id.as_str() == wanted))
         };
         let rows = self.state.customers.of(organization).filter(passes);
-        Ok(page(rows, request, |row| (row.created_at, row.customer_ref.clone())))
+        Ok(match by {
+            CustomerSortKey::Created => page(rows, request, |row| (row.created_at, row.customer_ref.clone())),
+            CustomerSortKey::Name => page(rows, request, |row| (lower(row.profile.name.as_str()), row.customer_ref.clone())),
+        })
     }
 
     fn search(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>> {

@@ -54,6 +54,7 @@ use billing_domain::refused::{RefusedCount, RefusedKey};
 use billing_domain::runs::KeptRun;
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{KeptEvent, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::verification::RecordedVerification;
 use uuid::Uuid;
 
 use accounts::{KeptApplication, OfAccount};
@@ -184,6 +185,7 @@ struct State {
     audit_log: Rows<AuditEntry>,
     refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
     billing_runs: Arc<BTreeMap<(OrganizationId, BillingRunRef), KeptRun>>,
+    verifications: Arc<BTreeMap<OrganizationId, RecordedVerification>>,
     imports: Arc<BTreeMap<(OrganizationId, ImportRef), KeptImport>>,
     made_events: Arc<BTreeMap<(OrganizationId, ImportRef, ImportPartRef), Vec<MadeEvent>>>,
 }

@@ -1,8 +1,8 @@
 //! Usage as it is read.
 
 use billing_domain::document::numbering::DocumentNumbers;
-use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Documents as _, EventFilter, EventScope, StoreResult, UsageReading, Visit};
+use billing_domain::page::PageRequest;
+use billing_domain::ports::{Documents as _, EventFilter, EventScope, EventSortKey, StoreResult, UsageReading, Visit};
 use billing_domain::refs::OrganizationId;
 use billing_domain::report::ReportedEvent;
 use billing_domain::summary::Metered;
@@ -74,9 +74,19 @@ impl UsageReading for MemoryTx {
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
+        by: EventSortKey,
         request: PageRequest,
-    ) -> StoreResult<Page<UsageEvent>> {
-        Ok(page(self.narrowed(organization, filter).iter(), request, order))
+    ) -> StoreResult<Vec<UsageEvent>> {
+        let narrowed = self.narrowed(organization, filter);
+        let found = match by {
+            EventSortKey::Timestamp => page(narrowed.iter(), request, order),
+            EventSortKey::Created => page(narrowed.iter(), request, |event| event.event_ref),
+        };
+        Ok(found.items)
+    }
+
+    fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64> {
+        Ok(self.narrowed(organization, filter).len() as u64)
     }
 
     fn visit_metered<'v>(

@@ -12,7 +12,8 @@ use billing_domain::ports::{
     UsageProducts as _,
 };
 use billing_domain::refs::{
-    ContractKey, CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef,
+    ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo,
+    UsageProductRef,
 };
 use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
@@ -157,6 +158,22 @@ impl RunningTotals for MemoryTx {
             Arc::make_mut(&mut self.state.totals).insert((organization, *customer_id, key.clone()), *total);
         }
         Ok(())
+    }
+
+    fn events_in_totals(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: Option<CustomerId>,
+        contract_ref: Option<ContractRef>,
+        usage_product_ref: Option<&UsageProductRef>,
+    ) -> StoreResult<u64> {
+        let passes = |(owner, customer, key): &(OrganizationId, CustomerId, UsageKey)| {
+            *owner == organization
+                && customer_id.is_none_or(|wanted| wanted == *customer)
+                && contract_ref.is_none_or(|wanted| wanted == key.contract_ref)
+                && usage_product_ref.is_none_or(|wanted| *wanted == key.usage_product_ref)
+        };
+        Ok(self.state.totals.iter().filter(|(key, _)| passes(key)).map(|(_, total)| total.events).sum())
     }
 
     fn recount_usage(

@@ -6,7 +6,7 @@ use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Settl
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentsOf, Store, StoreError};
+use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, PaymentRef, WriteOffRef};
 use uuid::Uuid;
 
@@ -343,7 +343,7 @@ pub fn payments_are_listed_as_they_were_recorded(store: &dyn Store) {
     let (first, second) = (payment(&other, 2), payment(&invoice, 4));
     put(store, &w, &[recorded(&later_one), recorded(&second), recorded(&first)]);
     let list = |filter: PaymentFilter| -> Vec<PaymentRef> {
-        let page = read(store, |tx| tx.payments(w.org, &filter, PageRequest::LARGEST));
+        let page = read(store, |tx| tx.payments(w.org, &filter, PaymentSortKey::Created, PageRequest::LARGEST));
         assert_eq!(page.total, page.items.len() as u64);
         page.items.into_iter().map(|(_, payment)| payment.payment_ref).collect()
     };
@@ -356,9 +356,14 @@ pub fn payments_are_listed_as_they_were_recorded(store: &dyn Store) {
     assert_eq!(list(PaymentFilter { to: Some(date("2026-01-31")), ..all() }), [later_one.payment_ref]);
     let by_reference = PaymentFilter { reference: Some(fixtures::line("Wire ✓")), ..all() };
     assert_eq!(list(by_reference), [first.payment_ref, second.payment_ref]);
-    let page = read(store, |tx| tx.payments(w.org, &all(), PageRequest::new(2, 1).expect("a page")));
+    let page = read(store, |tx| tx.payments(w.org, &all(), PaymentSortKey::Created, PageRequest::new(2, 1).expect("a page")));
     assert_eq!((page.total, page.items.len()), (3, 1));
-    reads_backward(|page| read(store, |tx| tx.payments(w.org, &all(), page)));
+    let by_date = read(store, |tx| tx.payments(w.org, &all(), PaymentSortKey::PaidDate, PageRequest::LARGEST));
+    let refs = by_date.items.iter().map(|(_, payment)| payment.payment_ref);
+    assert!(refs.eq([later_one.payment_ref, first.payment_ref, second.payment_ref]), "equals come by reference");
+    for by in [PaymentSortKey::Created, PaymentSortKey::PaidDate] {
+        reads_backward(|page| read(store, |tx| tx.payments(w.org, &all(), by, page)));
+    }
 }
 
 pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
@@ -381,7 +386,10 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
         assert_eq!(tx.application(stranger.org, applied.application_ref)?, None);
         assert_eq!(tx.payments_of_document(invoice.key(stranger.org))?, []);
         assert_eq!(tx.applications_around(stranger.org, customer, &[invoice.document_ref], &[paid.payment_ref])?, []);
-        assert_eq!(tx.payments(stranger.org, &PaymentFilter::default(), PageRequest::LARGEST)?.items, []);
+        assert_eq!(
+            tx.payments(stranger.org, &PaymentFilter::default(), PaymentSortKey::Created, PageRequest::LARGEST)?.items,
+            []
+        );
         assert_eq!(tx.write_offs_of(stranger.org, customer, &[invoice.document_ref])?, []);
         assert_eq!(tx.accounts(stranger.org, Some(customer))?, []);
         assert_eq!(tx.due_by_day(stranger.org, customer)?, []);

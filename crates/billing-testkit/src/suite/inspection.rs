@@ -7,6 +7,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::ports::Store;
 use billing_domain::refs::{ContractRef, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
+use billing_domain::verification::{Finding, RecordedVerification, Verification};
 
 use super::corrections::{adjustment, void_issued};
 use super::documents::two_products;
@@ -145,4 +146,18 @@ pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
         billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
     write(store, |tx| settle(tx, w.org, &invoice, cents(100), billing_domain::document::Standing::Issued, settlement));
     assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
+}
+
+pub fn the_last_verification_is_kept(store: &dyn Store) {
+    let (w, other) = (world(store), world(store));
+    let last = |w: &World| read(store, |tx| tx.last_verification(w.org));
+    assert_eq!(last(&w), None);
+    let finding = Finding { subject: "UB-INV-1".to_owned(), detail: "“total” isn't Σ of its lines".to_owned() };
+    let seen = Verification { contracts: 1, documents: 2, events: u64::MAX, findings: vec![finding] };
+    let wrong = RecordedVerification { wrong: 7, ..RecordedVerification::of(later(1), later(2), seen) };
+    write(store, |tx| tx.put_verification(w.org, &wrong));
+    assert_eq!((last(&w), last(&other)), (Some(wrong), None));
+    let clean = RecordedVerification::of(later(3), later(4), Verification::default());
+    write(store, |tx| tx.put_verification(w.org, &clean));
+    assert_eq!(last(&w), Some(clean));
 }

@@ -8,13 +8,15 @@ use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, Issued
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ledger::receive::AccountEntry;
 use billing_domain::money::Money;
-use billing_domain::page::PageRequest;
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, CustomerFilter, DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSortKey, FoundKind, ListPart,
-    PurposeKind, Sought, Store, Todays,
+    ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter, DocumentOrder,
+    DocumentSortKey, FoundKind, ListPart, PurposeKind, Sought, Store, Todays,
 };
 use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef, PricingRef};
 use billing_domain::usage::{KeptEvent, TakenEvent};
+use chrono::NaiveDate;
 
 use super::corrections::void_issued;
 use super::documents::two_products;
@@ -305,7 +307,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
         write(store, |tx| tx.insert_contract(w.org, contract, None));
     }
     let find = |filter: &ContractFilter| -> Vec<ContractRef> {
-        let found = read(store, |tx| tx.contracts(w.org, filter, all()));
+        let found = read(store, |tx| tx.contracts(w.org, filter, ContractSortKey::Created, all()));
         assert_eq!(found.total, found.items.len() as u64);
         found.items.iter().map(|contract| contract.contract_ref).collect()
     };
@@ -373,10 +375,25 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
         tx.append_contract_version(w.org, &longer, later(1), billing_domain::access::Actor::Service)
     });
     assert_eq!(in_state(ContractState::Completed), of(&[]));
-    let second = read(store, |tx| tx.contracts(w.org, &any(), page(3, 1)));
+    let second = read(store, |tx| tx.contracts(w.org, &any(), ContractSortKey::Created, page(3, 1)));
     let mut refs = second.items.iter().map(|contract| contract.contract_ref);
     assert!(refs.by_ref().eq(of(&whole[3..6])) && second.total == 8);
-    reads_backward(|page| read(store, |tx| tx.contracts(w.org, &any(), page)));
+    for by in [ContractSortKey::Created, ContractSortKey::LastDay] {
+        reads_backward(|page| read(store, |tx| tx.contracts(w.org, &any(), by, page)));
+    }
+    let by_last_day =
+        |filter: &ContractFilter, page| read(store, |tx| tx.contracts(w.org, filter, ContractSortKey::LastDay, page));
+    let mut rows = by_last_day(&any(), all()).items;
+    let last_days: Vec<Option<NaiveDate>> = rows.iter().map(Contract::effective_end_date).collect();
+    assert_eq!(last_days.first(), Some(&Some(date("2025-06-30"))));
+    assert_eq!(last_days.last(), Some(&None), "what never ends comes last");
+    assert!(last_days.is_sorted_by_key(|last_day| (last_day.is_none(), *last_day)), "{last_days:?}");
+    let refs: Vec<ContractRef> = rows.iter().map(|contract| contract.contract_ref).collect();
+    rows.sort_by_key(|row| (row.effective_end_date().is_none(), row.effective_end_date(), row.contract_ref));
+    assert!(rows.iter().map(|row| row.contract_ref).eq(refs.iter().copied()), "equals come by reference");
+    assert!(by_last_day(&any(), page(3, 1)).items.iter().map(|row| row.contract_ref).eq(refs[3..6].iter().copied()));
+    let narrowed = by_last_day(&ContractFilter { ends_before: Some(date("2026-12-31")), ..any() }, all()).items;
+    assert!(narrowed.is_sorted_by_key(Contract::effective_end_date) && narrowed.len() > 1);
 }
 
 pub fn contracts_are_in_their_state_by_their_entitys_day(store: &dyn Store) {
@@ -394,7 +411,11 @@ pub fn contracts_are_in_their_state_by_their_entitys_day(store: &dyn Store) {
     let in_state = |state, at: &str| {
         let filter =
             ContractFilter { state: Some((state, Todays::at(fixtures::at(at), &entities))), ..ContractFilter::default() };
-        let mut found: Vec<u64> = read(store, |tx| tx.contracts(w.org, &filter, all())).items.iter().map(|c| c.number).collect();
+        let mut found: Vec<u64> = read(store, |tx| tx.contracts(w.org, &filter, ContractSortKey::Created, all()))
+            .items
+            .iter()
+            .map(|c| c.number)
+            .collect();
         found.sort_unstable();
         found
     };
@@ -430,7 +451,7 @@ pub fn customers_are_found_by_name_email_and_tax_number(store: &dyn Store) {
     made("c", "zeb_a%", None, Some("de 1"), 1);
     made("d", "Änderung", Some("x@y"), None, 4);
     let find = |filter: CustomerFilter| {
-        let found = read(store, |tx| tx.listed_customers(w.org, &filter, all()));
+        let found = read(store, |tx| tx.listed_customers(w.org, &filter, CustomerSortKey::Created, all()));
         assert_eq!(found.total, found.items.len() as u64);
         found.items.iter().map(|customer| customer.customer_ref.to_string()).collect::<Vec<_>>()
     };
@@ -446,9 +467,27 @@ pub fn customers_are_found_by_name_email_and_tax_number(store: &dyn Store) {
     assert_eq!(find(tax_id("DE 1")), ["b"]);
     assert_eq!(find(CustomerFilter { name: Some("zebra".into()), ..tax_id("DE 1") }), ["b"]);
     assert_eq!(find(CustomerFilter { name: Some("x".into()), ..tax_id("DE 1") }), Vec::<String>::new());
-    assert_eq!(read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), page(2, 1))).total, 5);
-    reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), page)));
-    reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &named("ze"), page)));
+    assert_eq!(
+        read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), CustomerSortKey::Created, page(2, 1))).total,
+        5
+    );
+    let by_name =
+        |filter: CustomerFilter, page| read(store, |tx| tx.listed_customers(w.org, &filter, CustomerSortKey::Name, page));
+    let refs = |found: Page<Customer>| found.items.iter().map(|c| c.customer_ref.to_string()).collect::<Vec<_>>();
+    let names = [("b", "zebra ltd"), ("a", "zebra"), ("c", "zeb_a%"), ("d", "Änderung")];
+    let mut names = names.map(|(reference, name)| (name.to_owned(), reference.to_owned())).to_vec();
+    names.push((w.customer.profile.name.as_str().to_ascii_lowercase(), w.customer.customer_ref.to_string()));
+    names.sort();
+    let by_their_names: Vec<String> = names.into_iter().map(|(_, reference)| reference).collect();
+    assert_eq!(refs(by_name(CustomerFilter::default(), all())), by_their_names);
+    assert_eq!(refs(by_name(CustomerFilter::default(), page(2, 1))), by_their_names[2..4]);
+    assert_eq!(refs(by_name(named("zebra"), all())), ["a", "b"]);
+    made("B", "zebra", None, None, 5);
+    assert_eq!(refs(by_name(named("zebra"), page(2, 0))), ["B", "a"], "equals come by reference");
+    for by in [CustomerSortKey::Created, CustomerSortKey::Name] {
+        reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &CustomerFilter::default(), by, page)));
+    }
+    reads_backward(|page| read(store, |tx| tx.listed_customers(w.org, &named("ze"), CustomerSortKey::Created, page)));
 }
 
 fn named(text: &str) -> CustomerFilter {
@@ -601,10 +640,10 @@ pub fn another_organization_lists_nothing(store: &dyn Store) {
             assert_eq!(tx.document_sums(stranger.org, &filter)?.count, 0);
         }
         let of_customer = ContractFilter { customer_id: Some(w.customer.id), ..ContractFilter::default() };
-        assert_eq!(tx.contracts(stranger.org, &of_customer, all())?.total, 0);
-        let contracts = tx.contracts(stranger.org, &ContractFilter::default(), PageRequest::LARGEST)?;
+        assert_eq!(tx.contracts(stranger.org, &of_customer, ContractSortKey::Created, all())?.total, 0);
+        let contracts = tx.contracts(stranger.org, &ContractFilter::default(), ContractSortKey::Created, PageRequest::LARGEST)?;
         assert_eq!(contracts.items.iter().map(|c| c.contract_ref).collect::<Vec<_>>(), [stranger.contract.contract_ref]);
-        let customers = tx.listed_customers(stranger.org, &CustomerFilter::default(), all())?;
+        let customers = tx.listed_customers(stranger.org, &CustomerFilter::default(), CustomerSortKey::Created, all())?;
         assert_eq!(customers.items, std::slice::from_ref(&stranger.customer));
         Ok(())
     });

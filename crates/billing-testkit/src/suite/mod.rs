@@ -230,6 +230,7 @@ macro_rules! store_contract {
             }
             inspection {
                 every_organization_is_seen
+                the_last_verification_is_kept
                 contracts_come_by_reference_after_the_last_one
                 the_totals_of_a_contract_are_counted_again
                 the_totals_of_a_contract_are_those_that_are_kept
@@ -383,6 +384,7 @@ macro_rules! store_contract {
                 totals_that_are_not_there_are_made_as_zero
                 totals_are_answered_in_the_order_of_their_keys
                 totals_are_replaced_and_read_back
+                the_events_that_totals_count_are_added_up
                 totals_of_many_customers_are_held_and_replaced_at_once
                 customers_and_usage_products_that_events_name_are_those_that_are_there
                 totals_of_usage_keep_every_part

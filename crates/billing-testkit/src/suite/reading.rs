@@ -1,10 +1,11 @@
 //! Usage as it is read: lists, sums and reports.
 
+use billing_domain::page::Page;
 use std::ops::ControlFlow;
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
-use billing_domain::ports::{Billed, EventFilter, EventScope, Lock, Store};
+use billing_domain::ports::{Billed, EventFilter, EventScope, EventSortKey, Lock, Store};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 use billing_domain::report::ReportedEvent;
 use billing_domain::summary::Metered;
@@ -44,9 +45,9 @@ fn refs(events: &[UsageEvent]) -> Vec<EventRef> {
 }
 
 fn listed(store: &dyn Store, w: &World, filter: &EventFilter) -> Vec<EventRef> {
-    let page = read(store, |tx| tx.events(w.org, filter, all()));
-    assert_eq!(page.total, page.items.len() as u64);
-    refs(&page.items)
+    let found = read(store, |tx| tx.events(w.org, filter, EventSortKey::Timestamp, all()));
+    assert_eq!(read(store, |tx| tx.count_events(w.org, filter)), found.len() as u64);
+    refs(&found)
 }
 
 fn metered(store: &dyn Store, organization: OrganizationId, filter: &EventFilter) -> Vec<Metered> {
@@ -103,10 +104,25 @@ pub fn events_come_by_timestamp_then_reference_in_pages(store: &dyn Store) {
     let mut expected = events.to_vec();
     expected.sort_by_key(|event| (event.occurred_at, event.event_ref));
     for (size, number, of_page) in [(2, 0, &expected[..2]), (2, 2, &expected[4..]), (5, 0, &expected[..]), (2, 3, &[])] {
-        let found = read(store, |tx| tx.events(w.org, &EventFilter::default(), page(size, number)));
-        assert_eq!((found.items.as_slice(), found.total), (of_page, 5), "{size} {number}");
+        let found = read(store, |tx| tx.events(w.org, &EventFilter::default(), EventSortKey::Timestamp, page(size, number)));
+        assert_eq!(found, of_page, "{size} {number}");
     }
-    reads_backward(|page| read(store, |tx| tx.events(w.org, &EventFilter::default(), page)));
+    let mut as_reported = events.to_vec();
+    as_reported.sort_by_key(|event| event.event_ref);
+    let of_one = EventFilter { customer_id: Some(w.customer.id), ..EventFilter::default() };
+    for filter in [EventFilter::default(), of_one] {
+        let found = |page| read(store, |tx| tx.events(w.org, &filter, EventSortKey::Created, page));
+        assert_eq!(found(all()), as_reported);
+        assert_eq!(found(page(2, 1)), as_reported[2..4]);
+        for by in [EventSortKey::Timestamp, EventSortKey::Created] {
+            reads_backward(|page| {
+                read(store, |tx| {
+                    let items = tx.events(w.org, &filter, by, page)?;
+                    Ok(Page { items, total: tx.count_events(w.org, &filter)? })
+                })
+            });
+        }
+    }
 }
 
 pub fn a_document_bills_each_event_once_as_it_was_when_it_was_issued(store: &dyn Store) {
@@ -224,7 +240,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
             if visited == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         // The transaction can be used on.
-        assert_eq!(tx.events(w.org, &EventFilter::default(), all())?.total, 3);
+        assert_eq!(tx.count_events(w.org, &EventFilter::default())?, 3);
         Ok(())
     });
     assert_eq!(visited, 2);
@@ -279,7 +295,7 @@ pub fn reported_events_come_in_order_with_names_and_numbers(store: &dyn Store) {
                 visited.push(event.event_ref);
                 if visited.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
-            assert_eq!(tx.events(w.org, &EventFilter::default(), all())?.total, 4);
+            assert_eq!(tx.count_events(w.org, &EventFilter::default())?, 4);
             Ok(())
         });
         assert_eq!(visited, refs(&expected[..2]));
@@ -296,8 +312,9 @@ pub fn many_events_are_visited_one_by_one(store: &dyn Store) {
     let found = reported(store, w.org, &everything());
     assert_eq!(found.iter().map(|event| event.event_ref).collect::<Vec<_>>(), refs(&expected));
     assert_eq!(metered(store, w.org, &EventFilter::default()).len(), expected.len());
-    let last = read(store, |tx| tx.events(w.org, &EventFilter::default(), page(1000, 2)));
-    assert_eq!((last.items, last.total), (expected[2000..].to_vec(), 2_500));
+    let last = read(store, |tx| tx.events(w.org, &EventFilter::default(), EventSortKey::Timestamp, page(1000, 2)));
+    assert_eq!(last, expected[2000..]);
+    assert_eq!(read(store, |tx| tx.count_events(w.org, &EventFilter::default())), 2_500);
 }
 
 /// A draft adjustment of an invoice, stored.

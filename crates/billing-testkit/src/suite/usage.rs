@@ -5,7 +5,7 @@ use billing_domain::contract::Contract;
 use billing_domain::document::DocumentHead;
 use billing_domain::ports::{Access, RollBack, Store, StoreError};
 use billing_domain::quantity::QuantitySum;
-use billing_domain::refs::{AdminRef, ApiKeyRef, CustomerId, EventRef, FormatRef};
+use billing_domain::refs::{AdminRef, ApiKeyRef, ContractRef, CustomerId, EventRef, FormatRef, UsageProductRef};
 use billing_domain::usage::{
     CountedEvent, FormattedSource, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
 };
@@ -222,6 +222,34 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
         assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
         assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1])), stored);
     }
+}
+
+pub fn the_events_that_totals_count_are_added_up(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let (stranger, _) = world_with_keys(store);
+    let sum = |w: &World, customer: Option<CustomerId>, contract: Option<ContractRef>, product: Option<&UsageProductRef>| {
+        read(store, |tx| tx.events_in_totals(w.org, customer, contract, product))
+    };
+    assert_eq!(sum(&w, None, None, None), 0);
+    let count = |n: usize| UsageTotal { events: 10_u64.pow(u32::try_from(n).expect("few")), ..UsageTotal::ZERO };
+    write(store, |tx| {
+        lock_usage(tx, w.org, w.customer.id, &keys)?;
+        let totals: Vec<_> = keys.iter().enumerate().map(|(n, key)| (key.clone(), count(n))).collect();
+        put_usage(tx, w.org, w.customer.id, &totals)
+    });
+    let of = |passes: &dyn Fn(&UsageKey) -> bool| {
+        keys.iter().enumerate().filter(|(_, key)| passes(key)).map(|(n, _)| count(n).events).sum::<u64>()
+    };
+    assert_eq!(sum(&w, None, None, None), of(&|_| true));
+    assert_eq!(sum(&w, Some(w.customer.id), None, None), of(&|_| true));
+    for key in &keys {
+        let same_contract = |other: &UsageKey| other.contract_ref == key.contract_ref;
+        let same_product = |other: &UsageKey| other.usage_product_ref == key.usage_product_ref;
+        assert_eq!(sum(&w, None, Some(key.contract_ref), None), of(&same_contract));
+        assert_eq!(sum(&w, Some(w.customer.id), None, Some(&key.usage_product_ref)), of(&same_product));
+    }
+    assert_eq!(sum(&w, Some(stranger.customer.id), None, None), 0);
+    assert_eq!(sum(&stranger, None, None, None), 0);
 }
 
 pub fn totals_of_many_customers_are_held_and_replaced_at_once(store: &dyn Store) {
