@@ -4,7 +4,7 @@
 MINUTES ?= 10
 SEED ?=
 
-.PHONY: run test ci bench profile soak list-check report-check
+.PHONY: run test ci bench profile soak mutants list-check report-check
 
 run: ## the server on the embedded database, with all set-up
 	@scripts/run $(ARGS)
@@ -23,6 +23,9 @@ profile: ## where the server's processor time goes under single events
 
 soak: ## the random tests on new seeds, for MINUTES
 	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)
+
+mutants: ## small changes of the rules of money that no test of the domain notices (ARGS="--shard 0/7")
+	@scripts/mutants $(ARGS)
 
 list-check: ## lists of a million documents, on both databases: times and plans
 	@scripts/list-check $(ARGS)

@@ -15,7 +15,7 @@ use billing_domain::page::PageRequest;
 use billing_domain::ports::{Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
-use billing_domain::verification::{Finding, RecordedVerification, Verification};
+use billing_domain::verification::{RecordedVerification, Verification};
 
 use crate::books::{self, corrupt};
 use crate::error::{UseCaseError, UseCaseResult};
@@ -23,25 +23,6 @@ use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
-
-/// What is found while it is looked for.
-trait Found {
-    fn add(&mut self, other: Self);
-    fn find(&mut self, subject: impl std::fmt::Display, detail: impl Into<String>);
-}
-
-impl Found for Verification {
-    fn add(&mut self, other: Self) {
-        self.contracts += other.contracts;
-        self.documents += other.documents;
-        self.events += other.events;
-        self.findings.extend(other.findings);
-    }
-
-    fn find(&mut self, subject: impl std::fmt::Display, detail: impl Into<String>) {
-        self.findings.push(Finding { subject: subject.to_string(), detail: detail.into() });
-    }
-}
 
 /// Looks at everything there is; where it is to be recorded, each organization then has what was found of it.
 ///

@@ -1,5 +1,7 @@
 //! What a verification of the books found, as it is told afterwards.
 
+use std::fmt::Display;
+
 use crate::calendar::Timestamp;
 
 /// The most findings that are kept one by one.
@@ -27,6 +29,21 @@ pub struct Verification {
     pub events: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
+}
+
+impl Verification {
+    /// Takes up what another one looked at and found.
+    pub fn add(&mut self, other: Self) {
+        self.contracts += other.contracts;
+        self.documents += other.documents;
+        self.events += other.events;
+        self.findings.extend(other.findings);
+    }
+
+    /// Notes something that is wrong.
+    pub fn find(&mut self, subject: impl Display, detail: impl Into<String>) {
+        self.findings.push(Finding { subject: subject.to_string(), detail: detail.into() });
+    }
 }
 
 /// The last verification of an organization that was recorded.
