@@ -293,9 +293,15 @@ mod tests {
         for (text, shown) in rows {
             assert_eq!(Timestamp::parse(text).expect(text).to_string(), shown, "{text}");
         }
-        for bad in
-            ["", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "yesterday, at twelve"]
-        {
+        for bad in [
+            "",
+            "2026-01-01",
+            "2026-01-01T00:00:00",
+            "2026-13-01T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "yesterday, at twelve",
+            "2026-01-01T00:00:00\u{2212}05:00",
+        ] {
             assert_eq!(Timestamp::parse(bad), Err(CalendarError::NotATimestamp), "{bad:?}");
         }
         assert_eq!(Timestamp::parse("9999-12-31T23:59:59-01:00"), Err(CalendarError::OutOfRange));
@@ -304,7 +310,7 @@ mod tests {
     #[test]
     fn dates_have_one_form() {
         assert_eq!(date("2024-02-29").to_string(), "2024-02-29");
-        for bad in ["2023-02-29", "2024-2-29", "24-02-29", "2024-02-29T00:00:00Z", "0000-01-01", "+2024-1-1", ""] {
+        for bad in ["2023-02-29", "2024-2-29", "24-02-29", "2024-02-29T00:00:00Z", "0000-01-01", "+2024-1-1", "+2024-1-11", ""] {
             assert_eq!(parse_date(bad), Err(CalendarError::NotADate), "{bad:?}");
         }
     }
@@ -321,6 +327,20 @@ mod tests {
         for (at, zone, day) in rows {
             let zone = TimeZone::parse(zone).expect(zone);
             assert_eq!(zone.service_date(Timestamp::parse(at).expect(at)), date(day), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_clock_shows_its_zones_own_time() {
+        let at = Timestamp::parse("2026-03-29T00:59:59.5Z").expect("an instant");
+        for (zone, shown) in [
+            ("Europe/Berlin", "2026-03-29 01:59:59 CET"),
+            ("UTC", "2026-03-29 00:59:59 UTC"),
+            ("Asia/Kathmandu", "2026-03-29 06:44:59 +0545"),
+        ] {
+            let zone = TimeZone::parse(zone).expect(zone);
+            assert_eq!(zone.written(at), shown);
+            assert!(shown.contains(&zone.time_of_day(at).format("%H:%M:%S").to_string()), "{shown}");
         }
     }
 
