@@ -207,13 +207,16 @@ impl Database {
         self.logged(&["LOG:  duration: "]).into_iter().filter_map(planned).collect()
     }
 
-    /// The only column of what PostgreSQL answers.
+    /// The only column of what it answers.
     ///
     /// # Panics
-    /// When it is refused, or it isn't a PostgreSQL database.
+    /// When it is refused.
     pub fn ask(&self, query: &str) -> Vec<String> {
-        assert!(self.on_server.is_some(), "a PostgreSQL database");
-        ask(&self.url, query).lines().map(ToOwned::to_owned).collect()
+        let answer = match self.url.strip_prefix("sqlite://") {
+            Some(file) => ask_sqlite(file, query),
+            None => ask(&self.url, query),
+        };
+        answer.lines().map(ToOwned::to_owned).collect()
     }
 
     /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.
@@ -290,6 +293,13 @@ fn ask(server: &str, query: &str) -> String {
         .expect("psql starts");
     assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn ask_sqlite(file: &str, query: &str) -> String {
+    let program = "import sqlite3, sys\n\
+                   for row in sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]):\n\
+                   \x20   print(row[0])\n";
+    tools::succeed(Command::new("python3").args(["-c", program, file, query]))
 }
 
 /// By Python, whose own library is the one SQLite that is installed everywhere.

@@ -109,6 +109,8 @@ impl Server {
             .env("USAGE_BILLING_DATABASE_URL", database.url())
             .env("USAGE_BILLING_LISTEN", &address)
             .env("USAGE_BILLING_RUN_EVERY_SECONDS", "0")
+            // The least: a quarter of all that the tests compute was hashing.
+            .env("USAGE_BILLING_PASSWORD_COST", "10")
             .envs(environment.iter().copied())
             .arg("serve")
             .args(flags);

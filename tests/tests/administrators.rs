@@ -7,6 +7,7 @@ use serde_json::json;
 on_both_databases!(
     who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password,
     a_new_password_is_shown_once_and_ends_what_the_old_one_began,
+    a_hash_of_another_cost_is_renewed_by_the_next_log_in,
     administrators_are_listed_with_what_they_may,
     what_names_no_administrator_is_refused,
 );
@@ -63,6 +64,25 @@ fn a_new_password_is_shown_once_and_ends_what_the_old_one_began(database: &Datab
     assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 401);
     binary::succeed(database, &["admin", "enable", "--email", ADMIN_EMAIL]);
     assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 200);
+}
+
+fn a_hash_of_another_cost_is_renewed_by_the_next_log_in(database: &Database) {
+    let server = Server::start(database);
+    let password = "another pass phrase";
+    let given = ["admin", "create", "--organization", "default", "--email", "other@example.com", "--password", password];
+    binary::succeed(database, &given);
+    let costs = || {
+        let column = "substr(password_hash, 1, 7)";
+        database.ask(&format!("SELECT {column} FROM administrators ORDER BY email = '{ADMIN_EMAIL}' DESC"))
+    };
+    assert_eq!(costs(), ["$2b$10$", "$2b$12$"]);
+    let sessions: Vec<Client> = std::thread::scope(|scope| {
+        let log_in = || Client::log_in_admin(&server, "other@example.com", password);
+        let log_ins = [scope.spawn(log_in), scope.spawn(log_in)];
+        log_ins.map(|log_in| log_in.join().expect("a log-in")).into()
+    });
+    assert_eq!(costs(), ["$2b$10$", "$2b$10$"]);
+    assert!(sessions.iter().all(is_logged_in));
 }
 
 fn administrators_are_listed_with_what_they_may(database: &Database) {

@@ -90,28 +90,33 @@ impl std::fmt::Debug for AdministratorLogIn<'_> {
 }
 
 /// Logs an administrator in by e-mail and password, and a code where they have a second factor. The slow hash runs outside any
-/// transaction, so that a log-in holds nobody up; whoever was changed meanwhile isn't let in.
+/// transaction, so that a log-in holds nobody up; whoever was changed meanwhile is looked at once more, and not let in when changed again.
 ///
 /// # Errors
 /// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled. With the right pair:
 /// [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`] and [`UseCaseError::InvalidCode`].
 pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>) -> UseCaseResult<OpenedSession> {
     let email = log_in.email.to_lowercase();
-    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
-    let check = services.passwords.check(log_in.password, found.as_ref().map(|admin| &admin.password_hash));
-    match (found, check) {
-        (Some(admin), PasswordCheck::Right) if admin.can_log_in(services.now()) => {
-            let admitted = admit(services, &admin, log_in)?;
-            open_session(services, &admin, admitted, log_in)
+    for _ in 0..LOOKS {
+        let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
+        let check = services.passwords.check(log_in.password, found.as_ref().map(|admin| &admin.password_hash));
+        let Some(admin) = found.filter(|admin| check == PasswordCheck::Right && admin.can_log_in(services.now())) else { break };
+        let admitted = admit(services, &admin, log_in)?;
+        if let Some(opened) = open_session(services, &admin, admitted, log_in)? {
+            return Ok(opened);
         }
-        (Some(_) | None, _) => Err(UseCaseError::InvalidCredentials),
     }
+    Err(UseCaseError::InvalidCredentials)
 }
+
+/// How often a log-in looks at an administrator, whom another log-in may have changed meanwhile: it renews an outdated hash.
+const LOOKS: u32 = 2;
 
 /// An administrator as a log-in leaves them, and what it used up.
 struct Admitted {
     administrator: Administrator,
     code: Option<CodeKind>,
+    has_new_password: bool,
 }
 
 /// Takes what a log-in needs beside the right password.
@@ -135,19 +140,25 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
     if let Some(new_password) = new_password {
         administrator.password_hash = hash_new(services, log_in.password, new_password)?;
         administrator.one_time_until = None;
+    } else if services.passwords.is_outdated(&present.password_hash) {
+        // The only time that the password is known. One that isn't taken any more stays as it was.
+        if let Ok(hash) = services.passwords.hash(log_in.password) {
+            administrator.password_hash = hash;
+        }
     }
-    Ok(Admitted { administrator, code })
+    Ok(Admitted { administrator, code, has_new_password: new_password.is_some() })
 }
 
+/// `None` for an administrator who isn't as at `present` any more.
 fn open_session(
     services: &Services,
     present: &Administrator,
     admitted: Admitted,
     log_in: AdministratorLogIn<'_>,
-) -> UseCaseResult<OpenedSession> {
+) -> UseCaseResult<Option<OpenedSession>> {
     let now = services.now();
     let secret = services.keys.new_secret()?;
-    let Admitted { administrator, code } = admitted;
+    let Admitted { administrator, code, has_new_password } = admitted;
     let Administrator { admin_ref, organization, .. } = administrator;
     let session = AdminSession {
         digest: services.keys.digest(&secret),
@@ -159,15 +170,15 @@ fn open_session(
         user_agent: log_in.user_agent.cloned(),
     };
     let doer = Doer { organization, author: Author::Admin(admin_ref), request_id: log_in.request_id };
-    transact(&*services.store, Access::Write, |tx| {
+    let is_open = transact(&*services.store, Access::Write, |tx| {
         if tx.hold_administrator(present.email.as_str())?.as_ref() != Some(present) {
-            return Err(UseCaseError::InvalidCredentials);
+            return Ok(false);
         }
         let thing = Audited::Administrator(&administrator);
         if administrator != *present {
             tx.update_administrator(&administrator)?;
         }
-        if administrator.password_hash != present.password_hash {
+        if has_new_password {
             tx.delete_sessions(admin_ref, None)?;
             note(tx, services, doer, AuditAction::ChangePassword, Change::Unshown(thing))?;
         }
@@ -176,9 +187,11 @@ fn open_session(
         }
         tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
         tx.insert_session(&session)?;
-        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(thing))
+        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(thing))?;
+        Ok::<_, UseCaseError>(true)
     })?;
-    Ok(OpenedSession { administrator, secret: SessionSecret(secret), expires_at: session.expires_at() })
+    let expires_at = session.expires_at();
+    Ok(is_open.then_some(OpenedSession { administrator, secret: SessionSecret(secret), expires_at }))
 }
 
 /// Whom somebody tried to log in as.

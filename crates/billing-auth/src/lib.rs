@@ -11,7 +11,7 @@ mod tokens;
 
 pub use codes::TimedCodes;
 pub use keys::RandomKeys;
-pub use passwords::{BcryptPasswords, DEFAULT_COST};
+pub use passwords::{BcryptPasswords, COSTS, DEFAULT_COST};
 pub use sealing::AesSealer;
 pub use tokens::{JwtSigner, LEEWAY_SECONDS, MAX_TOKEN_BYTES, MIN_SECRET_BYTES};
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use bcrypt::HashParts;
 use billing_domain::access::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, PasswordHash};
 use billing_domain::ports::{PasswordCheck, PasswordHasher, SecretError};
 
@@ -11,7 +12,10 @@ use crate::failed;
 /// The work of one hash is 2 to this power: about a quarter of a second.
 pub const DEFAULT_COST: u32 = 12;
 
-const COSTS: std::ops::RangeInclusive<u32> = 4..=31;
+/// What a server may be told to hash with: less than the least is soon guessed, the most takes some four seconds.
+pub const COSTS: std::ops::RangeInclusive<u32> = 10..=16;
+
+const COSTS_OF_BCRYPT: std::ops::RangeInclusive<u32> = 4..=31;
 /// Salt and hash of nobody's password, in bcrypt's alphabet.
 const NOBODY: &str = "NobodyHasThisPassword.NobodyHasThisPassword.Nobodyu.u";
 
@@ -36,7 +40,7 @@ impl BcryptPasswords {
     /// # Errors
     /// [`SecretError::Failed`] for a cost outside 4 to 31.
     pub fn with_cost(cost: u32) -> Result<Self, SecretError> {
-        if COSTS.contains(&cost) { Ok(Self::at(cost)) } else { Err(failed(format!("bcrypt has no cost {cost}"))) }
+        if COSTS_OF_BCRYPT.contains(&cost) { Ok(Self::at(cost)) } else { Err(failed(format!("bcrypt has no cost {cost}"))) }
     }
 
     fn at(cost: u32) -> Self {
@@ -67,6 +71,10 @@ impl PasswordHasher for BcryptPasswords {
         let known = hash.map_or(self.dummy.as_str(), |hash| hash.0.as_str());
         let equal = behind_others(|| bcrypt::verify(password, known)).unwrap_or(false);
         if equal & hash.is_some() & has_allowed_length(password) { PasswordCheck::Right } else { PasswordCheck::Wrong }
+    }
+
+    fn is_outdated(&self, hash: &PasswordHash) -> bool {
+        hash.0.parse::<HashParts>().is_ok_and(|parts| parts.get_cost() != self.cost)
     }
 }
 
@@ -166,6 +174,14 @@ mod tests {
         let usual = BcryptPasswords::new();
         assert!(usual.dummy.starts_with("$2b$12$") && usual.dummy.len() == 60);
         assert!(BcryptPasswords::with_cost(3).is_err() && BcryptPasswords::with_cost(32).is_err());
+    }
+
+    #[test]
+    fn a_hash_of_another_cost_is_outdated() {
+        let hash = quick().hash("twelve bytes").expect("hash");
+        let dearer = BcryptPasswords::with_cost(5).expect("a cost");
+        assert_eq!((quick().is_outdated(&hash), dearer.is_outdated(&hash)), (false, true));
+        assert!(!dearer.is_outdated(&PasswordHash("nonsense".to_owned())));
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn migrated(database: Database) -> Outcome<Database> {
 
 impl Composition {
     /// What a server needs: secrets that all replicas share, made where there are none.
-    pub(crate) fn new(database: Database, signer: SignerSettings, printer: Printer) -> Outcome<Self> {
+    pub(crate) fn new(database: Database, signer: SignerSettings, passwords: BcryptPasswords, printer: Printer) -> Outcome<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
         let now = SystemClock.now();
@@ -102,6 +102,7 @@ impl Composition {
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
+            passwords: Arc::new(passwords),
             printer: Arc::new(printer),
             ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens))
         };

@@ -53,7 +53,6 @@ fn query(settings: &ReportSettings) -> Outcome<EventQuery> {
             from: parsed("--from", settings.from.as_deref(), Timestamp::parse)?,
             to: parsed("--to", settings.to.as_deref(), Timestamp::parse)?,
         },
-        ..EventQuery::default()
     })
 }
 

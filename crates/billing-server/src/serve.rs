@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_start};
+use billing_auth::BcryptPasswords;
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
 use billing_pdf::Printer;
@@ -40,7 +41,8 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     let telemetry = start_logging(settings.log_json)?;
     let database = open_to_serve(&settings.store)?;
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
-    let composition = Composition::new(database, signer, Printer::new(settings.fonts_dir.clone()))?;
+    let passwords = BcryptPasswords::with_cost(settings.password_cost).map_err(|error| Failure::Setting(error.to_string()))?;
+    let composition = Composition::new(database, signer, passwords, Printer::new(settings.fonts_dir.clone()))?;
     composition.services.store.ready().map_err(Failure::store)?;
     let public_url = match &settings.public_url {
         Some(url) => url.clone(),

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use billing_auth::{COSTS, DEFAULT_COST};
 use billing_domain::access::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::text::OneLine;
@@ -294,6 +295,11 @@ pub(crate) struct ServeSettings {
     /// Log-ins from one address in a minute, 1 to 1000000.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGINS_PER_MINUTE", default_value = "100", value_parser = within::<u32>(1..=1_000_000))]
     pub(crate) logins_per_minute: u32,
+
+    /// The work of hashing an administrator's password, 10 to 16: each step doubles it, 12 takes about a quarter of a second. A password
+    /// that was hashed with another is hashed anew when it is next logged in with.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_PASSWORD_COST", default_value_t = DEFAULT_COST, value_parser = within::<u32>(COSTS))]
+    pub(crate) password_cost: u32,
 
     /// Log lines as JSON instead of text. In the environment true or false.
     #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = truth)]

@@ -216,13 +216,14 @@ fn checkpoint(connection: &mut SqliteConnection, mode: &str) -> Result<Log, Conn
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use tempfile::TempDir;
 
     use super::*;
     use crate::connect::pool;
+    use crate::served::beside;
 
     const MIB: u64 = 1024 * 1024;
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -263,9 +264,7 @@ mod tests {
         }
 
         fn log_mib(&self) -> u64 {
-            let mut log = self.path.clone().into_os_string();
-            log.push("-wal");
-            std::fs::metadata(Path::new(&log)).expect("the log").len() / MIB
+            std::fs::metadata(beside(&self.path, "-wal")).expect("the log").len() / MIB
         }
     }
 

@@ -20,7 +20,7 @@ use crate::connect::{
 use crate::distribute::lacks;
 use crate::failure::{Failure, unavailable};
 use crate::recognize::{check_postgres, check_sqlite};
-use crate::served::ServedFile;
+use crate::served::{ServedFile, beside};
 use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
@@ -244,11 +244,9 @@ impl Store for Database {
 /// Takes a server's turn on a file, by a lock of the system on a file beside it, which ends with the process. Never on the file
 /// itself: closing that would end SQLite's own locks on it.
 fn take_turn(path: &Path) -> Result<File, String> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push("-server");
-    let beside = Path::new(&beside);
-    let failed = |error: io::Error| format!("{}: {error}", beside.display());
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(beside).map_err(failed)?;
+    let turn = beside(path, "-server");
+    let failed = |error: io::Error| format!("{}: {error}", turn.display());
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&turn).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

@@ -19,8 +19,8 @@ use crate::sql_types::{Id, Ts};
 
 /// A query for events whose rows have the SQL type `R`.
 ///
-/// There is no index by timestamp: it would cost a third of the events per second on SQLite. Ordered rows are sorted
-/// by the database, on its disk where they are many.
+/// There is no index by timestamp: it would cost a third of the events per second on SQLite. Rows in its order are sorted by the database,
+/// on its disk where they are many; those in the order of `created` come in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct EventsQuery<'a, R> {
     narrowed: Narrowed<'a>,

@@ -84,13 +84,11 @@ impl ServedFile {
     /// # Errors
     /// Those of the system.
     pub(crate) fn disk_use(&self) -> io::Result<DiskUse> {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
         let disk = rustix::fs::statvfs(&self.path)?;
         Ok(DiskUse {
             database: std::fs::metadata(&self.path)?.len(),
             // Before the first write there is none.
-            log: std::fs::metadata(log).map_or(0, |log| log.len()),
+            log: std::fs::metadata(beside(&self.path, "-wal")).map_or(0, |log| log.len()),
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
         })
     }
@@ -100,6 +98,13 @@ impl ServedFile {
 struct Id {
     #[diesel(sql_type = BigInt)]
     id: i64,
+}
+
+/// A file next to the database's, named as that and `suffix`.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {

@@ -17,8 +17,6 @@ pub struct EventQuery {
     pub customer_ref: Option<CustomerRef>,
     /// The rest.
     pub filter: EventFilter,
-    /// By what a list of them is ordered.
-    pub by: EventSortKey,
 }
 
 impl EventQuery {
@@ -47,7 +45,7 @@ impl EventQuery {
     }
 }
 
-/// A page of events that aren't deleted, by timestamp, then reference; a reference that names nothing finds nothing.
+/// A page of events that aren't deleted, ordered by `by`, then reference; a reference that names nothing finds nothing.
 ///
 /// # Errors
 /// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
@@ -55,12 +53,13 @@ pub fn list_events(
     services: &Services,
     principal: &Principal,
     query: &EventQuery,
+    by: EventSortKey,
     page: PageRequest,
 ) -> UseCaseResult<Page<EventView>> {
     let organization = allow(principal, UseCase::ListEvents)?;
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
-        let items = tx.events(organization, &filter, query.by, page)?;
+        let items = tx.events(organization, &filter, by, page)?;
         Ok(Page { total: count(tx, organization, &filter)?, items: view_events(tx, organization, &[], items)? })
     })
 }

@@ -1,12 +1,14 @@
 //! Who logs in. A mock stands in for the one port that is asked; the others are those of every test.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use billing_application::Services;
 use billing_application::access::{AdministratorLogIn, log_in_administrator};
 use billing_application::administrators::disable_administrator;
 use billing_application::error::UseCaseError;
-use billing_domain::access::SecretDigest;
-use billing_domain::ports::{Access, Insertion, MockKeyMaker, MockPasswordHasher, PasswordCheck, transact};
+use billing_domain::access::{Administrator, PasswordHash, SecretDigest};
+use billing_domain::ports::{Access, Insertion, MockKeyMaker, MockPasswordHasher, PasswordCheck, SecretError, transact};
 use billing_domain::refs::OrganizationId;
 use billing_testkit::{FreshIds, fixtures};
 use uuid::Uuid;
@@ -28,11 +30,10 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)));
 }
 
-#[test]
-fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
+/// One who can log in with any password that is checked, and keys that tell secrets apart by nothing.
+fn bench_with_administrator() -> (Bench, Administrator) {
     let mut bench = Bench::at("2026-01-01T00:00:00Z");
     let administrator = fixtures::administrator(&FreshIds, OrganizationId::from_uuid(Uuid::nil()));
-    let email = administrator.email.clone();
     transact(&*bench.services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.insert_administrator(&administrator)?))
         .map(|inserted| assert_eq!(inserted, Insertion::Done))
         .expect("an administrator");
@@ -40,8 +41,16 @@ fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
     keys.expect_new_secret().returning(|| Ok("a secret".to_owned()));
     keys.expect_digest().returning(|_| SecretDigest([7; 32]));
     bench.services.keys = Arc::new(keys);
+    (bench, administrator)
+}
+
+#[test]
+fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
+    let (mut bench, administrator) = bench_with_administrator();
+    let email = administrator.email.clone();
     let right = |meanwhile: Box<dyn Fn() + Send + Sync>| {
         let mut passwords = MockPasswordHasher::new();
+        passwords.expect_is_outdated().returning(|_| false);
         passwords.expect_check().returning(move |_, _| {
             meanwhile();
             PasswordCheck::Right
@@ -58,4 +67,61 @@ fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)), "{refused:?}");
     let session = transact(&*bench.services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(SecretDigest([7; 32]))?));
     assert_eq!(session.expect("an answer"), None);
+}
+
+/// Takes any password, and finds every hash outdated but those that it makes.
+fn renewing(meanwhile: impl Fn() + Send + Sync + 'static) -> MockPasswordHasher {
+    let mut passwords = MockPasswordHasher::new();
+    passwords.expect_check().returning(move |_, _| {
+        meanwhile();
+        PasswordCheck::Right
+    });
+    passwords.expect_is_outdated().returning(|hash| hash.0 != "renewed");
+    passwords.expect_hash().returning(|_| Ok(PasswordHash("renewed".to_owned())));
+    passwords
+}
+
+#[test]
+fn an_outdated_hash_is_renewed_and_ends_no_session_of_its_owner() {
+    let (mut bench, administrator) = bench_with_administrator();
+    let email = administrator.email.clone();
+    let stored = |services: &Services| {
+        let found = transact(&*services.store, Access::Read, |tx| {
+            let session = tx.session(SecretDigest([7; 32]))?;
+            Ok::<_, UseCaseError>((
+                tx.administrator_by_email(email.as_str())?.map(|found| found.password_hash),
+                session.is_some(),
+            ))
+        });
+        found.expect("an answer")
+    };
+    // Another log-in renews it while this one checks the old one: both are let in.
+    let (others, named, is_first) = (bench.services.clone(), email.clone(), AtomicBool::new(true));
+    bench.services.passwords = Arc::new(renewing(move || {
+        if is_first.swap(false, Ordering::Relaxed) {
+            let mut services = others.clone();
+            services.passwords = Arc::new(renewing(|| ()));
+            let mut keys = MockKeyMaker::new();
+            keys.expect_new_secret().returning(|| Ok("another secret".to_owned()));
+            keys.expect_digest().returning(|_| SecretDigest([8; 32]));
+            services.keys = Arc::new(keys);
+            log_in_administrator(&services, with_password(named.as_str(), "a password")).expect("the other's session");
+        }
+    }));
+    log_in_administrator(&bench.services, with_password(email.as_str(), "a password")).expect("a session");
+    assert_eq!(stored(&bench.services), (Some(PasswordHash("renewed".to_owned())), true));
+    let other = transact(&*bench.services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.session(SecretDigest([8; 32]))?));
+    assert!(other.expect("an answer").is_some());
+}
+
+#[test]
+fn a_password_that_is_not_taken_any_more_keeps_its_outdated_hash() {
+    let (mut bench, administrator) = bench_with_administrator();
+    let mut passwords = MockPasswordHasher::new();
+    passwords.expect_check().returning(|_, _| PasswordCheck::Right);
+    passwords.expect_is_outdated().returning(|_| true);
+    passwords.expect_hash().returning(|_| Err(SecretError::CommonPassword));
+    bench.services.passwords = Arc::new(passwords);
+    let opened = log_in_administrator(&bench.services, with_password(administrator.email.as_str(), "a password"));
+    assert_eq!(opened.expect("a session").administrator, administrator);
 }

@@ -16,7 +16,9 @@ use billing_domain::contract::amendment::LastDay;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{AuditFilter, AuditPart, CustomerFilter, CustomerSortKey, ImportFilter, RefusedFilter, RunFilter};
+use billing_domain::ports::{
+    AuditFilter, AuditPart, CustomerFilter, CustomerSortKey, EventSortKey, ImportFilter, RefusedFilter, RunFilter,
+};
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, BillingRunRef, ChargeRef, ContractRef, DocumentRef, EventRef, ImportRef, SessionRef,
 };
@@ -119,7 +121,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             vec![
                 asked(move |s, p| usage::get_event(s, p, event)),
                 asked(move |s, p| usage::event_history(s, p, event)),
-                asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), page)),
+                asked(move |s, p| usage::list_events(s, p, &EventQuery::default(), EventSortKey::default(), page)),
                 asked(move |s, p| usage::list_refused_usage(s, p, &RefusedFilter::default(), page)),
                 asked(move |s, p| usage::list_imports(s, p, &ImportFilter::default(), page)),
                 asked(|s, p| usage::get_import(s, p, ImportRef::from_uuid(ID))),

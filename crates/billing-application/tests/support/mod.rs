@@ -31,6 +31,10 @@ impl PasswordHasher for NoSecrets {
     fn check(&self, _password: &str, _hash: Option<&PasswordHash>) -> PasswordCheck {
         PasswordCheck::Wrong
     }
+
+    fn is_outdated(&self, _hash: &PasswordHash) -> bool {
+        false
+    }
 }
 
 impl KeyMaker for NoSecrets {

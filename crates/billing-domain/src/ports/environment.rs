@@ -61,6 +61,9 @@ pub trait PasswordHasher: Send + Sync {
     /// Checks a password. Takes the same time without a hash (an unknown log-in name) as with one.
     #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
     fn check<'a>(&self, password: &str, hash: Option<&'a PasswordHash>) -> PasswordCheck;
+
+    /// Whether a new hash of the same password would take more or less work than this one.
+    fn is_outdated(&self, hash: &PasswordHash) -> bool;
 }
 
 /// A freshly made key, before it is shown and forgotten.

@@ -3,7 +3,7 @@
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::page::Order;
-use billing_domain::ports::{EventFilter, EventSortKey, RefusedFilter};
+use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
@@ -55,7 +55,7 @@ impl EventParams {
             from: self.from,
             to: self.to,
         };
-        Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter, by: EventSortKey::default() })
+        Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter })
     }
 }
 

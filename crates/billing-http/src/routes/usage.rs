@@ -5,9 +5,7 @@ use actix_web::web::{Json, Path};
 use billing_application::Services;
 use billing_application::error::Thing;
 use billing_application::idempotency;
-use billing_application::usage::{
-    self, Changed, EventChange, EventQuery, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent,
-};
+use billing_application::usage::{self, Changed, EventChange, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::KeptAnswer;
 use billing_domain::page::Page;
@@ -59,9 +57,9 @@ async fn record(reporting: &Reporting, body: &Value) -> OnceAnswer {
 pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let EventListParams { events, order, page: Paged(page) } = query.read()?;
     let page = page.in_direction(order.direction());
-    let wanted = events.query().map(|query| EventQuery { by: order.by, ..query });
+    let wanted = events.query();
     let found = caller.scan(move |services, principal| match &wanted {
-        Some(wanted) => usage::list_events(services, principal, wanted, page),
+        Some(wanted) => usage::list_events(services, principal, wanted, order.by, page),
         None => Ok(Page::empty()),
     });
     Ok(query.answer::<_, EventJson>(page, &found.await?))
