@@ -271,3 +271,48 @@ fn a_step_that_is_no_step_and_a_foreign_page_get_nowhere() {
     assert_eq!(submit(&Client::anonymous(&server), "/console/start/customer", "name=x").status, 303, "a stranger logs in first");
     assert_eq!(admin.get("/api/customers/filter").ok(), json!([]));
 }
+
+/// Where the frame of a page is asked for.
+fn framed(page: &str) -> Option<String> {
+    let (_, frame) = page.split_once("<iframe")?;
+    let source = frame.split("src=\"").nth(1)?.split('"').next()?;
+    Some(source.replace("&amp;", "&"))
+}
+
+#[test]
+fn sums_of_many_events_stand_in_frames_of_their_own() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    catalog::make_contract(&software, &catalog::contract("acme"));
+    let event = catalog::event_on("acme", Day::today(), 1);
+    let pages = ["/console", "/console/customers/acme", "/console/usage?customer_ref=acme"];
+    for _ in 0..5 {
+        let batch = json!({"events": vec![&event; 10_000]});
+        assert_eq!(software.post("/api/usage/event/batch", &batch).status, 200);
+    }
+    let before = pages.map(|address| page(&admin, address));
+    assert_eq!(before.each_ref().map(|page| framed(page)), [None, None, None], "50,000 are few");
+
+    software.post("/api/usage/event", &event).ok();
+    for (address, before) in pages.into_iter().zip(before) {
+        let whole = page(&admin, address);
+        let frame = framed(&whole).unwrap_or_else(|| panic!("no frame in {address}: {whole}"));
+        assert!(before.contains("50,000") && !whole.contains("50,001"), "{address}");
+        let part = admin.get(&frame);
+        let (policy, options) = (part.header("Content-Security-Policy"), part.header("X-Frame-Options"));
+        assert_eq!((part.status, options), (200, "SAMEORIGIN"), "{}", part.text);
+        assert!(policy.contains("frame-ancestors 'self'") && policy.contains("form-action 'none'"), "{policy}");
+        assert!(part.text.contains("50,001") && part.text.contains("<base target=\"_top\">"), "{address}: {}", part.text);
+        assert_eq!(told(&part.text).len(), told(&before).len(), "{address} draws the same");
+        assert_eq!(Client::anonymous(&server).get(&frame).status, 303);
+    }
+    let wrong = admin.get("/console/sums/customer?customer_ref=acme&customer=acme");
+    assert!(wrong.status == 422 && wrong.text.contains("unknown_parameter"), "{}", wrong.text);
+    assert_eq!(wrong.header("X-Frame-Options"), "SAMEORIGIN", "it is told where it was asked for");
+    assert_eq!(admin.get("/console/sums/nothing").status, 404);
+    let elsewhere = admin.get("/console");
+    let policy = elsewhere.header("Content-Security-Policy");
+    assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+}

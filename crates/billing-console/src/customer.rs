@@ -8,10 +8,6 @@ use crate::list::table;
 use crate::listings::{CONTRACTS, DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, encoded, href, link, money, section};
 use crate::thing::fields;
-use crate::usage::{Span, UsageAnswers, charts};
-
-/// Usage products whose usage is drawn.
-const MOST_CHARTS: usize = 2;
 
 /// What the interface answers about a customer.
 #[derive(Clone, Debug)]
@@ -24,8 +20,8 @@ pub struct CustomerAnswers {
     pub contracts: Value,
     /// Their latest documents.
     pub documents: Value,
-    /// What they used lately, and in which time; none where summing it up takes long.
-    pub usage: Option<(UsageAnswers, Span)>,
+    /// What they used lately, as it is shown.
+    pub usage: Markup,
 }
 
 /// The body of a customer's page.
@@ -51,11 +47,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             } @else { p.muted { "None." } }
         }))
         (section("Usage of the last 30 days", &html! {
-            @match usage {
-                None => p.muted { "Summing it up takes longer than this page waits." },
-                Some((answers, _)) if At(&answers.summary).items().next().is_none() => p.muted { "None." },
-                Some((answers, span)) => (charts(answers, span, MOST_CHARTS)),
-            }
+            (usage)
             p { (link(Some(more("usage")), "Look closer")) }
         }))
         p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }

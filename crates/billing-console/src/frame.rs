@@ -159,6 +159,16 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
     outermost(&frame.title, &body)
 }
 
+/// A part of a page that is asked for by itself, in which links lead the whole page elsewhere.
+pub fn framed(title: &str, part: &Markup) -> String {
+    document(title, &html! { base target="_top"; }, &html! { main.framed { (part) } })
+}
+
+/// Where such a part stands on its page.
+pub fn apart(title: &str, address: &str, is_long: bool) -> Markup {
+    html! { iframe.apart.long[is_long] title=(title) src=(address) {} }
+}
+
 /// The page of something that can't be shown.
 pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
     let body = html! {
@@ -172,6 +182,10 @@ pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
 
 /// What every page has, with a frame or without.
 pub(crate) fn outermost(title: &str, body: &Markup) -> String {
+    document(title, &html! {}, body)
+}
+
+fn document(title: &str, more_head: &Markup, body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -182,6 +196,7 @@ pub(crate) fn outermost(title: &str, body: &Markup) -> String {
                 title { (title) " – Usage Billing" }
                 link rel="stylesheet" href=(STYLE_PATH);
                 link rel="icon" href="data:,";
+                (more_head)
             }
             body { (body) }
         }

@@ -44,8 +44,8 @@ pub struct HomeAnswers {
     pub cards: Vec<Counted>,
     /// What is left to pay, by how long it is overdue.
     pub ages: Vec<Counted>,
-    /// Usage of today; none where summing it up takes long.
-    pub usage: Option<UsageToday>,
+    /// Usage of today, as it is shown.
+    pub usage: Markup,
     /// How many events were refused since yesterday, and what the most of them were.
     pub refused: (String, Value),
     /// The first day of that.
@@ -71,7 +71,7 @@ pub fn home(answers: &HomeAnswers) -> Markup {
             (verified(At(&answers.verification)))
         }
         (section("Left to pay, by age", &ages(&answers.ages)))
-        (section("Usage today", &usage(answers.usage.as_ref())))
+        (section("Usage today", &answers.usage))
         (section("Refused usage since yesterday", &refused(answers)))
         @if At(&answers.documents).items().next().is_some() {
             (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), At(&answers.documents))))
@@ -148,16 +148,12 @@ fn ages(ages: &[Counted]) -> Markup {
     }
 }
 
-fn usage(today: Option<&UsageToday>) -> Markup {
-    html! {
-        @match today {
-            Some(UsageToday { now, before, days }) => {
-                @let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
-                (comparison(now, before, &Compared { now: ("Today so far", day(&days.0)), before: ("A month before, until this time", day(&days.1)) }))
-            }
-            None => p.muted { "Summing it up takes longer than this page waits. " a href=(href(&["usage"])) { "Usage" } },
-        }
-    }
+/// Usage of today beside that of a day before.
+pub fn usage_today(today: &UsageToday) -> Markup {
+    let UsageToday { now, before, days } = today;
+    let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
+    let before_until = ("A month before, until this time", day(&days.1));
+    comparison(now, before, &Compared { now: ("Today so far", day(&days.0)), before: before_until })
 }
 
 fn refused(answers: &HomeAnswers) -> Markup {
@@ -188,7 +184,7 @@ mod tests {
             is_begun: false,
             cards: vec![counted("Drafts", "")],
             ages: vec![counted("Over 90 days", "EUR 5060.00, JPY 5"), counted("Not due yet", "")],
-            usage: None,
+            usage: html! { p { "1,500 today" } },
             refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
             refused_since: "2026-11-19".to_owned(),
             last_run: json!({"run_ref": "r1", "failed": 2}),
@@ -203,7 +199,7 @@ mod tests {
         assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
         assert!(page.contains("/console/billing-runs/r1"), "{page}");
         assert!(page.contains("5,060.00 <") && page.contains("JPY") && page.contains("unknown_reference"), "{page}");
-        assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("takes longer"), "{page}");
+        assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("1,500 today"), "{page}");
     }
 
     #[test]

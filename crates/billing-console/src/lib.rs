@@ -39,8 +39,8 @@ pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
 pub use form::{Field, Form, Group, Item, List, RESIZE, Suggestions, form, was};
 pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format_fields};
-pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, Who, page, problem};
-pub use home::{Counted, HomeAnswers, UsageToday, home};
+pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, Who, apart, framed, page, problem};
+pub use home::{Counted, HomeAnswers, UsageToday, home, usage_today};
 pub use import::{CarriedFile, IMPORT_PATH, import, import_check, import_form, import_result, import_undo, usual_field};
 pub use input::InputKind;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
@@ -52,6 +52,6 @@ pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::thing;
-pub use usage::{Explored, Slot, Span, UsageAnswers, usage};
+pub use usage::{Explored, Slot, Span, UsageAnswers, usage, usage_lately, usage_sums};
 
 pub mod listings;

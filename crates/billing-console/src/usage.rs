@@ -18,6 +18,8 @@ const MAX_DRAWN: usize = 186;
 const TIME: usize = 3;
 /// The most charts on a page.
 const MAX_CHARTS: usize = 4;
+/// The most charts of what a customer used lately.
+const MOST_LATELY: usize = 2;
 
 /// A stretch of time that a bar stands for.
 #[derive(Clone, Debug)]
@@ -182,9 +184,8 @@ fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[Slot]) -> 
     }
 }
 
-/// The body of the explorer's page.
-pub fn usage(answers: &UsageAnswers, span: &Span, explored: &Explored) -> Markup {
-    let all = series(answers, &span.slots);
+/// The body of the explorer's page around its sums.
+pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
     html! {
         h1 { "Usage" }
         (narrowing(explored))
@@ -193,13 +194,28 @@ pub fn usage(answers: &UsageAnswers, span: &Span, explored: &Explored) -> Markup
             ", by " (explored.interval) ", " (explored.zone)
             @if explored.is_coarser { span.muted { ": shorter intervals would be too many to draw" } }
         }
+        (sums)
+        (section("Refused usage", &refused(span, explored)))
+    }
+}
+
+/// The explorer's charts and sums.
+pub fn usage_sums(answers: &UsageAnswers, span: &Span) -> Markup {
+    let all = series(answers, &span.slots);
+    html! {
         @if all.is_empty() {
             p { "No usage is recorded in this time." }
         } @else {
             (charts(answers, span, MAX_CHARTS))
             (section("In all", &totals(&all, span)))
         }
-        (section("Refused usage", &refused(span, explored)))
+    }
+}
+
+/// A customer's charts.
+pub fn usage_lately(answers: &UsageAnswers, span: &Span) -> Markup {
+    html! {
+        @if At(&answers.summary).items().next().is_none() { p.muted { "None." } } @else { (charts(answers, span, MOST_LATELY)) }
     }
 }
 
@@ -335,7 +351,7 @@ mod tests {
             elsewhere: Vec::new(),
             refused: json!([]),
         };
-        let page = usage(&answers(), &span(), &explored).into_string();
+        let page = usage(&usage_sums(&answers(), &span()), &span(), &explored).into_string();
         assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
         assert!(page.contains("2026-11-20: 1,200 call, events: 2") && page.contains("0.000000001"), "{page}");
         // The one with more events first; each bar leads to its day, each number to its events.
@@ -364,5 +380,7 @@ mod tests {
     fn where_nothing_was_used_the_page_says_so() {
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
         assert!(charts(&nothing, &span(), MAX_CHARTS).into_string().is_empty());
+        assert!(usage_sums(&nothing, &span()).into_string().contains("No usage"));
+        assert!(usage_lately(&nothing, &span()).into_string().contains("None"));
     }
 }

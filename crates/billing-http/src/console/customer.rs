@@ -2,12 +2,15 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{At, CustomerAnswers, listings};
+use billing_console::{At, CustomerAnswers, Span, listings};
+use maud::Markup;
 
 use super::answers::one;
-use super::explorer;
+use super::explorer::Shown;
 use super::lists::{crumbs, few};
 use super::made::Made;
+use super::said::{Said, pairs};
+use super::sums::{self, with_page};
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::{catalog, money};
@@ -24,15 +27,29 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
     let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
     let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let (usage, usage_call) = explorer::lately(visitor, vec![("customer_ref".to_owned(), reference.to_owned())]).await?;
-    let calls = vec![
+    let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
+    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
+    let usage_calls = sums::calls(&shown.summary(&narrowed)).into_iter().take(1);
+    let address = sums::address("customer", &pairs(&narrowed));
+    let usage = with_page(visitor, "Usage of the last 30 days", (&address, false), lately(visitor, &narrowed)).await?;
+    let mut calls = vec![
         format!("/api/customers/{reference}"),
         format!("/api/customers/balance/{reference}"),
         contracts_call,
         documents_call,
-        usage_call,
     ];
+    calls.extend(usage_calls);
     let title = At(&customer).at("name").text();
     let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage });
     Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
+}
+
+/// What a customer used on the usual days, which `narrowed` says.
+///
+/// # Errors
+/// What keeps it from being summed up.
+pub(super) async fn lately(visitor: &Visitor, narrowed: &Said) -> Result<Markup, Problem> {
+    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
+    let answers = sums::sums(visitor, &shown.summary(narrowed)).await?;
+    Ok(billing_console::usage_lately(&answers, &Span { narrowed: narrowed.clone(), slots: shown.slots() }))
 }

@@ -1,23 +1,20 @@
 //! Which answers the usage explorer is made of, and which stretches of time its bars stand for.
 
-use std::time::Duration;
-
-use billing_application::UseCase;
 use billing_application::error::UseCaseError;
-use billing_console::{Explored, Filter, InputKind, Slot, Span, UsageAnswers, listings};
+use billing_console::{Explored, Filter, InputKind, Slot, Span, listings};
 use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, minus_days, plus_days};
 use billing_domain::summary::{Interval, Stretch};
 use billing_domain::violation::Violations;
+use maud::Markup;
 
-use super::answers::one;
-use super::lists::{few, listed};
+use super::lists::listed;
 use super::made::Made;
-use super::said::Said;
+use super::said::{Said, pairs};
+use super::sums::{address, calls, sums, with_page};
 use super::visitor::Visitor;
 use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
-use crate::routes::reports;
 
 /// The most bars of a chart: a quarter of a year by day.
 const MAX_BARS: u32 = 93;
@@ -25,10 +22,6 @@ const MAX_BARS: u32 = 93;
 const MAX_DAYS_BY_HOUR: u32 = 3;
 /// The days that are shown where nobody says which, today among them.
 const USUAL_DAYS: u32 = 30;
-/// Where sums are.
-const SUMMARY: &str = "/api/usage/summary";
-/// How long a page of something else waits for sums of usage: of very many events they take longer, and stand in the explorer.
-pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 /// Counts of refused usage that are shown.
 const MOST_REFUSED: &str = "10";
 
@@ -156,33 +149,16 @@ fn wrong(name: &str, detail: String) -> Problem {
     Problem::from(UseCaseError::Invalid(Violations::one(&[name], "out_of_range", detail)))
 }
 
-/// Sums of usage with what is used, and the calls that asked for them.
-pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<(UsageAnswers, Vec<String>), Problem> {
-    let caller = visitor.caller(UseCase::SummarizeUsage);
-    let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
-    let (usage_products, products_call) = few(visitor, &listings::USAGE_PRODUCTS, &[("pageSize", "1000")]).await?;
-    Ok((UsageAnswers { summary, usage_products }, vec![format!("{SUMMARY}?{raw}"), products_call]))
-}
-
-/// Usage of the usual days, where it is summed up soon, and the call that asks for it.
-pub(super) async fn lately(
-    visitor: &Visitor,
+/// What the explorer is asked for.
+struct Wanted {
+    shown: Shown,
+    /// What usage is narrowed to beside the time, by the parameters of the interface.
     narrowed: Vec<(String, String)>,
-) -> Result<(Option<(UsageAnswers, Span)>, String), Problem> {
-    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
-    let raw = shown.summary(&narrowed);
-    let call = format!("{SUMMARY}?{raw}");
-    Ok(match tokio::time::timeout(PATIENCE, sums(visitor, &raw)).await {
-        Ok(answers) => (Some((answers?.0, Span { narrowed, slots: shown.slots() })), call),
-        Err(_) => (None, call),
-    })
+    /// What was said, without what is empty.
+    given: Vec<(String, String)>,
 }
 
-/// The explorer's page.
-///
-/// # Errors
-/// What is wrong with what was asked for.
-pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
+fn wanted(visitor: &Visitor, said: &Said) -> Result<Wanted, Problem> {
     let given: Vec<(&str, &str)> =
         said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &billing_console::query(&given))?.read()?;
@@ -195,8 +171,31 @@ pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem
     ];
     let references = references.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
     let zone_said = params.timezone.map(|zone| ("timezone".to_owned(), zone.name().to_owned()));
-    let narrowed: Vec<(String, String)> = references.chain(zone_said).collect();
-    let (answers, mut calls) = sums(visitor, &shown.summary(&narrowed)).await?;
+    let narrowed = references.chain(zone_said).collect();
+    let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Ok(Wanted { shown, narrowed, given })
+}
+
+/// The explorer's charts and sums.
+///
+/// # Errors
+/// What is wrong with what was asked for.
+pub(super) async fn explored(visitor: &Visitor, said: &Said) -> Result<Markup, Problem> {
+    let Wanted { shown, narrowed, .. } = wanted(visitor, said)?;
+    let answers = sums(visitor, &shown.summary(&narrowed)).await?;
+    Ok(billing_console::usage_sums(&answers, &Span { narrowed, slots: shown.slots() }))
+}
+
+/// The explorer's page.
+///
+/// # Errors
+/// What is wrong with what was asked for.
+pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
+    let Wanted { shown, narrowed, given } = wanted(visitor, said)?;
+    let given: Vec<(&str, &str)> = pairs(&given);
+    let address = address("usage", &given);
+    let sums = with_page(visitor, "Usage", (&address, true), explored(visitor, said)).await?;
+    let mut calls = calls(&shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let told = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
@@ -209,14 +208,14 @@ pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem
     let explored = Explored {
         filters: filters(&given, &shown),
         days: (first, last),
-        zone: zone.name().to_owned(),
+        zone: shown.zone.name().to_owned(),
         interval: word(shown.interval).to_owned(),
         is_coarser: shown.is_coarser,
         elsewhere: elsewhere(&narrowed, &shown),
         refused,
     };
     let span = Span { narrowed, slots: shown.slots() };
-    let body = billing_console::usage(&answers, &span, &explored);
+    let body = billing_console::usage(&sums, &span, &explored);
     Ok(Made { title: "Usage".to_owned(), part: "usage", crumbs: Vec::new(), calls, body })
 }
 

@@ -5,13 +5,14 @@ use actix_web::http::StatusCode;
 use billing_application::UseCase;
 use billing_console::{At, Counted, HomeAnswers, Listing, UsageToday, listings};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
+use maud::Markup;
 use serde_json::Value;
 
 use super::answers::{Listed, one};
-use super::explorer::{PATIENCE, sums};
 use super::lists::{few, listed, wanted};
 use super::made::Made;
 use super::start::{Progress, progress};
+use super::sums::{self, with_page};
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::service;
@@ -55,11 +56,10 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
     }
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
     let (refused, refused_call) = refused_since(visitor, &since).await?;
-    let usage = tokio::time::timeout(PATIENCE, usage_today(visitor, now, today, zone)).await;
-    let (usage, mut calls) = match usage {
-        Ok(usage) => usage.map(|(usage, calls)| (Some(usage), calls))?,
-        Err(_) => (None, Vec::new()),
-    };
+    let usage = with_page(visitor, "Usage today", (&sums::address("today", &[]), false), self::today(visitor)).await?;
+    let [of_today, before] = Compared::now(now, zone).raw;
+    let mut calls = sums::calls(&of_today);
+    calls.extend(sums::calls(&before).into_iter().take(1));
     let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let (runs, runs_call) = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
@@ -114,27 +114,40 @@ async fn refused_since(visitor: &Visitor, since: &str) -> Result<((String, Value
     Ok(((all, counts), format!("{}?{raw}", listings::REFUSED.path)))
 }
 
+/// Today, and the same day a month before until the same time.
+struct Compared {
+    days: [Date; 2],
+    /// The queries of their sums.
+    raw: [String; 2],
+}
+
+impl Compared {
+    fn now(now: Timestamp, zone: TimeZone) -> Self {
+        let today = zone.service_date(now);
+        let before = plus_months(today, -1);
+        let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
+        let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));
+        // What is reported ahead of its time counts today, too.
+        let to = zone.start_of_day(day_after(today));
+        let to_before = from_before.plus_seconds(since_midnight / 1_000_000);
+        let raw = |from: Timestamp, to: Timestamp| {
+            let (from, to) = (from.to_string(), to.to_string());
+            billing_console::query(&[("interval", "day"), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)])
+        };
+        Self { days: [today, before], raw: [raw(from, to), raw(from_before, to_before)] }
+    }
+}
+
 /// Usage of today, and of the same day a month before until the same time.
-async fn usage_today(
-    visitor: &Visitor,
-    now: Timestamp,
-    today: Date,
-    zone: TimeZone,
-) -> Result<(UsageToday, Vec<String>), Problem> {
-    let before = plus_months(today, -1);
-    let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
-    let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));
-    // What is reported ahead of its time counts today, too.
-    let to = zone.start_of_day(day_after(today));
-    let to_before = from_before.plus_seconds(since_midnight / 1_000_000);
-    let raw = |from: Timestamp, to: Timestamp| {
-        let (from, to) = (from.to_string(), to.to_string());
-        billing_console::query(&[("interval", "day"), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)])
-    };
-    let (now, mut calls) = sums(visitor, &raw(from, to)).await?;
-    let (earlier, earlier_calls) = sums(visitor, &raw(from_before, to_before)).await?;
-    calls.extend(earlier_calls.into_iter().take(1));
-    Ok((UsageToday { now, before: earlier.summary, days: (today.to_string(), before.to_string()) }, calls))
+///
+/// # Errors
+/// What keeps it from being summed up.
+pub(super) async fn today(visitor: &Visitor) -> Result<Markup, Problem> {
+    let Compared { days: [today, before], raw } = Compared::now(visitor.state.services().now(), visitor.zone);
+    let now = sums::sums(visitor, &raw[0]).await?;
+    let earlier = sums::sums(visitor, &raw[1]).await?;
+    let days = (today.to_string(), before.to_string());
+    Ok(billing_console::usage_today(&UsageToday { now, before: earlier.summary, days }))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod explorer;
 mod filled;
 mod formats;
 mod forms;
+mod frames;
 mod home;
 mod imports;
 mod lists;
@@ -19,6 +20,7 @@ mod reply;
 mod runs;
 mod said;
 mod start;
+mod sums;
 mod team;
 mod things;
 mod visitor;
@@ -148,6 +150,7 @@ async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpRespons
         [start::START] => start::page(visitor, None).await.map(html),
         [start::START, "wait"] => start::wait(visitor).await,
         ["csv", part] => csv::table(visitor, part).await,
+        [sums::PLACE, what] => frames::frame(visitor, what).await,
         _ => return None,
     })
 }

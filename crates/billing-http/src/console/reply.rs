@@ -9,9 +9,14 @@ use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
 use crate::middleware::ToldByPage;
 use crate::problem::{FieldProblem, Problem};
 
-/// Nothing but our own style sheet, and forms that come back here.
+/// Nothing but our own style sheet and parts, and forms that come back here.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+
+/// A part of our own pages: nothing is sent from it.
+const POLICY_OF_PARTS: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
 );
 
 /// Pages may be kept by nobody: they show one customer's money.
@@ -30,6 +35,17 @@ pub(super) fn html(page: String) -> HttpResponse {
 pub(super) fn told(problem: Problem, page: String) -> HttpResponse {
     let mut response = with_head(problem.status_code()).body(page);
     response.extensions_mut().insert(ToldByPage(problem));
+    response
+}
+
+/// A part of a page, which tells a problem where there is one.
+pub(super) fn framed(problem: Option<Problem>, part: String) -> HttpResponse {
+    let mut response = match problem {
+        None => html(part),
+        Some(problem) => told(problem, part),
+    };
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY_OF_PARTS);
+    response.headers_mut().insert(X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN"));
     response
 }
 

@@ -17,6 +17,11 @@ pub(super) fn field<'s>(said: &'s Said, name: &str) -> Option<&'s str> {
     said.iter().find(|(said, _)| said == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
+/// Its fields, as queries are made of them.
+pub(super) fn pairs(said: &Said) -> Vec<(&str, &str)> {
+    said.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
 /// The key of a form, for an operation's path.
 pub(super) fn key(said: &Said, path: &str) -> Option<RequestKey> {
     let key = IdempotencyKey::parse(field(said, "form_key")?).ok()?;

@@ -71,6 +71,12 @@ impl Visitor {
         billing_console::with_instants(&billing_console::page(frame, body), written)
     }
 
+    /// A part of a page for them, asked for by itself, likewise.
+    pub(super) fn framed(&self, title: &str, part: &Markup) -> String {
+        let written = |exact: &str| Timestamp::parse(exact).ok().map(|at| self.zone.written(at));
+        billing_console::with_instants(&billing_console::framed(title, part), written)
+    }
+
     /// Who it is, for what is around a page.
     pub(super) fn who(&self) -> Who {
         Who { email: self.administrator.email.to_string(), is_owner: self.may(Need::Owner) }

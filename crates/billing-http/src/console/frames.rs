@@ -1,0 +1,31 @@
+//! Sums of usage that stand in frames of their own.
+
+use actix_web::HttpResponse;
+use maud::html;
+
+use super::reply::{framed, reasons};
+use super::said::query;
+use super::visitor::Visitor;
+use super::{customer, explorer, home};
+use crate::problem::Problem;
+
+/// A frame.
+///
+/// # Errors
+/// Where there is no such frame.
+pub(super) async fn frame(visitor: &Visitor, what: &str) -> Result<HttpResponse, Problem> {
+    let said = query(&visitor.request);
+    let sums = match what {
+        "usage" => explorer::explored(visitor, &said).await,
+        "customer" => customer::lately(visitor, &said).await,
+        "today" => home::today(visitor).await,
+        _ => return Err(Problem::unknown_route()),
+    };
+    Ok(match sums {
+        Ok(sums) => framed(None, visitor.framed("Usage", &sums)),
+        Err(problem) => {
+            let why = html! { p role="alert" { (reasons(&problem)) " " code { (problem.code()) } } };
+            framed(Some(problem), visitor.framed("Usage", &why))
+        }
+    })
+}

@@ -1,0 +1,59 @@
+//! Sums of usage on pages: what takes the time that reading all events takes stands in a frame of its own, where there are many.
+
+use std::future::Future;
+
+use billing_application::UseCase;
+use billing_console::{UsageAnswers, listings};
+use maud::Markup;
+
+use super::answers::{Listed, one};
+use super::lists::{few, listed};
+use super::visitor::Visitor;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::routes::reports;
+
+/// Where sums are.
+const SUMMARY: &str = "/api/usage/summary";
+/// Below the root, frames.
+pub(super) const PLACE: &str = "sums";
+/// So many events are summed up before anybody waits for it: about 50 ms.
+const FEW: u64 = 50_000;
+
+/// The calls that [`sums`] makes.
+pub(super) fn calls(raw: &str) -> Vec<String> {
+    vec![format!("{SUMMARY}?{raw}"), format!("{}?pageSize=1000&pageNumber=0", listings::USAGE_PRODUCTS.path)]
+}
+
+/// Sums of usage with what is used.
+///
+/// # Errors
+/// What keeps them from being read.
+pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<UsageAnswers, Problem> {
+    let caller = visitor.caller(UseCase::SummarizeUsage);
+    let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
+    let (usage_products, _) = few(visitor, &listings::USAGE_PRODUCTS, &[("pageSize", "1000")]).await?;
+    Ok(UsageAnswers { summary, usage_products })
+}
+
+/// Where a frame of sums is asked for.
+pub(super) fn address(what: &str, narrowed: &[(&str, &str)]) -> String {
+    format!("{}?{}", billing_console::href(&[PLACE, what]), billing_console::query(narrowed))
+}
+
+/// Sums with the page that shows them, or where there are many events, the frame that is at an address; long or not.
+///
+/// # Errors
+/// What keeps them from being read.
+pub(super) async fn with_page(
+    visitor: &Visitor,
+    title: &str,
+    (address, is_long): (&str, bool),
+    sums: impl Future<Output = Result<Markup, Problem>>,
+) -> Result<Markup, Problem> {
+    // Of all there are: how many a customer has takes longer to tell.
+    let all = billing_console::query(&[("order", "-created"), ("pageSize", "1"), ("pageNumber", "0")]);
+    let Listed { total, .. } = listed(visitor, &listings::EVENTS, &all).await?;
+    let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);
+    if is_few { sums.await } else { Ok(billing_console::apart(title, address, is_long)) }
+}
