@@ -296,6 +296,15 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
     assert_eq!(before.each_ref().map(|page| framed(page)), [None, None, None], "50,000 are few");
 
     software.post("/api/usage/event", &event).ok();
+    // Whether a page is found among the latest or among all of the customer's, it is the same.
+    for number in [0, 1665, 1666, 1667, 16_666] {
+        let listed = |narrowed: &str| {
+            let list = "/api/usage/event/filter?order=-created&pageSize=3&pageNumber=";
+            software.get(&format!("{list}{number}{narrowed}")).ok()
+        };
+        let all = listed("");
+        assert!(all == listed("&customer_ref=acme") && all.as_array().is_some_and(|all| all.len() == 3), "{number}: {all}");
+    }
     for (address, before) in pages.into_iter().zip(before) {
         let whole = page(&admin, address);
         let frame = framed(&whole).unwrap_or_else(|| panic!("no frame in {address}: {whole}"));

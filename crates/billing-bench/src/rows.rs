@@ -8,14 +8,14 @@ use acceptance::Database;
 use acceptance::when::Day;
 use tempfile::TempDir;
 
-use crate::figures::{Figure, Figures};
+use crate::figures::{Figure, Figures, median};
 use crate::load::{Outgoing, Plan, Sample, as_f64, closed};
 use crate::pgbench::{self, Pgbench};
 use crate::plain::{self, Plain};
 use crate::process::{self, Watched};
 use crate::settings::Settings;
 use crate::stage::{Kind, LARGEST_BATCH, Stage, Template, verify};
-use crate::traffic::{self, Customers, Spread, event};
+use crate::traffic::{self, Customers, Spread, customer, event};
 use crate::{Failure, Outcome, stop};
 
 pub(crate) const FSYNC: &str = "fdatasync of 4 KiB";
@@ -52,10 +52,13 @@ pub(crate) const ISSUE: &str = "documents issued";
 pub(crate) const INVOICE_OF_MANY: &str = "current invoice, many events, ms";
 pub(crate) const INVOICE_OF_FEW: &str = "current invoice, 100 events, ms";
 pub(crate) const START: &str = "start to first answer, ms";
+pub(crate) const PAGE: &str = "slowest page of the console, ms";
 pub(crate) const REPORT_MB: &str = "usage report: memory over idle, MB";
 pub(crate) const GROWN: &str = "single events, many stored";
 pub(crate) const NOT_GROWN: &str = "single events, few stored";
 
+/// How often a page is asked for in a round.
+const PAGE_TIMES: usize = 5;
 /// Connections that send batches.
 const BATCH_CONNECTIONS: usize = 4;
 /// Contracts of a batch over many.
@@ -99,7 +102,7 @@ pub(crate) fn measure(settings: &Settings) -> Outcome<Figures> {
     if settings.wants_any(&ON_STAGE) || settings.wants("fsync") {
         run.on_stages(&templates, stages)?;
     }
-    if settings.wants_any(&["invoice", "start", "report"]) {
+    if settings.wants_any(&["invoice", "pages", "start", "report"]) {
         for template in &templates {
             run.of_many_events(template)?;
         }
@@ -408,6 +411,10 @@ impl Run<'_> {
         let now = acceptance::when::now();
         stage.load_in(self.settings.events, LARGEST_BATCH, |_| event(&now, many))?;
         stage.load(FEW_EVENTS, |_| event(&now, few))?;
+        if kind == Kind::Postgres {
+            // What autovacuum does sooner or later.
+            stage.database().execute("VACUUM ANALYZE");
+        }
         for _ in 0..self.settings.rounds {
             if self.settings.wants("start") {
                 let database = stage.close()?;
@@ -426,6 +433,9 @@ impl Run<'_> {
                     self.figures.add(row, Some(kind), Figure::of(sample.millis(0.5)));
                 }
             }
+            if self.settings.wants("pages") {
+                self.pages(&stage, template.contract(many))?;
+            }
             if self.settings.wants("report") {
                 stage = stage.restart()?;
                 std::thread::sleep(SETTLE);
@@ -439,6 +449,52 @@ impl Run<'_> {
                 self.figures.add(REPORT_MB, Some(kind), Figure::of(process::peak_mb(stage.process())? - idle));
             }
         }
+        Ok(())
+    }
+
+    /// Pages of the console, each several times: the slowest, by the middle of its times.
+    fn pages(&mut self, stage: &Stage, contract: &str) -> Outcome<()> {
+        let (administrator, customer) = (stage.administrator(), customer(traffic::HOT));
+        let below = [
+            String::new(),
+            "/usage".to_owned(),
+            format!("/usage?customer_ref={customer}"),
+            "/events".to_owned(),
+            format!("/events?customer_ref={customer}"),
+            "/events?order=timestamp".to_owned(),
+            "/customers".to_owned(),
+            "/customers?order=name".to_owned(),
+            format!("/customers/{customer}"),
+            "/contracts".to_owned(),
+            format!("/contracts/{contract}"),
+            "/documents".to_owned(),
+            "/documents?state=DRAFT".to_owned(),
+            "/payments".to_owned(),
+            "/pricings".to_owned(),
+            "/audit".to_owned(),
+            "/refused".to_owned(),
+            "/billing-runs".to_owned(),
+        ];
+        let mut slowest = (0.0, String::new());
+        for below in below {
+            let page = format!("/console{below}");
+            let mut millis = Vec::new();
+            for _ in 0..PAGE_TIMES {
+                let began = Instant::now();
+                let status = administrator.get(&page).status;
+                millis.push(began.elapsed().as_secs_f64() * 1000.0);
+                if status != 200 {
+                    return Err(Failure::new(format!("{page}: status {status}")));
+                }
+            }
+            let middle = median(millis).unwrap_or_default();
+            eprintln!("bench: {page}: {middle:.1} ms");
+            if middle > slowest.0 {
+                slowest = (middle, page);
+            }
+        }
+        self.figures.add(PAGE, Some(stage.kind), Figure::of(slowest.0));
+        self.figures.note(format!("{PAGE}, {}: {}.", stage.kind.name(), slowest.1));
         Ok(())
     }
 

@@ -7,9 +7,9 @@ use crate::stage::Kind;
 use crate::{Failure, Outcome};
 
 /// What can be asked for by `ROWS`.
-const ROWS: [&str; 18] = [
+const ROWS: [&str; 19] = [
     "fsync", "ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory",
-    "issue", "invoice", "start", "report", "growth",
+    "issue", "invoice", "pages", "start", "report", "growth",
 ];
 
 /// How a run is made.

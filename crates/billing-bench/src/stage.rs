@@ -108,7 +108,9 @@ impl Template {
 }
 
 fn start(database: &Database) -> Server {
-    Server::start_with(database, &["--token-lifetime-seconds", TOKEN_SECONDS]).without_verification()
+    // With the cost of passwords that it is shipped with, not the tests'.
+    let flags = ["--token-lifetime-seconds", TOKEN_SECONDS, "--password-cost", "12"];
+    Server::start_with(database, &flags).without_verification()
 }
 
 /// Servers on one database.
@@ -139,6 +141,11 @@ impl Stage {
     /// The first server's process.
     pub(crate) fn process(&self) -> u32 {
         self.servers[0].id()
+    }
+
+    /// An administrator at the first server.
+    pub(crate) fn administrator(&self) -> Client {
+        Client::admin(&self.servers[0])
     }
 
     /// The database.

@@ -93,7 +93,7 @@ const RATIOS: [Ratio; 20] = [
     Ratio { row: rows::INVOICE_OF_MANY, base: rows::INVOICE_OF_FEW, kind: None, reach: Reach::AtMost(1.5), unit: " ms" },
 ];
 
-const VALUES: [Value; 14] = [
+const VALUES: [Value; 15] = [
     Value { row: rows::HALF_P99, what: "p99 at half the maximum rate, on schedule", reach: Reach::AtMost(10.0), unit: " ms" },
     Value { row: rows::OVERLOAD_MS, what: "3 × the rate: p99 of accepted", reach: Reach::Nothing, unit: " ms" },
     Value { row: rows::OVERLOAD_REFUSED, what: "3 × the rate: refused in a second", reach: Reach::Nothing, unit: "/s" },
@@ -106,6 +106,7 @@ const VALUES: [Value; 14] = [
     Value { row: rows::LOAD_MB, what: "memory under single events", reach: Reach::AtMost(128.0), unit: " MB" },
     Value { row: rows::BATCH_MB, what: "memory with batches of 10,000", reach: Reach::AtMost(160.0), unit: " MB" },
     Value { row: rows::START, what: "start to first answer, many events", reach: Reach::AtMost(300.0), unit: " ms" },
+    Value { row: rows::PAGE, what: "slowest page of the console, many events", reach: Reach::AtMost(100.0), unit: " ms" },
     Value {
         row: rows::REPORT_MB,
         what: "usage report of many events: memory over idle",

@@ -45,7 +45,7 @@ struct Narrowed<'a> {
 #[derive(Debug)]
 enum Columns {
     Count,
-    Page { by: EventSortKey, size: i64, offset: i64, backward: bool },
+    Page { by: EventSortKey, size: i64, offset: i64, backward: bool, among_first: Option<i64> },
     Metered,
     ReportData,
     Reported,
@@ -70,7 +70,21 @@ impl<'a, R> EventsQuery<'a, R> {
     pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, by: EventSortKey, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
         let narrowed = Narrowed::by(organization, filter);
-        Self::new(narrowed, Columns::Page { by, size, offset, backward: page.is_backward() })
+        Self::new(narrowed, Columns::Page { by, size, offset, backward: page.is_backward(), among_first: None })
+    }
+
+    /// The same page as far as it is among the first events of all in its order; a whole page of a list is the page of the list. None where
+    /// that isn't sooner found than by what events are narrowed to.
+    ///
+    /// Of whoever has many events the latest are found without a look at the others, of whom has few it costs what reading [`AMONG_FIRST`]
+    /// events does.
+    pub(crate) fn page_among_first(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Option<Self> {
+        let mut query = Self::page(organization, filter, EventSortKey::Created, page);
+        query.narrowed.customer_id?;
+        if let Columns::Page { among_first, .. } = &mut query.columns {
+            *among_first = Some(AMONG_FIRST);
+        }
+        Some(query)
     }
 
     /// What counts of them, in any order.
@@ -125,6 +139,9 @@ impl<'a> Narrowed<'a> {
 const NOT_BILLED_BEFORE: &str = "usage_events n WHERE NOT deleted AND NOT EXISTS (SELECT 1 FROM usage_event_revisions b \
                                  WHERE b.event_id = n.event_id AND b.customer_id = n.customer_id \
                                  AND b.document_id = n.document_id AND b.billed)";
+
+/// Events that are looked at for a page of somebody's.
+const AMONG_FIRST: i64 = 5000;
 
 /// What of an event any query needs.
 const SOURCE_COLUMNS: &str = "event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, document_id, \
@@ -189,7 +206,9 @@ macro_rules! fragments {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql(self.columns.select());
                 out.push_sql(" FROM (");
-                if !self.narrowed.with_billed {
+                if let Columns::Page { among_first: Some(first), backward, .. } = &self.columns {
+                    self.narrowed.walk_ast_among_first(*first, *backward, out.reborrow())?;
+                } else if !self.narrowed.with_billed {
                     self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
                 } else {
                     self.narrowed.walk_ast_of(NOT_BILLED_BEFORE, out.reborrow())?;
@@ -218,6 +237,21 @@ macro_rules! fragments {
                 out.push_sql(SOURCE_COLUMNS);
                 out.push_sql(" FROM ");
                 out.push_sql(rows);
+                self.walk_conditions(out)
+            }
+
+            fn walk_ast_among_first<'b>(&'b self, first: i64, backward: bool, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                out.push_sql("SELECT ");
+                out.push_sql(SOURCE_COLUMNS);
+                out.push_sql(" FROM (SELECT deleted, ");
+                out.push_sql(SOURCE_COLUMNS);
+                out.push_sql(" FROM usage_events ORDER BY event_id");
+                out.push_sql(if backward { " DESC" } else { "" });
+                out.push_sql(&format!(" LIMIT {first}) f WHERE NOT deleted"));
+                self.walk_conditions(out)
+            }
+
+            fn walk_conditions<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 let (customer, contract, document) = (&self.customer_id, &self.contract_id, &self.document_id);
                 for (column, id) in [("customer_id", customer), ("contract_id", contract), ("document_id", document)] {
                     if let Some(id) = id {
@@ -246,6 +280,11 @@ fragments!(Pg: ") e JOIN ", Sqlite: ") e CROSS JOIN ");
 /// The events of one table.
 trait WalkOf<DB: Backend> {
     fn walk_ast_of<'b>(&'b self, rows: &str, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+
+    /// Those among the first of all events.
+    fn walk_ast_among_first<'b>(&'b self, first: i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+
+    fn walk_conditions<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 }
 
 fn push_condition<DB: Backend>(out: &mut AstPass<'_, '_, DB>, column: &str, operator: &str) {
@@ -264,20 +303,23 @@ mod tests {
     use crate::plans::plans_of;
 
     #[test]
-    fn on_sqlite_the_latest_events_are_read_from_the_end_and_those_of_a_customer_by_their_index() {
+    fn on_sqlite_the_latest_events_are_read_from_the_end_and_those_of_a_customer_too_before_all_of_theirs() {
         let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
         let of_one = EventFilter { customer_id: Some(CustomerId::from_uuid(Uuid::from_u128(2))), ..EventFilter::default() };
-        for (filter, first, sorts) in [
-            (EventFilter::default(), "SCAN usage_events", false),
-            (of_one, "SEARCH usage_events USING INDEX usage_events_of_period (customer_id=?)", true),
-        ] {
+        let by_index = ("SEARCH usage_events USING INDEX usage_events_of_period (customer_id=?)", true);
+        let from_the_end = ("SCAN usage_events", false);
+        for (filter, expected) in [(EventFilter::default(), vec![from_the_end]), (of_one, vec![from_the_end, by_index])] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let page = PageRequest::LARGEST.in_direction(direction);
                 let plans = plans_of(|tx| {
                     assert_eq!(tx.events(organization, &filter, EventSortKey::Created, page).expect("a look"), []);
                 });
-                let steps = plans[0].steps.join("; ");
-                assert!(steps.contains(first) && steps.contains("TEMP B-TREE") == sorts, "{steps}");
+                // The last one reads the events that were found.
+                assert_eq!(plans.len(), expected.len() + 1);
+                for (plan, (first, sorts)) in plans.iter().zip(&expected) {
+                    let steps = plan.steps.join("; ");
+                    assert!(steps.contains(first) && steps.contains("TEMP B-TREE") == *sorts, "{steps}");
+                }
             }
         }
     }
