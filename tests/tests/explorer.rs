@@ -286,7 +286,7 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
     let (admin, software) = (Client::admin(&server), Client::new_key(&server));
     catalog::make(&software);
     catalog::make_contract(&software, &catalog::contract("acme"));
-    let event = catalog::event_on("acme", Day::today(), 1);
+    let event = catalog::with(catalog::event_on("acme", Day::today(), 1), &json!({"timestamp": acceptance::when::now()}));
     let pages = ["/console", "/console/customers/acme", "/console/usage?customer_ref=acme"];
     for _ in 0..5 {
         let batch = json!({"events": vec![&event; 10_000]});
@@ -315,6 +315,10 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
         assert!(policy.contains("frame-ancestors 'self'") && policy.contains("form-action 'none'"), "{policy}");
         assert!(part.text.contains("50,001") && part.text.contains("<base target=\"_top\">"), "{address}: {}", part.text);
         assert_eq!(told(&part.text).len(), told(&before).len(), "{address} draws the same");
+        let drawn: Vec<&str> = part.text.split("<svg").skip(1).filter_map(|drawing| drawing.split("</svg>").next()).collect();
+        let bars = drawn.iter().flat_map(|drawing| drawing.split("<a ").skip(1));
+        assert!(bars.clone().all(|bar| bar.contains("target=\"_top\"")), "a bar leads the whole page there: {address}");
+        assert_eq!(bars.count() > 0, address != "/console");
         assert_eq!(Client::anonymous(&server).get(&frame).status, 303);
     }
     let wrong = admin.get("/console/sums/customer?customer_ref=acme&customer=acme");

@@ -47,7 +47,8 @@ pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
                 @let high = axis.along(billionths(&bar.value).unwrap_or_default(), HEIGHT);
                 @if high > 0 {
                     // Both hang on one link: a low bar is met by whoever points above it.
-                    a href=(bar.href) tabindex="-1" {
+                    // Links in a drawing don't go by the `base` of a frame that it may stand in.
+                    a href=(bar.href) target="_top" tabindex="-1" {
                         title { (bar.told) }
                         rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
                         rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high) {}

@@ -165,8 +165,8 @@ pub fn framed(title: &str, part: &Markup) -> String {
 }
 
 /// Where such a part stands on its page.
-pub fn apart(title: &str, address: &str, is_long: bool) -> Markup {
-    html! { iframe.apart.long[is_long] title=(title) src=(address) {} }
+pub fn apart(title: &str, address: &str) -> Markup {
+    html! { iframe.apart title=(title) src=(address) {} }
 }
 
 /// The page of something that can't be shown.

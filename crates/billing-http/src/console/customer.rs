@@ -31,7 +31,7 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
     let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
     let usage_calls = sums::calls(&shown.summary(&narrowed)).into_iter().take(1);
     let address = sums::address("customer", &pairs(&narrowed));
-    let usage = with_page(visitor, "Usage of the last 30 days", (&address, false), lately(visitor, &narrowed)).await?;
+    let usage = with_page(visitor, "Usage of the last 30 days", &address, lately(visitor, &narrowed)).await?;
     let mut calls = vec![
         format!("/api/customers/{reference}"),
         format!("/api/customers/balance/{reference}"),

@@ -194,7 +194,7 @@ pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem
     let Wanted { shown, narrowed, given } = wanted(visitor, said)?;
     let given: Vec<(&str, &str)> = pairs(&given);
     let address = address("usage", &given);
-    let sums = with_page(visitor, "Usage", (&address, true), explored(visitor, said)).await?;
+    let sums = with_page(visitor, "Usage", &address, explored(visitor, said)).await?;
     let mut calls = calls(&shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());

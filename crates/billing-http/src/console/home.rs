@@ -56,7 +56,7 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
     }
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
     let (refused, refused_call) = refused_since(visitor, &since).await?;
-    let usage = with_page(visitor, "Usage today", (&sums::address("today", &[]), false), self::today(visitor)).await?;
+    let usage = with_page(visitor, "Usage today", &sums::address("today", &[]), self::today(visitor)).await?;
     let [of_today, before] = Compared::now(now, zone).raw;
     let mut calls = sums::calls(&of_today);
     calls.extend(sums::calls(&before).into_iter().take(1));

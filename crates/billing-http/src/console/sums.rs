@@ -41,19 +41,19 @@ pub(super) fn address(what: &str, narrowed: &[(&str, &str)]) -> String {
     format!("{}?{}", billing_console::href(&[PLACE, what]), billing_console::query(narrowed))
 }
 
-/// Sums with the page that shows them, or where there are many events, the frame that is at an address; long or not.
+/// Sums with the page that shows them, or where there are many events, the frame that is at an address.
 ///
 /// # Errors
 /// What keeps them from being read.
 pub(super) async fn with_page(
     visitor: &Visitor,
     title: &str,
-    (address, is_long): (&str, bool),
+    address: &str,
     sums: impl Future<Output = Result<Markup, Problem>>,
 ) -> Result<Markup, Problem> {
     // Of all there are: how many a customer has takes longer to tell.
     let all = billing_console::query(&[("order", "-created"), ("pageSize", "1"), ("pageNumber", "0")]);
     let Listed { total, .. } = listed(visitor, &listings::EVENTS, &all).await?;
     let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);
-    if is_few { sums.await } else { Ok(billing_console::apart(title, address, is_long)) }
+    if is_few { sums.await } else { Ok(billing_console::apart(title, address)) }
 }
