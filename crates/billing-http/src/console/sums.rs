@@ -1,13 +1,14 @@
 //! Sums of usage on pages: what takes the time that reading all events takes stands in a frame of its own, where there are many.
 
 use std::future::Future;
+use std::iter;
 
 use billing_application::UseCase;
 use billing_console::{UsageAnswers, listings};
 use maud::Markup;
 
 use super::answers::{Listed, one};
-use super::lists::{few, listed};
+use super::lists::{listed, some_of, wanted};
 use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -15,6 +16,8 @@ use crate::routes::reports;
 
 /// Where sums are.
 const SUMMARY: &str = "/api/usage/summary";
+/// Usage products whose names are asked for.
+const MOST_PRODUCTS: &str = "1000";
 /// Below the root, frames.
 pub(super) const PLACE: &str = "sums";
 /// So many events are summed up before anybody waits for it: about 50 ms.
@@ -22,7 +25,8 @@ const FEW: u64 = 50_000;
 
 /// The calls that [`sums`] makes.
 pub(super) fn calls(raw: &str) -> Vec<String> {
-    vec![format!("{SUMMARY}?{raw}"), format!("{}?pageSize=1000&pageNumber=0", listings::USAGE_PRODUCTS.path)]
+    let products = wanted(&listings::USAGE_PRODUCTS, iter::empty(), MOST_PRODUCTS);
+    vec![format!("{SUMMARY}?{raw}"), format!("{}?{products}", listings::USAGE_PRODUCTS.path)]
 }
 
 /// Sums of usage with what is used.
@@ -32,7 +36,7 @@ pub(super) fn calls(raw: &str) -> Vec<String> {
 pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<UsageAnswers, Problem> {
     let caller = visitor.caller(UseCase::SummarizeUsage);
     let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
-    let (usage_products, _) = few(visitor, &listings::USAGE_PRODUCTS, &[("pageSize", "1000")]).await?;
+    let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
     Ok(UsageAnswers { summary, usage_products })
 }
 
@@ -52,7 +56,7 @@ pub(super) async fn with_page(
     sums: impl Future<Output = Result<Markup, Problem>>,
 ) -> Result<Markup, Problem> {
     // Of all there are: how many a customer has takes longer to tell.
-    let all = billing_console::query(&[("order", "-created"), ("pageSize", "1"), ("pageNumber", "0")]);
+    let all = wanted(&listings::EVENTS, iter::empty(), "1");
     let Listed { total, .. } = listed(visitor, &listings::EVENTS, &all).await?;
     let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);
     if is_few { sums.await } else { Ok(billing_console::apart(title, address)) }

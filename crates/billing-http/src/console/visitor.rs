@@ -67,14 +67,16 @@ impl Visitor {
 
     /// A page for them, with instants as clocks in their zone show them.
     pub(super) fn page(&self, frame: &Frame, body: &Markup) -> String {
-        let written = |exact: &str| Timestamp::parse(exact).ok().map(|at| self.zone.written(at));
-        billing_console::with_instants(&billing_console::page(frame, body), written)
+        self.on_their_clocks(&billing_console::page(frame, body))
     }
 
     /// A part of a page for them, asked for by itself, likewise.
     pub(super) fn framed(&self, title: &str, part: &Markup) -> String {
-        let written = |exact: &str| Timestamp::parse(exact).ok().map(|at| self.zone.written(at));
-        billing_console::with_instants(&billing_console::framed(title, part), written)
+        self.on_their_clocks(&billing_console::framed(title, part))
+    }
+
+    fn on_their_clocks(&self, page: &str) -> String {
+        billing_console::with_instants(page, |exact| Timestamp::parse(exact).ok().map(|at| self.zone.written(at)))
     }
 
     /// Who it is, for what is around a page.
