@@ -139,6 +139,18 @@ impl Client {
         client.with_header("Cookie", cookie)
     }
 
+    /// An administrator of a role, who is made on the command line.
+    ///
+    /// # Panics
+    /// When that isn't possible.
+    pub fn of_role(database: &Database, server: &Server, role: &str, password: &str) -> Self {
+        let email = format!("{role}@example.com");
+        let arguments =
+            ["admin", "create", "--organization", "default", "--email", &email, "--password", password, "--role", role];
+        binary::succeed(database, &arguments);
+        Self::log_in_admin(server, &email, password)
+    }
+
     /// The administrator of a second organization, which is made on the command line.
     ///
     /// # Panics

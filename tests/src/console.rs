@@ -33,3 +33,110 @@ pub fn links(page: &str) -> Vec<String> {
     let quoted = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     quoted.filter(|link| link.starts_with("/console")).map(|link| link.replace("&amp;", "&")).collect()
 }
+
+/// What a hidden field of a page says.
+///
+/// # Panics
+/// When there is none.
+#[track_caller]
+pub fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
+    let (_, behind) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("no {name}: {page}"));
+    behind.split('"').next().unwrap_or_default()
+}
+
+/// A field of a form that may be a file: its name, the file's name, and what it says.
+pub type Part<'f> = (&'f str, Option<&'f str>, &'f str);
+
+/// Sends the form that takes files.
+pub fn upload(client: &Client, parts: &[Part<'_>]) -> Answer {
+    send_parts(client, "/console/import", parts)
+}
+
+fn send_parts(client: &Client, path: &str, parts: &[Part<'_>]) -> Answer {
+    let part = |(name, file, value): &Part<'_>| {
+        let file = file.map(|file| format!("; filename=\"{file}\"\r\nContent-Type: text/csv")).unwrap_or_default();
+        format!("--b-1\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
+    };
+    let body: String = parts.iter().map(part).collect();
+    let request = Request::post(path, format!("{body}--b-1--\r\n"));
+    client.send(&request.with("Content-Type", "multipart/form-data; boundary=b-1"))
+}
+
+/// A form that changes something, as a page has it.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// Where it is sent to.
+    pub action: String,
+    /// Its fields, with what they say already.
+    pub fields: Vec<(String, String)>,
+    /// Whether it takes a file.
+    pub takes_file: bool,
+}
+
+impl Form {
+    /// Sends it as it stands, with what somebody adds.
+    pub fn send(&self, client: &Client, more: &[(&str, &str)]) -> Answer {
+        let said = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
+        if self.takes_file {
+            let parts: Vec<Part<'_>> = said.map(|(name, value)| (name, (name == "file").then_some("a.csv"), value)).collect();
+            return send_parts(client, &self.action, &parts);
+        }
+        let pairs: Vec<String> = said.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+        submit(client, &self.action, &pairs.join("&"))
+    }
+}
+
+/// Each form of a page that changes something.
+pub fn forms(page: &str) -> Vec<Form> {
+    let mut found = Vec::new();
+    for rest in page.split("<form ").skip(1) {
+        let whole = rest.split("</form>").next().unwrap_or_default();
+        let (tag, body) = whole.split_once('>').unwrap_or((whole, ""));
+        if attribute(tag, "method") == Some("post") {
+            let action = attribute(tag, "action").unwrap_or_default().replace("&amp;", "&");
+            found.push(Form { action, fields: fields(body), takes_file: tag.contains("multipart/form-data") });
+        }
+    }
+    found
+}
+
+fn fields(form: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (at, _) in form.match_indices('<') {
+        let tag = form[at + 1..].split('>').next().unwrap_or_default();
+        let behind = &form[(at + tag.len() + 2).min(form.len())..];
+        let Some(name) = attribute(tag, "name") else { continue };
+        let says = if tag.starts_with("textarea") {
+            behind.split("</textarea>").next()
+        } else if tag.starts_with("select") {
+            let options: Vec<&str> = behind.split("</select>").next().unwrap_or_default().split("<option").skip(1).collect();
+            options
+                .iter()
+                .find(|option| option.contains(" selected"))
+                .or(options.first())
+                .and_then(|option| attribute(option, "value"))
+        } else if tag.starts_with("input") && (attribute(tag, "type") != Some("checkbox") || tag.contains(" checked")) {
+            Some(attribute(tag, "value").unwrap_or_default())
+        } else {
+            None
+        };
+        found.extend(says.map(|says| (name.to_owned(), read(says))));
+    }
+    found
+}
+
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    tag.split_once(&format!("{name}=\""))?.1.split('"').next()
+}
+
+fn read(markup: &str) -> String {
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")]
+        .iter()
+        .fold(markup.to_owned(), |text, (written, meant)| text.replace(written, meant))
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

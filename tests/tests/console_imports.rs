@@ -1,31 +1,8 @@
 //! Imports, billing runs and usage formats in the console, as a browser without scripts asks for them.
 
-use acceptance::client::Request;
-use acceptance::{Answer, Client, Database, Server, catalog, when};
+use acceptance::console::{Part, hidden, page, submit, upload};
+use acceptance::{Client, Database, Server, catalog, when};
 use serde_json::{Value, json};
-
-fn submit(client: &Client, path: &str, form: &str) -> Answer {
-    client.send(&Request::post(path, form).with("Content-Type", "application/x-www-form-urlencoded"))
-}
-
-fn page(client: &Client, path: &str) -> String {
-    let answer = client.get(path);
-    assert!(answer.status == 200 && answer.header("Content-Type").starts_with("text/html"), "{path}: {}", answer.text);
-    answer.text
-}
-
-/// A field of a form that may be a file: its name, the file's name, and what it says.
-type Field<'f> = (&'f str, Option<&'f str>, &'f str);
-
-fn upload(client: &Client, fields: &[Field<'_>]) -> Answer {
-    let part = |(name, file, value): &Field<'_>| {
-        let file = file.map(|file| format!("; filename=\"{file}\"\r\nContent-Type: text/csv")).unwrap_or_default();
-        format!("--b-1\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
-    };
-    let body: String = fields.iter().map(part).collect();
-    let request = Request::post("/console/import", format!("{body}--b-1--\r\n"));
-    client.send(&request.with("Content-Type", "multipart/form-data; boundary=b-1"))
-}
 
 fn start(database: &Database) -> (Server, Client, Client) {
     let server = Server::start(database);
@@ -33,12 +10,6 @@ fn start(database: &Database) -> (Server, Client, Client) {
     catalog::make(&software);
     catalog::make_contract(&software, &catalog::contract(catalog::ACME));
     (server, admin, software)
-}
-
-/// What a hidden field of a page says.
-fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
-    let (_, behind) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("no {name}: {page}"));
-    behind.split('"').next().expect("its end")
 }
 
 fn count(software: &Client) -> String {
@@ -67,7 +38,7 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
         ];
         let content = hidden(&looked.text, "content").to_owned();
         let step = |what: &str| {
-            let mut fields: Vec<Field<'_>> =
+            let mut fields: Vec<Part<'_>> =
                 vec![("name", None, "a &.csv"), ("content", None, &content), ("format_name", None, ""), ("do", None, what)];
             for (column, called) in columns {
                 fields.extend([("column", None, column), ("called", None, called)]);

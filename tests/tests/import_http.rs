@@ -144,7 +144,7 @@ fn rejects_come_in_line_order_with_their_problems(database: &Database) {
         result["documents"],
         json!([{
             "document_ref": result["documents"][0]["document_ref"], "document_number": "UB-INV-1", "customer_ref": "acme",
-            "currency": "EUR", "events": 1,
+            "currency": "EUR", "events": 1, "total_before": null, "total": null,
         }])
     );
     assert_eq!((&result["more_documents"], &result["stopped"], &result["dry_run"]), (&json!(0), &Value::Null, &json!(false)));
@@ -182,6 +182,15 @@ fn a_dry_run_stores_nothing_and_counts_like_the_run_after_it(database: &Database
         documents(&run),
         [[json!("UB-INV-2"), json!("globex"), json!(1)], [json!("UB-INV-1"), json!("acme"), json!(1_200)]]
     );
+    let totals = |name: &str| [&dry["documents"][0][name], &dry["documents"][1][name]].map(Value::clone);
+    let total_of = |documents: &[Value], number: &str| {
+        let found = documents.iter().find(|document| document["document_number"] == number);
+        found.map_or(Value::Null, |document| document["total"].clone())
+    };
+    let both = |documents: &[Value]| ["UB-INV-2", "UB-INV-1"].map(|number| total_of(documents, number));
+    assert_eq!(totals("total_before"), both(&before.0));
+    assert_eq!(totals("total"), both(&catalog::documents(&client)));
+    assert_ne!(totals("total"), totals("total_before"));
 }
 
 fn a_usage_report_is_nothing_new(database: &Database) {

@@ -36,9 +36,7 @@ fn make(database: &Database, email: &str, role: &str) {
 }
 
 fn member(database: &Database, server: &Server, role: &str) -> Client {
-    let email = format!("{role}@example.com");
-    make(database, &email, role);
-    Client::log_in_admin(server, &email, PASSWORD)
+    Client::of_role(database, server, role, PASSWORD)
 }
 
 fn log_in(server: &Server, body: &Value) -> Answer {

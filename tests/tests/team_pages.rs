@@ -1,39 +1,15 @@
 //! The team and one's own account in the console: what is offered to whom, and what forms keep when they are refused.
 
-use acceptance::client::Request;
 use acceptance::codes::code_at;
+use acceptance::console::{hidden, page, submit};
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Answer, Client, Clock, Database, Server, binary, catalog};
+use acceptance::{Client, Clock, Database, Server, catalog};
 use serde_json::json;
 
-const FORM: &str = "application/x-www-form-urlencoded";
 const PASSWORD: &str = "a-pass-phrase-of-ones-own";
-
-fn submit(client: &Client, path: &str, form: &str) -> Answer {
-    client.send(&Request::post(path, form).with("Content-Type", FORM))
-}
-
-fn page(client: &Client, path: &str) -> String {
-    let answer = client.get(path);
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text);
-    answer.text
-}
 
 fn encoded(text: &str) -> String {
     text.replace('@', "%40")
-}
-
-/// The value of a hidden field.
-fn hidden(page: &str, name: &str) -> String {
-    let field = page.split(&format!("name=\"{name}\" value=\"")).nth(1).and_then(|rest| rest.split('"').next());
-    field.unwrap_or_else(|| panic!("no {name} in {page}")).to_owned()
-}
-
-fn member(database: &Database, server: &Server, role: &str) -> Client {
-    let email = format!("{role}@example.com");
-    let arguments = ["admin", "create", "--organization", "default", "--email", &email, "--password", PASSWORD, "--role", role];
-    binary::succeed(database, &arguments);
-    Client::log_in_admin(server, &email, PASSWORD)
 }
 
 #[test]
@@ -52,7 +28,7 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
         ("operator", true, true, false),
         ("owner", true, true, true),
     ] {
-        let person = member(&database, &server, role);
+        let person = Client::of_role(&database, &server, role, PASSWORD);
         assert_eq!(page(&person, &document).contains("Issue now"), issues, "{role}");
         assert_eq!(page(&person, "/console/customers").contains("/console/new/customers"), edits, "{role}");
         let home = page(&person, "/console");
@@ -84,7 +60,7 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     let first = submit(&nobody, "/console/log-in", &format!("email={email}&password={given}&next={next}"));
     assert!(first.status == 401 && first.text.contains("name=\"new_password\""), "{}", first.text);
     assert!(!first.text.contains(&given) && !first.text.contains("role=\"alert\""), "{}", first.text);
-    let passed = hidden(&first.text, "passed");
+    let passed = hidden(&first.text, "passed").to_owned();
     let step = |email: &str, passed: &str, rest: &str| {
         submit(&nobody, "/console/log-in", &format!("email={email}&passed={passed}&next={next}&{rest}"))
     };
@@ -107,7 +83,7 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     let cookie = done.header("Set-Cookie").split(';').next().expect("a cookie").to_owned();
     let person = nobody.with_header("Cookie", &cookie);
     let enrolled = submit(&person, "/console/account/second-factor/enroll", "");
-    let secret = hidden(&enrolled.text, "secret");
+    let secret = hidden(&enrolled.text, "secret").to_owned();
     assert!(enrolled.text.contains("<svg"), "{}", enrolled.text);
     let wrong = submit(&person, "/console/account/second-factor/confirm", &format!("code=000000&secret={secret}&uri=otpauth"));
     assert!(
@@ -122,7 +98,7 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     clock.set("2026-11-10T12:05:00Z");
     let first = submit(&nobody, "/console/log-in", &format!("email={email}&password={PASSWORD}&next={next}"));
     assert!(first.text.contains("name=\"code\"") && !first.text.contains(PASSWORD), "{}", first.text);
-    let passed = hidden(&first.text, "passed");
+    let passed = hidden(&first.text, "passed").to_owned();
     let wrong = step(&email, &passed, "code=000000");
     assert!(
         wrong.status == 401 && wrong.text.contains("name=\"code\"") && wrong.text.contains("role=\"alert\""),
@@ -157,7 +133,7 @@ fn the_team_and_the_account_say_beside_each_field_what_is_wrong() {
     let changed = submit(&owner, "/console/account/password", &form);
     assert_eq!((changed.status, changed.header("Location")), (303, "/console/account?done=password"), "{}", changed.text);
 
-    let reader = member(&database, &server, "read");
+    let reader = Client::of_role(&database, &server, "read", PASSWORD);
     let reference = owner
         .get("/api/administrators/filter")
         .ok()

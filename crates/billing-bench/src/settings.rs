@@ -61,6 +61,12 @@ impl Settings {
         if usable { Ok(settings) } else { Err(Failure::new("ROUNDS, SECONDS_EACH, CONNECTIONS and CONTRACTS are above zero")) }
     }
 
+    /// As little of it as shows what a change has cost: the rows whose ratios are those of single events.
+    pub(crate) fn smoke(self) -> Self {
+        let rows = ["ceiling", "single", "batch", "change", "late"].map(str::to_owned).to_vec();
+        Self { rounds: 3, seconds: 0.5, contracts: 500, rows, ..self }
+    }
+
     /// Whether a row is asked for.
     pub(crate) fn wants(&self, row: &str) -> bool {
         self.rows.iter().any(|wanted| wanted == row)

@@ -118,6 +118,22 @@ const VALUES: [Value; 15] = [
 
 const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
+/// The ratios that were measured and aren't half of what is to be reached.
+pub(crate) fn lost(figures: &Figures) -> Vec<String> {
+    let mut lost = Vec::new();
+    for ratio in &RATIOS {
+        let Reach::AtLeast(least) = ratio.reach else { continue };
+        for kind in KINDS.into_iter().filter(|kind| ratio.kind.is_none_or(|only| only == *kind)) {
+            let measured = figures.ratio(ratio.row, Some(kind), ratio.base, Some(kind));
+            if let Some(measured) = measured.filter(|measured| *measured < least / 2.0) {
+                let (row, measured) = (with_kind(ratio.row, Some(kind)), short(measured));
+                lost.push(format!("{row}: {measured} × {}, of {least}", ratio.base));
+            }
+        }
+    }
+    lost
+}
+
 /// All that a run found out.
 pub(crate) fn markdown(settings: &Settings, figures: &Figures) -> String {
     let now = acceptance::when::now();
@@ -222,6 +238,18 @@ mod tests {
         assert_eq!(text, expected);
         assert_eq!(Reach::AtLeast(0.4).is_met(0.39), "no");
         assert_eq!(Reach::AtMost(10.0).is_met(10.1), "no");
+    }
+
+    #[test]
+    fn a_ratio_is_lost_below_half_of_its_goal() {
+        for (single, expected) in
+            [(210.0, vec![]), (190.0, vec![format!("single events, SQLite: 0.19 × {}, of 0.4", rows::CEILING)])]
+        {
+            let mut figures = Figures::default();
+            figures.add(rows::UNIFORM, Some(Kind::Sqlite), Figure::of(single));
+            figures.add(rows::CEILING, Some(Kind::Sqlite), Figure::of(1000.0));
+            assert_eq!(lost(&figures), expected);
+        }
     }
 
     #[test]

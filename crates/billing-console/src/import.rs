@@ -30,6 +30,15 @@ const DOCUMENTS: &[Column] = &[
     column("Events", "events", Shown::Number),
 ];
 
+/// Those of a dry run that says what they come to.
+const TRIED_DOCUMENTS: &[Column] = &[
+    DOCUMENTS[0],
+    DOCUMENTS[1],
+    DOCUMENTS[3],
+    column("Total now", "total_before", Shown::Money("currency")),
+    column("Total then", "total", Shown::Money("currency")),
+];
+
 const REJECTS: &[Column] = &[
     column("Line", "line", Shown::Number),
     column("Why", "code", Shown::Text),
@@ -193,11 +202,19 @@ fn rejected(at: At<'_>) -> Markup {
     }
 }
 
+/// Whether a dry run says what a document comes to.
+fn is_summed(document: At<'_>) -> bool {
+    document.at("total").is_there()
+}
+
 fn documents(at: At<'_>, title: &str) -> Markup {
     html! {
         @if at.at("documents").items().next().is_some() {
             (section(title, &html! {
-                (table(title, DOCUMENTS, at.at("documents")))
+                (table(title, if at.at("documents").items().any(is_summed) { TRIED_DOCUMENTS } else { DOCUMENTS }, at.at("documents")))
+                @if at.at("dry_run").is_true() && !at.at("documents").items().all(is_summed) {
+                    p.muted { "What documents come to is said of the first 100, and for files of up to 10,000 lines." }
+                }
                 @if at.at("documents").items().any(|document| !document.at("document_number").is_there()) {
                     p.muted { "A document without a number would be opened." }
                 }
@@ -222,13 +239,13 @@ pub fn import_result(file: &str, result: &Value) -> Markup {
     }
 }
 
-/// The body of an import's page.
-pub fn import(import: &Value) -> Markup {
+/// The body of an import's page; `may_undo` for who may undo it.
+pub fn import(import: &Value, may_undo: bool) -> Markup {
     let at = At(import);
     let undone = at.at("undone");
     html! {
         h1 { "Import " (at.at("name").text()) }
-        @if at.at("left").is_amount() {
+        @if may_undo && at.at("left").is_amount() {
             p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
                 @if undone.is_there() { "Go on undoing it" } @else { "Undo this import" }
             } }

@@ -383,9 +383,9 @@ pub(crate) struct ImportSettings {
     #[arg(long)]
     pub(crate) rejects: Option<PathBuf>,
 
-    /// Lines taken in one transaction, 1 to 10000.
-    #[arg(long, value_name = "NUMBER", default_value = "1000", value_parser = within::<u16>(1..=10_000))]
-    pub(crate) lines_per_transaction: u16,
+    /// Lines taken in one transaction, 1 to 10000 [default: 1000; of a dry run 10000, so that it can say what documents come to].
+    #[arg(long, value_name = "NUMBER", value_parser = within::<u16>(1..=10_000))]
+    pub(crate) lines_per_transaction: Option<u16>,
 
     #[command(flatten)]
     pub(crate) store: StoreSettings,

@@ -175,7 +175,12 @@ impl History<'_> {
         let shown = if self.random.percent(40) && !is_renamed {
             let dry_run = format!("{path}&dry_run=true");
             let dry_run = Request::post(&dry_run, file.body()).with("Content-Type", file.content_type());
-            Some(self.stage.client.send(&dry_run).ok())
+            let shown = self.stage.client.send(&dry_run).ok();
+            let before = self.totals(&shown);
+            if before != field(&shown, "total_before") {
+                self.fail(&format!("the dry run of the file shows {shown}, and its documents come to {before:?}"));
+            }
+            Some(shown)
         } else {
             None
         };
@@ -195,13 +200,25 @@ impl History<'_> {
             self.fail(&format!("{expected:?} are expected of the file, not {result}"));
         }
         let is_so = |shown: &Value| {
-            counts(shown) == expected && shown["rejects"] == result["rejects"] && events_on(shown) == events_on(&result)
+            counts(shown) == expected
+                && shown["rejects"] == result["rejects"]
+                && field(shown, "events") == field(&result, "events")
+                && field(shown, "total") == self.totals(&result)
         };
         if let Some(shown) = shown.filter(|shown| !is_so(shown)) {
             self.fail(&format!("the dry run of the file shows {shown}, and {result} happens"));
         }
         self.is_changed = expected[0] != Some(0);
         self.take_file_up(file, fates, &result);
+    }
+
+    /// What the documents of a file's answer come to; null of what isn't there.
+    fn totals(&self, answer: &Value) -> Vec<Value> {
+        let total = |document_ref: Value| match document_ref.as_str() {
+            Some(document_ref) => self.stage.client.get(&format!("/api/documents/{document_ref}")).ok()["total"].clone(),
+            None => Value::Null,
+        };
+        field(answer, "document_ref").into_iter().map(total).collect()
     }
 
     fn take_file_up(&mut self, file: File, fates: Vec<Fate>, result: &Value) {
@@ -248,7 +265,7 @@ impl History<'_> {
     }
 }
 
-/// How many events go on each document.
-fn events_on(result: &Value) -> Vec<&Value> {
-    result["documents"].as_array().expect("documents").iter().map(|document| &document["events"]).collect()
+/// A field of each document that events go on.
+fn field(result: &Value, name: &str) -> Vec<Value> {
+    result["documents"].as_array().expect("documents").iter().map(|document| document[name].clone()).collect()
 }

@@ -5,25 +5,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
-use billing_domain::calendar::Date;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportedDocument, ImportedFileFacts, KeptImport, MAX_IMPORT_DOCUMENTS};
-use billing_domain::money::Currency;
-use billing_domain::ports::{Access, transact};
-use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef};
+use billing_domain::money::{Currency, Money};
+use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
 use billing_domain::reported::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::violation::Violations;
 
 use super::batch::TakenBatch;
 use super::formatted::{map_events, of_mapped};
 use super::read::EventView;
-use super::record::{NO_ANSWER, try_usage};
+use super::record::try_usage;
 use super::slice::TakenUsage;
 use crate::audit::{Audited, Change, Doer, ImportedFile, note};
+use crate::documents::view_all;
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
 use crate::{Services, UseCase, allow};
+
+/// Documents of which a dry run says what they come to: each is made for it.
+const MAX_TOTALS: usize = 100;
 
 /// A file that is being taken, slice by slice.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub struct FileImport {
     places: HashMap<Place, usize>,
     /// What a dry run would have kept by now: keys of events, by customer.
     tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
+    /// Slices of events that a dry run has taken. What documents come to is only known of a file that is one.
+    slices: usize,
 }
 
 /// What became of the events of a file, without those that were refused.
@@ -61,6 +67,17 @@ pub struct TouchedDocument {
     pub currency: Currency,
     /// How many events went on it.
     pub events: u64,
+    /// What it comes to, in a dry run of a file that is tried as a whole; only of the first 100.
+    pub total: Option<ChangedTotal>,
+}
+
+/// What a document comes to, before and after its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedTotal {
+    /// With tax, as it is; `None` of what would be opened.
+    pub before: Option<Money>,
+    /// With tax, as it would be.
+    pub after: Money,
 }
 
 impl TouchedDocument {
@@ -91,6 +108,15 @@ enum Place {
     ToBeOpenedFor(EventRef),
 }
 
+/// What a dry run knows of documents before its events.
+#[derive(Debug, Default)]
+struct Before {
+    /// Those that are there.
+    there: BTreeSet<DocumentRef>,
+    /// What the first come to, now and then.
+    totals: BTreeMap<DocumentRef, ChangedTotal>,
+}
+
 /// What became of an event.
 enum Taken {
     Recorded(Box<EventView>),
@@ -119,7 +145,8 @@ impl FileImport {
             let import = KeptImport::begun(import_ref, file, doer.author, doer.request_id.cloned(), services.now());
             transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_import(organization, &import)?))?;
         }
-        Ok(Self { format, import_ref, summary: ImportSummary::default(), places: HashMap::new(), tried: BTreeMap::new() })
+        let summary = ImportSummary::default();
+        Ok(Self { format, import_ref, summary, places: HashMap::new(), tried: BTreeMap::new(), slices: 0 })
     }
 
     /// What the import is known by; none of a dry run.
@@ -168,11 +195,11 @@ impl FileImport {
                 Err(refusal) => outcomes[index] = Some(Err(refusal)),
             }
         }
-        let TakenBatch { results, mut stopped_by } = if self.is_dry_run() {
-            let results = try_usage(services, principal, &new_events, &NO_ANSWER)?;
-            TakenBatch { results, stopped_by: None }
+        let (TakenBatch { results, mut stopped_by }, before) = if self.is_dry_run() {
+            let (results, before) = self.rehearse(services, principal, &new_events)?;
+            (TakenBatch { results, stopped_by: None }, before)
         } else {
-            record(new_events)?
+            (record(new_events)?, Before::default())
         };
         for (index, result) in indices.into_iter().zip(results) {
             outcomes[index] = Some(match result {
@@ -181,11 +208,10 @@ impl FileImport {
                 Err(refusal) => Err(refusal),
             });
         }
-        let open = if self.is_dry_run() { self.open_before(services, principal, &outcomes)? } else { BTreeSet::new() };
         let mut lines = TakenLines::default();
         for (event, outcome) in events.iter().zip(outcomes) {
             let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
-            match outcome.unwrap_or_else(none).and_then(|taken| self.count(event, taken, &open)) {
+            match outcome.unwrap_or_else(none).and_then(|taken| self.count(event, taken, &before)) {
                 Ok(()) => {}
                 Err(error @ (UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))) => {
                     lines.stopped = Some((event.line, error));
@@ -245,7 +271,7 @@ impl FileImport {
         &self.summary
     }
 
-    fn count(&mut self, event: &FileEvent, taken: Taken, open: &BTreeSet<DocumentRef>) -> UseCaseResult<()> {
+    fn count(&mut self, event: &FileEvent, taken: Taken, before: &Before) -> UseCaseResult<()> {
         let taken = match (taken, &event.known_by) {
             (Taken::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
                 match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
@@ -266,15 +292,15 @@ impl FileImport {
             Taken::Before | Taken::Copy => self.summary.already_there += 1,
             Taken::Recorded(view) => {
                 self.summary.recorded += 1;
-                self.touch(&view, open);
+                self.touch(&view, before);
             }
         }
         Ok(())
     }
 
-    fn touch(&mut self, view: &EventView, open: &BTreeSet<DocumentRef>) {
+    fn touch(&mut self, view: &EventView, before: &Before) {
         let placement = &view.event.placement;
-        let is_there = !self.is_dry_run() || open.contains(&placement.document_ref);
+        let is_there = !self.is_dry_run() || before.there.contains(&placement.document_ref);
         let number = view.document_numbers.as_slice().last().filter(|_| is_there);
         let document = number.map(|number| (placement.document_ref, number.clone()));
         let place = match &document {
@@ -290,37 +316,63 @@ impl FileImport {
                 customer_ref: view.customer_ref.clone(),
                 currency: view.currency,
                 events: 0,
+                total: before.totals.get(&placement.document_ref).copied(),
             });
         }
         documents[index].events += 1;
     }
 
-    /// The documents of tried events that are there, now that what would have been opened is gone again.
-    fn open_before(
-        &self,
+    /// Takes events of a dry run, and looks at the documents that they would go on.
+    fn rehearse(
+        &mut self,
         services: &Services,
         principal: &Principal,
-        outcomes: &[Option<UseCaseResult<Taken>>],
+        events: &[NewUsageEvent],
+    ) -> UseCaseResult<(Vec<UseCaseResult<TakenUsage>>, Before)> {
+        let (organization, now) = (allow(principal, UseCase::RecordUsage)?, services.now());
+        self.slices += 1;
+        let is_whole = self.slices == 1;
+        if !is_whole {
+            for document in &mut self.summary.documents {
+                document.total = None;
+            }
+        }
+        let (mut first, mut after) = (BTreeMap::new(), BTreeMap::new());
+        let results = try_usage(services, principal, events, &mut |tx, results| {
+            if is_whole {
+                first = first_documents(results);
+                after = totals(tx, organization, &first, now)?;
+            }
+            Ok(())
+        })?;
+        // Now that what would have been opened is gone again.
+        let before = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
+            let there = self.there(tx, organization, &results)?;
+            first.retain(|document_ref, _| there.contains(document_ref));
+            let mut before = totals(tx, organization, &first, now)?;
+            let changed = |(document_ref, after)| (document_ref, ChangedTotal { before: before.remove(&document_ref), after });
+            Ok(Before { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
+        })?;
+        Ok((results, before))
+    }
+
+    /// Those of the documents of tried events that are there.
+    fn there(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        results: &[UseCaseResult<TakenUsage>],
     ) -> UseCaseResult<BTreeSet<DocumentRef>> {
-        let organization = allow(principal, UseCase::RecordUsage)?;
-        let (customers, touched): (BTreeSet<CustomerId>, BTreeSet<DocumentRef>) = outcomes
-            .iter()
-            .filter_map(|outcome| match outcome {
-                Some(Ok(Taken::Recorded(view))) => Some((view.event.customer_id, view.event.placement.document_ref)),
-                _ => None,
-            })
-            .unzip();
+        let (customers, touched): (BTreeSet<CustomerId>, BTreeSet<DocumentRef>) = placed(results).unzip();
         let customers = Vec::from_iter(customers);
         let known = |document_ref: &&DocumentRef| self.places.contains_key(&Place::Document(**document_ref));
         let unknown: Vec<DocumentRef> = touched.iter().filter(|document_ref| !known(document_ref)).copied().collect();
-        let mut open: BTreeSet<DocumentRef> = touched.iter().filter(known).copied().collect();
+        let mut there: BTreeSet<DocumentRef> = touched.iter().filter(known).copied().collect();
         if !unknown.is_empty() {
-            let found = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
-                Ok(tx.book_documents_by_refs(organization, &customers, &unknown)?)
-            })?;
-            open.extend(found.into_iter().map(|document| document.head.document_ref));
+            let found = tx.book_documents_by_refs(organization, &customers, &unknown)?;
+            there.extend(found.into_iter().map(|document| document.head.document_ref));
         }
-        Ok(open)
+        Ok(there)
     }
 
     /// A refusal in words that help who has the file.
@@ -335,6 +387,42 @@ impl FileImport {
             refusal => of_mapped(refusal),
         }
     }
+}
+
+/// Whose events were taken now, and the documents that they are on.
+fn placed(results: &[UseCaseResult<TakenUsage>]) -> impl Iterator<Item = (CustomerId, DocumentRef)> + '_ {
+    results.iter().filter_map(|result| match result {
+        Ok(TakenUsage::Now(view)) => Some((view.event.customer_id, view.event.placement.document_ref)),
+        Ok(TakenUsage::Before(_)) | Err(_) => None,
+    })
+}
+
+/// The first documents that events are on, with whose they are.
+fn first_documents(results: &[UseCaseResult<TakenUsage>]) -> BTreeMap<DocumentRef, CustomerId> {
+    let mut first = BTreeMap::new();
+    for (customer, document_ref) in placed(results) {
+        if first.len() < MAX_TOTALS {
+            first.insert(document_ref, customer);
+        }
+    }
+    first
+}
+
+/// What documents come to.
+fn totals(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    documents: &BTreeMap<DocumentRef, CustomerId>,
+    now: Timestamp,
+) -> UseCaseResult<BTreeMap<DocumentRef, Money>> {
+    if documents.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let customers: BTreeSet<CustomerId> = documents.values().copied().collect();
+    let refs: Vec<DocumentRef> = documents.keys().copied().collect();
+    let found = tx.documents_by_refs(organization, &Vec::from_iter(customers), &refs)?;
+    let views = view_all(tx, organization, found, now)?.into_iter();
+    Ok(views.filter_map(|view| Some((view.opened?.document_ref, view.content.total))).collect())
 }
 
 /// Which of the events that files say to be copies are there.

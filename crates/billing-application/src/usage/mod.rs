@@ -24,7 +24,7 @@ pub use billing_domain::reported::{
 pub use billing_domain::usage::EventAction;
 pub use change::{Changed, EventChange, delete_event, update_event};
 pub use formatted::{FormattedEvent, FormattedUpdate, map_events, map_formatted, map_update, of_mapped};
-pub use import::{FileImport, ImportSummary, TakenLines, TouchedDocument};
+pub use import::{ChangedTotal, FileImport, ImportSummary, TakenLines, TouchedDocument};
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};
 pub use record::{NO_ANSWER, record_event, record_usage};

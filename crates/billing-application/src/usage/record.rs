@@ -32,21 +32,25 @@ pub fn record_usage(
     record(services, principal, events, (neighbours, Outcome::Stored), answer)
 }
 
-/// What [`record_usage`] would answer; stores nothing. Documents that it would open have no meaning beyond the answer.
+/// Looks at what a slice did, in its transaction.
+pub(super) type Look<'l> = dyn FnMut(&mut dyn Tx, &[UseCaseResult<TakenUsage>]) -> UseCaseResult<()> + 'l;
+
+/// What [`record_usage`] would answer; stores nothing. Documents that it would open have no meaning beyond the answer and what
+/// `look` sees of them.
 pub(super) fn try_usage(
     services: &Services,
     principal: &Principal,
     events: &[NewUsageEvent],
-    answer: &dyn Fn(&EventView) -> String,
+    look: &mut Look<'_>,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-    record(services, principal, events, (Neighbours::Unaffected, Outcome::Undone), answer)
+    record(services, principal, events, (Neighbours::Unaffected, Outcome::Undone(look)), &NO_ANSWER)
 }
 
 fn record(
     services: &Services,
     principal: &Principal,
     events: &[NewUsageEvent],
-    (neighbours, outcome): (Neighbours, Outcome),
+    (neighbours, mut outcome): (Neighbours, Outcome<'_, '_>),
     answer: &dyn Fn(&EventView) -> String,
 ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
     let organization = allow(principal, UseCase::RecordUsage)?;
@@ -56,16 +60,22 @@ fn record(
     let by = principal.actor();
     let events: Vec<Reported<'_>> = events.iter().map(|event| Reported { event, by, answer }).collect();
     let slice = Slice { services, organization, events: &events, by, now: services.now() };
-    let work = |tx: &mut dyn Tx, lane| {
+    let mut work = |tx: &mut dyn Tx, lane| {
         let results: Option<Vec<_>> = slice.take(tx, lane).map_err(Stop::Failed)?.into_iter().collect();
         let results = results.ok_or(Stop::OtherLane)?;
         if neighbours == Neighbours::AllOrNone && results.iter().any(Result::is_err) {
             let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
             return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));
         }
-        // With nothing taken there is nothing to commit, and what was only prepared goes too.
-        let is_stored = outcome == Outcome::Stored && results.iter().any(Result::is_ok);
-        if is_stored { Ok(results) } else { Err(Stop::Undone(results)) }
+        match &mut outcome {
+            // With nothing taken there is nothing to commit, and what was only prepared goes too.
+            Outcome::Stored if results.iter().any(Result::is_ok) => Ok(results),
+            Outcome::Stored => Err(Stop::Undone(results)),
+            Outcome::Undone(look) => {
+                look(tx, &results).map_err(Stop::Failed)?;
+                Err(Stop::Undone(results))
+            }
+        }
     };
     for lane in [Lane::Drafts, Lane::Any] {
         match transact(&*services.store, Access::Write, |tx| work(tx, lane)) {
@@ -92,10 +102,10 @@ pub fn record_event(
 }
 
 /// What becomes of what was taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum Outcome<'o, 'l> {
     Stored,
-    Undone,
+    /// Once it was looked at.
+    Undone(&'o mut Look<'l>),
 }
 
 /// Why the transaction of a slice isn't committed.

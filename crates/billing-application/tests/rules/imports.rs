@@ -3,8 +3,8 @@
 use billing_application::error::{Thing, UseCaseError};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    FileImport, ImportView, NO_ANSWER, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoResult, UndoStep,
-    delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
+    ChangedTotal, FileImport, ImportView, NO_ANSWER, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoResult,
+    UndoStep, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
 };
 use billing_domain::audit::AuditAction;
 use billing_domain::format::UsageFormat;
@@ -82,6 +82,22 @@ fn events(books: &Books) -> Vec<EventRef> {
     let found =
         books.bench.read(|tx| tx.events(organization, &EventFilter::default(), EventSortKey::Timestamp, PageRequest::LARGEST));
     found.into_iter().map(|event| event.event_ref).collect()
+}
+
+#[test]
+fn a_dry_run_says_what_documents_come_to_of_a_file_that_is_tried_as_a_whole() {
+    let books = january();
+    let totals = |lines, dry_run| {
+        let documents = imported(&books, lines, dry_run).summary().documents.clone();
+        let amounts = |total: ChangedTotal| (total.before.map(|before| before.to_string()), total.after.to_string());
+        documents.iter().map(|document| document.total.map(amounts)).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(2..12, true), [Some((None, "1.00 EUR".to_owned()))]);
+    assert_eq!(totals(2..12, false), [None]);
+    let more = Some((Some("1.00 EUR".to_owned()), "2.00 EUR".to_owned()));
+    assert_eq!(totals(2..22, true), [more], "ten of them are there");
+    assert_eq!(totals(2..300, true), [None], "of two slices");
+    assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 10: 1.00 | total 1.00 EUR"]);
 }
 
 #[test]

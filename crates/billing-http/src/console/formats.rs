@@ -22,6 +22,7 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 
 /// The editor as it is opened.
 pub(super) async fn page(visitor: &Visitor, edited: Option<&str>) -> Result<Made, Problem> {
+    visitor.allow(if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat })?;
     let format = match edited {
         Some(reference) => things::read(visitor, "formats", reference).await?,
         None => Value::Null,

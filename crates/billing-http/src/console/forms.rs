@@ -3,6 +3,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use billing_application::UseCase;
 use billing_console::{AGAIN, At, CONFIRMED, Form, Listing, Preview, RESIZE, Suggestions, href};
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use super::said::{Said, field, key};
 use super::things;
 use super::visitor::Visitor;
 use crate::problem::Problem;
-use crate::routes::by_path::{is_rehearsed, need};
+use crate::routes::by_path::{is_rehearsed, use_case};
 
 /// How many things are suggested for a reference.
 const SUGGESTED: &str = "200";
@@ -98,6 +99,10 @@ impl Deed {
     const fn telling(self, tells: &'static str) -> Self {
         Self { tells, ..self }
     }
+
+    fn use_case(&self) -> Result<UseCase, Problem> {
+        use_case(self.path).ok_or_else(Problem::unknown_route)
+    }
 }
 
 /// Every form.
@@ -164,7 +169,7 @@ pub(super) fn has(kind: &str, what: &str) -> bool {
 
 /// Whether there is a form at a place that somebody may send.
 pub(super) fn may(visitor: &Visitor, kind: &str, what: &str) -> bool {
-    deed(kind, what).is_ok_and(|deed| need(deed.path).is_some_and(|need| visitor.may(need)))
+    deed(kind, what).and_then(Deed::use_case).is_ok_and(|use_case| visitor.may(use_case))
 }
 
 fn deed(kind: &str, what: &str) -> Result<&'static Deed, Problem> {
@@ -190,13 +195,14 @@ impl<'a> Asked<'a> {
     /// The form at a place.
     ///
     /// # Errors
-    /// Where there is no such form, or nothing that it is about.
+    /// Where there is no such form, or nothing that it is about, and where the visitor may not send it.
     pub(super) async fn at(visitor: &'a Visitor, kind: &str, what: &str, reference: Option<&'a str>) -> Result<Self, Problem> {
         let deed = deed(kind, what)?;
         // What is made has no reference yet, and anything else has one.
         if reference.is_none() != (kind == "new") {
             return Err(Problem::unknown_route());
         }
+        visitor.allow(deed.use_case()?)?;
         let present = match (deed.of, reference) {
             (Some(part), Some(reference)) => things::read(visitor, part, reference).await?,
             _ => Value::Null,

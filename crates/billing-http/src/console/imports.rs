@@ -13,7 +13,7 @@ use super::answers::{list, one, written};
 use super::made::Made;
 use super::reply::{html, reasons, to, told};
 use super::visitor::Visitor;
-use super::{refused, stranger};
+use super::{refused, refused_to, stranger};
 use crate::auth::credentials::is_foreign;
 use crate::body::{SentFile, SentForm};
 use crate::middleware::Facts;
@@ -28,13 +28,14 @@ const PASTED: &str = "pasted";
 
 /// The page of an import.
 pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
-    let body = billing_console::import(&read(visitor, reference).await?);
+    let body = billing_console::import(&read(visitor, reference).await?, visitor.may(UseCase::UndoImport));
     let calls = vec![format!("/api/usage/imports/{reference}")];
     Ok(Made { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
 }
 
 /// The page that asks whether an import is to be undone.
 pub(super) async fn undo_page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+    visitor.allow(UseCase::UndoImport)?;
     undo_page_with(visitor, reference, &Value::Null).await
 }
 
@@ -68,6 +69,7 @@ pub(super) async fn undo(visitor: &Visitor, reference: &str) -> Result<HttpRespo
 
 /// The page that takes a file.
 pub(super) async fn form(visitor: &Visitor) -> Result<Made, Problem> {
+    visitor.allow(UseCase::RecordUsage)?;
     let body = billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES);
     let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
     Ok(Made { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
@@ -89,6 +91,9 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
+    if let Err(problem) = visitor.allow(UseCase::RecordUsage) {
+        return refused_to(&visitor, problem);
+    }
     // A file is read once it is known whose it is.
     let outcome = match SentForm::from_request(&request, &mut payload.into_inner()).await {
         Ok(form) => carry_out(&visitor, &form).await,
@@ -102,7 +107,7 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
                 let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
                 told(problem, made.page(&visitor, Some(notice)))
             }
-            Err(other) => refused(&request, other),
+            Err(other) => refused_to(&visitor, other),
         },
     }
 }

@@ -80,11 +80,10 @@ pub(super) fn done(asked: &Said) -> Option<Notice> {
 
 /// Whether somebody may make one of a list.
 fn may_make(visitor: &Visitor, listing: &Listing) -> bool {
-    let by_use_case = |use_case: UseCase| visitor.may(use_case.need());
     match listing.part {
-        "imports" => by_use_case(UseCase::RecordUsage),
-        "formats" => by_use_case(UseCase::CreateFormat),
-        "billing-runs" => by_use_case(UseCase::RunBilling),
+        "imports" => visitor.may(UseCase::RecordUsage),
+        "formats" => visitor.may(UseCase::CreateFormat),
+        "billing-runs" => visitor.may(UseCase::RunBilling),
         part => forms::may(visitor, "new", part),
     }
 }
@@ -142,7 +141,7 @@ async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
     let title = At(&document).at("document_number").text();
-    let may_change = visitor.may(UseCase::VoidDocument.need());
+    let may_change = visitor.may(UseCase::VoidDocument);
     let body = billing_console::document(&DocumentAnswers { document, payments, may_change });
     Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
@@ -164,7 +163,7 @@ async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, P
     let title = if title.is_empty() { reference.to_owned() } else { title };
     // The built-in format, which nobody made, is nobody's to edit.
     let is_format = part == listings::FORMATS.part && At(&answer).at("changed_at").is_there();
-    let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat.need()));
+    let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
     let edit = may_edit.then(|| href(&["edit", part, reference]));
     let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));

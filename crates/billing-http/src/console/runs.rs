@@ -26,6 +26,7 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
 
 /// What a run would do now.
 pub(super) async fn preview(visitor: &Visitor) -> Result<Made, Problem> {
+    visitor.allow(UseCase::RunBilling)?;
     let report = run(visitor, true).await?;
     let body = billing_console::billing_preview(&report);
     let calls = vec!["POST /api/billing/run".to_owned()];

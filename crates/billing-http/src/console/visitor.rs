@@ -1,9 +1,9 @@
 //! Who looks at the console: an administrator with a session.
 
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::UseCase;
+use billing_application::{UseCase, allow};
 use billing_console::{Frame, Who, listings};
-use billing_domain::access::{Administrator, Need, Principal};
+use billing_domain::access::{Administrator, Principal};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::idempotency::RequestKey;
 use maud::Markup;
@@ -81,12 +81,21 @@ impl Visitor {
 
     /// Who it is, for what is around a page.
     pub(super) fn who(&self) -> Who {
-        Who { email: self.administrator.email.to_string(), is_owner: self.may(Need::Owner) }
+        Who { email: self.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
     }
 
-    /// Whether they have what something needs: what they may not isn't offered.
-    pub(super) fn may(&self, need: Need) -> bool {
-        Principal::of_administrator(&self.administrator).has(need)
+    /// Whether they may do something: what they may not isn't offered.
+    pub(super) fn may(&self, use_case: UseCase) -> bool {
+        self.allow(use_case).is_ok()
+    }
+
+    /// Lets them see what only who may do something has a use for.
+    ///
+    /// # Errors
+    /// When they may not.
+    pub(super) fn allow(&self, use_case: UseCase) -> Result<(), Problem> {
+        allow(&Principal::of_administrator(&self.administrator), use_case)?;
+        Ok(())
     }
 
     /// Carries out the operation on a path, which says what it is for; under a key, by which a repeat is known.

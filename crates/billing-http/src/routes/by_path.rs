@@ -5,7 +5,7 @@ use actix_web::web::Path;
 use billing_application::error::Thing;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NO_ANSWER};
 use billing_application::{Services, UseCase};
-use billing_domain::access::{Need, Principal};
+use billing_domain::access::Principal;
 use billing_domain::refs::EventRef;
 use billing_domain::violation::Violations;
 use serde_json::Value;
@@ -89,9 +89,9 @@ pub(crate) fn is_rehearsed(path: &str) -> bool {
     changing(path).is_some_and(|(operation, _)| operation.is_rehearsed)
 }
 
-/// What the operation on a path needs.
-pub(crate) fn need(path: &str) -> Option<Need> {
-    changing(path).map(|(operation, _)| operation.use_case.need())
+/// What the operation on a path is for.
+pub(crate) fn use_case(path: &str) -> Option<UseCase> {
+    changing(path).map(|(operation, _)| operation.use_case)
 }
 
 /// The operation on a path that changes something, and the reference in that.

@@ -8,8 +8,8 @@ use billing_application::Services;
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_application::idempotency::carry_out;
 use billing_application::usage::{
-    self, EVENTS_PER_TRANSACTION, FileImport, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoStep,
-    map_events, record_usage,
+    self, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION,
+    UndoStep, map_events, record_usage,
 };
 use billing_domain::access::Principal;
 use billing_domain::idempotency::KeptAnswer;
@@ -165,9 +165,11 @@ fn take(
     let facts = ImportedFileFacts { name: asked.reading.name.as_ref().map(|name| name.as_str().to_owned()), bytes, sha256 };
     let mut import = FileImport::begin(services, principal, asked.format.clone(), facts, asked.dry_run)?;
     let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
+    // What documents come to is only known of what is tried together.
+    let step = if asked.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
     loop {
         let mut lines = Vec::new();
-        while lines.len() < EVENTS_PER_TRANSACTION
+        while lines.len() < step
             && let Some(line) = file.next_line().map_err(|_| unreadable(()))?
         {
             lines.push(line);

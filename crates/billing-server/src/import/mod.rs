@@ -19,7 +19,8 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
-    FileImport, ImportSummary, Neighbours, NewUsageEvent, TakenBatch, TakenLines, TouchedDocument, map_events, record_usage,
+    ChangedTotal, EVENTS_PER_TRANSACTION, FileImport, ImportSummary, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch,
+    TakenLines, TouchedDocument, map_events, record_usage,
 };
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
@@ -77,12 +78,14 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     let taken = patiently(begun)?;
     let mut import = Import { services, principal, taken, rejects };
     let progress = progress_bar(&settings.file);
+    let usual_step = if settings.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
+    let step = settings.lines_per_transaction.map_or(usual_step, usize::from);
     let mut slice = Vec::new();
     let stopped = loop {
         let line = file.next_line();
         let is_end = !matches!(line, Ok(Some(_)));
         let stopped = line.map(|line| slice.extend(line)).err();
-        if is_end || slice.len() >= usize::from(settings.lines_per_transaction) {
+        if is_end || slice.len() >= step {
             import.take(std::mem::take(&mut slice))?;
             progress.set_position(read_bytes.load(Ordering::Relaxed));
             let summary = import.taken.summary();
@@ -155,9 +158,17 @@ fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> Outcome<()> {
             summary.known_by_line
         ))?;
     }
-    for TouchedDocument { document, customer_ref, currency, events } in summary.documents.iter().take(MAX_NAMED_DOCUMENTS) {
+    for touched in summary.documents.iter().take(MAX_NAMED_DOCUMENTS) {
+        let TouchedDocument { document, customer_ref, currency, events, total } = touched;
         let number = document.as_ref().map_or_else(|| "a new document".to_owned(), |(_, number)| number.to_string());
-        say(&format!("{number} of {customer_ref}, {currency}: {events} events"))?;
+        let total = match total {
+            Some(ChangedTotal { before: Some(before), after }) => {
+                format!(", total {} instead of {}", after.to_decimal(), before.to_decimal())
+            }
+            Some(ChangedTotal { before: None, after }) => format!(", total {}", after.to_decimal()),
+            None => String::new(),
+        };
+        say(&format!("{number} of {customer_ref}, {currency}: {events} events{total}"))?;
     }
     match summary.documents.len().saturating_sub(MAX_NAMED_DOCUMENTS) {
         0 => Ok(()),

@@ -1,0 +1,214 @@
+//! Each role on each action of the console: what is offered is done, and what isn't is neither shown nor done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use acceptance::console::{Form, forms, links, page, upload};
+use acceptance::when::{Day, now};
+use acceptance::{Client, Database, Server, binary, catalog};
+use serde_json::json;
+
+const PASSWORD: &str = "a-pass-phrase-of-ones-own";
+
+/// What everybody may do: change their own account.
+const EVERYBODY: [&str; 5] =
+    ["account/password", "account/second-factor/enroll", "account/sessions/end", "account/sessions/end-others", "log-out"];
+
+/// What a role may do that the one before it may not.
+const MORE: [(&str, &[&str]); 4] = [
+    ("read", &[]),
+    (
+        "finance",
+        &[
+            "do/apply",
+            "do/charge",
+            "do/delete-charge",
+            "do/issue",
+            "do/pay",
+            "do/refund",
+            "do/reverse",
+            "do/unapply",
+            "do/void",
+            "do/write-off",
+            "edit/charges",
+            "new/billing-runs",
+        ],
+    ),
+    (
+        "operator",
+        &[
+            "do/cancel",
+            "do/delete-event",
+            "do/quantity",
+            "do/resume",
+            "edit/bank-accounts",
+            "edit/contracts",
+            "edit/customers",
+            "edit/entities",
+            "edit/events",
+            "edit/formats",
+            "edit/pricings",
+            "edit/usage-products",
+            "import",
+            "imports/undo",
+            "new/bank-accounts",
+            "new/contracts",
+            "new/customers",
+            "new/entities",
+            "new/formats",
+            "new/imports",
+            "new/pricings",
+            "new/usage-products",
+        ],
+    ),
+    ("owner", &["keys", "keys/delete", "keys/rotate", "team", "team/disable", "team/enable", "team/reset", "team/role"]),
+];
+
+/// What somebody is offered.
+#[derive(Default)]
+struct Offered {
+    /// The first page that asks for an action, by the action.
+    pages: BTreeMap<String, String>,
+    /// The first form that does it.
+    forms: BTreeMap<String, Form>,
+}
+
+impl Offered {
+    fn actions(&self) -> BTreeSet<&str> {
+        self.pages.keys().chain(self.forms.keys()).map(String::as_str).collect()
+    }
+}
+
+/// What is done at an address, without what it is done to; none where something is only shown.
+fn action(address: &str) -> Option<String> {
+    let path = address.split('?').next().unwrap_or_default();
+    let parts: Vec<&str> = path.trim_start_matches("/console/").split('/').collect();
+    match parts.as_slice() {
+        [kind @ ("new" | "edit" | "do"), what, ..] => Some(format!("{kind}/{what}")),
+        ["imports", _, "undo"] => Some("imports/undo".to_owned()),
+        _ => None,
+    }
+}
+
+/// The same of a form's address: every form does something.
+fn action_of_form(address: &str) -> String {
+    let parts: Vec<&str> = address.trim_start_matches("/console/").split('/').collect();
+    action(address).unwrap_or_else(|| match parts.as_slice() {
+        [part @ ("keys" | "team"), what, _] => format!("{part}/{what}"),
+        ["account", "sessions", "end", _] => "account/sessions/end".to_owned(),
+        _ => parts.join("/"),
+    })
+}
+
+/// Goes wherever the pages lead somebody.
+fn explore(client: &Client) -> Offered {
+    let mut offered = Offered::default();
+    let mut seen = BTreeSet::new();
+    let mut ahead = vec!["/console".to_owned()];
+    while let Some(address) = ahead.pop() {
+        let (path, query) = address.split_once('?').unwrap_or((&address, ""));
+        let is_no_page = matches!(path, "/console/style.css" | "/console/log-out") || path.starts_with("/console/csv/");
+        // Lists that are ordered or narrowed otherwise lead to the same things.
+        let names: BTreeSet<&str> = query.split('&').filter_map(|pair| pair.split('=').next()).collect();
+        if is_no_page || !seen.insert((path.to_owned(), names.into_iter().collect::<Vec<_>>().join("&"))) {
+            continue;
+        }
+        let shown = page(client, &address);
+        for form in forms(&shown) {
+            offered.forms.entry(action_of_form(&form.action)).or_insert(form);
+        }
+        if let Some(action) = action(&address) {
+            offered.pages.entry(action).or_insert_with(|| address.clone());
+        }
+        ahead.extend(links(&shown));
+    }
+    offered
+}
+
+/// One of everything that something can be done with.
+fn make_world(owner: &Client, software: &Client) {
+    catalog::make(software);
+    for (path, body) in [
+        ("/api/bank_accounts/", json!({"billing_account_id": "main", "iban": "DE89370400440532013000"})),
+        (
+            "/api/usage/formats/",
+            json!({"format_name": "gateway", "mapping": {
+                "timestamp": "at", "customer_ref": "who", "usage_product_ref": "what", "quantity": "count",
+            }}),
+        ),
+    ] {
+        software.post(path, &body).ok();
+    }
+    let contract = catalog::make_contract(software, &catalog::contract(catalog::ACME));
+    software.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
+    let charge = json!({"charge_ref": "setup", "contract_ref": contract, "date": Day::today().to_string(), "name": "Setup", "unit_price": 5});
+    software.post("/api/charges/", &charge).ok();
+    // One who leaves and owes, and one who has paid too much.
+    for customer in ["leaving", "rich"] {
+        catalog::make_customer(software, customer);
+        let contract = catalog::make_contract(software, &catalog::contract(customer));
+        software.post("/api/usage/event", &catalog::event(customer, 1)).ok();
+        let invoice = catalog::current_invoice(software, &contract)["document_ref"].as_str().expect("a reference").to_owned();
+        software.post_nothing(&format!("/api/documents/issue/{invoice}")).ok();
+        if customer == "rich" {
+            software.post(&format!("/api/documents/payments/{invoice}"), &json!({"amount": 100_000})).ok();
+        } else {
+            let last_day = json!({"last_day": Day::today().plus_days(60).to_string()});
+            software.post(&format!("/api/contracts/cancel/{contract}"), &last_day).ok();
+        }
+    }
+    let file = format!("idempotency_key,timestamp,customer_ref,usage_product_ref,quantity\nx,{},acme,api-calls,1\n", now());
+    assert_eq!(upload(owner, &[("file", Some("a.csv"), &file), ("do", None, "import")]).status, 303);
+}
+
+/// The newest entry of the audit log: another one when anything was changed.
+fn newest(owner: &Client) -> String {
+    owner.get("/api/audit/filter?pageSize=1&order=-created").text
+}
+
+#[test]
+fn each_role_is_offered_what_it_may_do_and_nothing_else_is_shown_or_done() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (owner, software) = (Client::admin(&server), Client::new_key(&server));
+    make_world(&owner, &software);
+    let people = MORE.map(|(role, _)| {
+        let person = Client::of_role(&database, &server, role, PASSWORD);
+        // A session beside it, which can be ended.
+        Client::log_in_admin(&server, &format!("{role}@example.com"), PASSWORD);
+        (role, person)
+    });
+    let email = "disabled@example.com";
+    binary::succeed(&database, &["admin", "create", "--organization", "default", "--email", email, "--password", PASSWORD]);
+    binary::succeed(&database, &["admin", "disable", "--email", email]);
+
+    let mut expected: BTreeSet<&str> = EVERYBODY.into();
+    let all: BTreeSet<&str> = MORE.iter().flat_map(|(_, more)| *more).chain(&EVERYBODY).copied().collect();
+    let everything = explore(&people[3].1);
+    let seen: Vec<Offered> = people.iter().map(|(_, person)| explore(person)).collect();
+    for (((role, person), (_, more)), offered) in people.iter().zip(MORE).zip(&seen) {
+        expected.extend(more);
+        let actions = offered.actions();
+        let missing: Vec<_> = expected.difference(&actions).collect();
+        let surplus: Vec<_> = actions.difference(&expected).collect();
+        assert!(missing.is_empty() && surplus.is_empty(), "{role}: not offered {missing:?}, offered {surplus:?}");
+        let before = newest(&owner);
+        for action in all.difference(&expected) {
+            if let Some(address) = everything.pages.get(*action) {
+                let answer = person.get(address);
+                assert!(answer.status == 403 && answer.text.contains("insufficient_role"), "{role}: {address}: {}", answer.text);
+            }
+            let form = everything.forms.get(*action);
+            for more in [&[][..], &[("confirmed", "yes")], &[("do", "import"), ("file", "a\n1\n")]] {
+                let Some(answer) = form.map(|form| form.send(person, more)) else { continue };
+                assert!(answer.status == 403 && answer.text.contains("insufficient_role"), "{role}: {action}: {}", answer.text);
+            }
+        }
+        assert_eq!(newest(&owner), before, "{role}");
+    }
+    for ((role, person), offered) in people.iter().zip(&seen) {
+        for (action, form) in offered.forms.iter().filter(|(action, _)| *action != "log-out") {
+            let answer = form.send(person, &[("confirmed", "yes")]);
+            assert!(answer.status < 500 && answer.status != 403, "{role}: {action}: {}", answer.text);
+        }
+    }
+}
