@@ -208,6 +208,31 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
 }
 
 #[test]
+fn what_is_left_of_a_payment_is_refunded_by_a_form() {
+    let (_server, admin, software) = scene(&Database::sqlite(), "Acme Ltd");
+    let document = document_ref(&software);
+    software.post_nothing(&format!("/api/documents/issue/{document}")).ok();
+    let payments = format!("/api/documents/payments/{document}");
+    let due = software.get(&format!("/api/documents/{document}")).ok()["amount_due"].as_f64().expect("an amount");
+    software.post(&payments, &json!({"amount": due + 40.0, "overpayment": true})).ok();
+    let shown = page(&admin, &format!("/console/documents/{document}"));
+    let refund = links(&shown).into_iter().find(|link| link.contains("/do/refund-payment/")).expect("it is offered");
+    let form = |more: &str| format!("form_key=r-1&amount=15.00&method=SEPA{more}");
+    let seen = submit(&admin, &refund, &form(""));
+    assert!(seen.status == 200 && seen.text.contains("confirmed"), "{}", seen.text);
+    let done = submit(&admin, &refund, &form("&confirmed=yes"));
+    assert_eq!(
+        (done.status, done.header("Location")),
+        (303, format!("/console/documents/{document}?done=do.refund-payment").as_str()),
+        "{}",
+        done.text
+    );
+    let payments = software.get(&payments).ok();
+    let left = |payment: &Value| payment["unapplied_amount"].to_string().parse::<f64>().ok() == Some(25.0);
+    assert!(payments.as_array().expect("payments").iter().any(left), "{payments}");
+}
+
+#[test]
 fn a_key_is_made_shown_once_used_and_deleted() {
     let database = Database::sqlite();
     let server = Server::start(&database);

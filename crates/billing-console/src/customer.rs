@@ -22,17 +22,19 @@ pub struct CustomerAnswers {
     pub documents: Value,
     /// What they used lately, as it is shown.
     pub usage: Markup,
+    /// Whether who looks at it may edit them.
+    pub may_edit: bool,
 }
 
 /// The body of a customer's page.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
-    let CustomerAnswers { customer, balance, contracts, documents, usage } = answers;
+    let CustomerAnswers { customer, balance, contracts, documents, usage, may_edit } = answers;
     let at = At(customer);
     let reference = at.at("customer_ref").text();
     let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { (at.at("name").text()) }
-        p { a.button href=(href(&["edit", "customers", &reference])) { "Edit" } }
+        @if *may_edit { p { a.button href=(href(&["edit", "customers", &reference])) { "Edit" } } }
         (section("Balance", &balances(At(balance))))
         (section("Contracts", &html! {
             @if At(contracts).items().next().is_some() {

@@ -24,7 +24,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        @if answers.may_change { (actions(at)) }
+        @if answers.may_change { (actions(at, At(&answers.payments))) }
         (sheet(at))
         (family(at))
         (settlement(at, At(&answers.payments), answers.may_change))
@@ -224,11 +224,20 @@ fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
         @if payments.items().next().is_some() {
             (section("Payments", &html! {
                 div.scrolls { table {
-                    thead { tr { th { "Paid on" } th { "Reference" } th.amount { "Amount" } th { "Reversed" } } }
+                    thead { tr {
+                        th { "Paid on" } th { "Reference" } th.amount { "Amount" } th.amount { "Not applied" } th { "Reversed" }
+                    } }
                     tbody { @for payment in payments.items() { tr {
                         td { (day(payment.at("paid_date"))) }
                         td { (payment.at("reference").text()) }
                         td.amount { (money(payment.at("amount"), &currency)) }
+                        td.amount {
+                            (money(payment.at("unapplied_amount"), &currency))
+                            @if may_change && payment.at("unapplied_amount").is_amount() {
+                                " " a href=(doing("apply-payment", payment.at("payment_ref"))) { "Apply" }
+                                " " a href=(doing("refund-payment", payment.at("payment_ref"))) { "Refund" }
+                            }
+                        }
                         td {
                             @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
                             @else if may_change { a href=(doing("reverse", payment.at("payment_ref"))) { "Reverse" } }
@@ -246,7 +255,7 @@ fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
                             "of " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
                         } @else { "of a payment" }
                         " to " (link(Some(href(&["documents", &one.at("to_document_ref").text()])), &one.at("to_document_number").text()))
-                        " · " a href=(doing("unapply", one.at("application_ref"))) { "Take back" }
+                        @if may_change { " · " a href=(doing("unapply", one.at("application_ref"))) { "Take back" } }
                     }
                 } }
             }))
@@ -260,19 +269,22 @@ fn doing(what: &str, reference: At<'_>) -> String {
 }
 
 /// What can be done with it in its state; each page shows what it would do first.
-fn actions(at: At<'_>) -> Markup {
+fn actions(at: At<'_>, payments: At<'_>) -> Markup {
     let reference = at.at("document_ref");
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let is_draft = is_in(&["DRAFT"]);
     let is_issued = is_in(&["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"]);
     let (is_owed, is_left) = (is_issued && at.at("amount_due").is_amount(), is_issued && at.at("unapplied_amount").is_amount());
+    // What settles an invoice or a debit is taken back before.
+    let is_settled = payments.items().any(|payment| payment.at("kind").is("PAYMENT") && !payment.at("reversed_at").is_there())
+        || at.at("applications").items().any(|one| one.at("to_document_ref").is(&reference.text()));
     let all = [
         (is_draft, "issue", "Issue now"),
         (is_owed, "pay", "Record a payment"),
         (is_left, "apply", "Apply"),
         (is_left, "refund", "Refund"),
         (is_owed || is_in(&["UNCOLLECTIBLE"]), "write-off", "Write off"),
-        (is_issued, "void", "Void"),
+        (is_issued && at.at("purpose").is("REGULAR") && !is_settled, "void", "Void"),
     ];
     html! {
         @if reference.is_there() { div.actions {
@@ -316,11 +328,39 @@ mod tests {
             ("PAID", json!(0), &["void"]),
             ("VOID", json!(null), &[]),
         ] {
-            let page = shown(json!({"document_ref": "d", "kind": "INVOICE", "state": state, "amount_due": due}));
+            let page =
+                shown(json!({"document_ref": "d", "kind": "INVOICE", "purpose": "REGULAR", "state": state, "amount_due": due}));
             for action in ["issue", "pay", "void", "write-off"] {
                 let is_there = page.contains(&format!("/console/do/{action}/d\""));
                 assert_eq!(is_there, expected.contains(&action), "{state}: {action}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_settled_or_puts_another_right_is_not_voided_and_who_may_change_nothing_takes_nothing_back() {
+        let document = |purpose: &str, applications: &Value| {
+            json!({
+                "document_ref": "d", "kind": "INVOICE", "purpose": purpose, "state": "PARTIALLY_PAID", "amount_due": 1,
+                "applications": applications,
+            })
+        };
+        let payment = |reversed_at: Value| json!([{"payment_ref": "p", "kind": "PAYMENT", "reversed_at": reversed_at}]);
+        let (none, applied) = (json!([]), json!([{"application_ref": "a", "to_document_ref": "d"}]));
+        for (purpose, applications, payments, is_voided) in [
+            ("REGULAR", &none, payment(json!("2026-01-01T00:00:00Z")), true),
+            ("REGULAR", &none, payment(Value::Null), false),
+            ("REGULAR", &applied, none.clone(), false),
+            ("ADJUSTMENT", &none, none.clone(), false),
+        ] {
+            let answers = DocumentAnswers { document: document(purpose, applications), payments, may_change: true };
+            assert_eq!(super::document(&answers).into_string().contains("do/void/d"), is_voided);
+        }
+        let answers = |may_change| {
+            let (document, payments) = (document("REGULAR", &applied), payment(Value::Null));
+            DocumentAnswers { document, payments, may_change }
+        };
+        assert!(super::document(&answers(true)).into_string().contains("do/unapply/a"));
+        assert!(!super::document(&answers(false)).into_string().contains("/console/do/"));
     }
 }

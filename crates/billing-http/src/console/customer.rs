@@ -40,7 +40,8 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
     ];
     calls.extend(usage_calls);
     let title = At(&customer).at("name").text();
-    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage });
+    let may_edit = visitor.may(UseCase::EditCustomer);
+    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage, may_edit });
     Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 

@@ -22,12 +22,17 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 
 /// The editor as it is opened.
 pub(super) async fn page(visitor: &Visitor, edited: Option<&str>) -> Result<Made, Problem> {
-    visitor.allow(if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat })?;
+    visitor.allow(saving(edited))?;
     let format = match edited {
         Some(reference) => things::read(visitor, "formats", reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
+}
+
+/// What the editor is for; who only tries a format does so over the interface.
+const fn saving(edited: Option<&str>) -> UseCase {
+    if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat }
 }
 
 fn editor(visitor: &Visitor, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
@@ -51,7 +56,11 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> Made {
 
 /// Tries what the editor says, or stores it.
 pub(super) async fn act(visitor: &Visitor, edited: Option<&str>, said: &Said) -> HttpResponse {
-    let problem = match carry_out(visitor, edited, said).await {
+    let outcome = match visitor.allow(saving(edited)) {
+        Ok(()) => carry_out(visitor, edited, said).await,
+        Err(problem) => Err(problem),
+    };
+    let problem = match outcome {
         Ok(response) => return response,
         Err(problem) => problem,
     };

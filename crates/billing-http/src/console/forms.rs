@@ -152,6 +152,13 @@ const DEEDS: &[Deed] = &[
         .beginning("amount", "unapplied_amount"),
     Deed::on_document("apply", "/api/documents/apply/{source_ref}", "Apply it to a document", "Apply")
         .beginning("amount", "unapplied_amount"),
+    Deed::on_money("refund-payment", "/api/documents/refund/{source_ref}", "Pay back what is left of a payment", "Refund"),
+    Deed::on_money(
+        "apply-payment",
+        "/api/documents/apply/{source_ref}",
+        "Apply what is left of a payment to a document",
+        "Apply",
+    ),
     Deed::on_money("unapply", "/api/documents/unapply/{application_ref}", "Take an application back", "Take it back"),
     Deed::on_money("reverse", "/api/documents/payments/reverse/{payment_ref}", "Take a payment back", "Reverse"),
     Deed {
