@@ -20,7 +20,7 @@ const WAL_AUTOCHECKPOINT_PAGES: u32 = 16_000;
 /// What a write-ahead log that is begun anew keeps of its room: 64 MiB.
 const WAL_KEPT_BYTES: u32 = 64 * 1024 * 1024;
 /// KiB of the file that the one connection that writes keeps in memory, at most.
-const WRITER_CACHE_KIB: u32 = 64 * 1024;
+const WRITER_CACHE_KIB: u32 = 24 * 1024;
 /// The same, of each connection that reads.
 const READER_CACHE_KIB: u32 = 2 * 1024;
 /// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
@@ -256,10 +256,10 @@ mod tests {
         let mut connection = SqliteConnection::establish(":memory:").expect("a database");
         let options: Vec<CompileOption> = diesel::sql_query("PRAGMA compile_options").load(&mut connection).expect("options");
         let options: Vec<&str> = options.iter().map(|option| option.compile_options.as_str()).collect();
-        for wanted in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0"] {
+        for wanted in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0", "THREADSAFE=2", "OMIT_SHARED_CACHE"] {
             assert!(options.contains(&wanted), "no {wanted}: {options:?}");
         }
-        for unwanted in ["ENABLE_STAT4", "ENABLE_MEMORY_MANAGEMENT"] {
+        for unwanted in ["ENABLE_STAT4", "ENABLE_MEMORY_MANAGEMENT", "ENABLE_API_ARMOR"] {
             assert!(!options.contains(&unwanted), "{unwanted}");
         }
     }
