@@ -6,6 +6,7 @@ use std::process::Command;
 const ATTEMPTS: usize = 2;
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of the run")]
 fn no_ratio_is_less_than_half_of_what_is_to_be_reached() {
     let mut said = String::new();
     for _ in 0..ATTEMPTS {
