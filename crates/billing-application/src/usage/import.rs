@@ -330,13 +330,7 @@ impl FileImport {
         events: &[NewUsageEvent],
     ) -> UseCaseResult<(Vec<UseCaseResult<TakenUsage>>, Before)> {
         let (organization, now) = (allow(principal, UseCase::RecordUsage)?, services.now());
-        self.slices += 1;
-        let is_whole = self.slices == 1;
-        if !is_whole {
-            for document in &mut self.summary.documents {
-                document.total = None;
-            }
-        }
+        let is_whole = self.slices == 0;
         let (mut first, mut after) = (BTreeMap::new(), BTreeMap::new());
         let results = try_usage(services, principal, events, &mut |tx, results| {
             if is_whole {
@@ -353,6 +347,13 @@ impl FileImport {
             let changed = |(document_ref, after)| (document_ref, ChangedTotal { before: before.remove(&document_ref), after });
             Ok(Before { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
         })?;
+        // One that fails may be taken again.
+        self.slices += 1;
+        if !is_whole {
+            for document in &mut self.summary.documents {
+                document.total = None;
+            }
+        }
         Ok((results, before))
     }
 
