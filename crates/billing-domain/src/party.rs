@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use crate::calendar::{TimeZone, Timestamp};
 use crate::codes::CountryCode;
-use crate::money::{Currency, Percentage};
+use crate::money::Currency;
 use crate::refs::{BankAccountRef, CustomerId, CustomerRef, EntityRef, OrganizationId};
 use crate::refusal::Refusal;
+use crate::tax::DefaultTaxes;
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 use legal::{BuyerReference, LegalProfile, PaperProfile};
@@ -173,8 +174,8 @@ pub struct CustomerProfile {
     pub billing_address: Option<Address>,
     /// Information only: a document's currency is its pricing's.
     pub currency: Option<Currency>,
-    /// Default tax of this customer's products.
-    pub tax: Option<Percentage>,
+    /// Default taxes of this customer's products, by the day from which each holds (billing rules 7).
+    pub taxes: DefaultTaxes,
     /// Default supplier entity of this customer's products.
     pub entity_ref: Option<EntityRef>,
     /// Default net terms.
@@ -237,6 +238,8 @@ pub struct EntityProfile {
     pub payment: PaymentDetails,
     /// How authorities and networks know it.
     pub legal: LegalProfile,
+    /// Default tax categories of its products at a rate of 0, by the day from which each holds (billing rules 7).
+    pub taxes: DefaultTaxes,
     /// What its documents are like as papers.
     pub paper: PaperProfile,
 }
@@ -247,7 +250,7 @@ impl CustomerProfile {
     /// # Errors
     /// Every violation found.
     pub fn check(&self) -> Result<(), Violations> {
-        self.legal.treatment.check(self.tax)
+        self.taxes.check()
     }
 
     /// One that says nothing but a name.
@@ -259,7 +262,7 @@ impl CustomerProfile {
             tax_id: None,
             billing_address: None,
             currency: None,
-            tax: None,
+            taxes: DefaultTaxes::default(),
             entity_ref: None,
             net_terms: None,
             payment: PaymentDetails::default(),
@@ -276,7 +279,7 @@ impl EntityProfile {
     /// # Errors
     /// Every violation found.
     pub fn check(&self) -> Result<(), Violations> {
-        self.legal.treatment.check(None)
+        self.taxes.check()
     }
 
     /// One in UTC with the default grace that says nothing else but its name and prefix.
@@ -293,6 +296,7 @@ impl EntityProfile {
             grace_hours: DEFAULT_GRACE_HOURS,
             payment: PaymentDetails::default(),
             legal: LegalProfile::default(),
+            taxes: DefaultTaxes::default(),
             paper: PaperProfile::default(),
         }
     }

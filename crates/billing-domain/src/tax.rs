@@ -35,7 +35,7 @@ impl TaxCategory {
 
 /// A tax category, and the reason where nothing is taxed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaxTreatment {
+pub struct TaxBasis {
     /// The category.
     pub category: Option<TaxCategory>,
     /// The reason, as a code.
@@ -44,7 +44,130 @@ pub struct TaxTreatment {
     pub exemption_reason: Option<OneLine>,
 }
 
+/// How an amount is taxed, as one value: amounts with different treatments are never set off against each other
+/// (billing rules 5).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaxTreatment {
+    /// Percent.
+    pub rate: Percentage,
+    /// The category, and the reason where nothing is taxed.
+    pub basis: TaxBasis,
+}
+
+/// What a product, a customer or an entity states about tax. What one leaves out, the next one states (billing rules 7).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatedTax {
+    /// Percent.
+    pub rate: Option<Percentage>,
+    /// The category, and the reason where nothing is taxed.
+    pub basis: TaxBasis,
+}
+
+/// A default tax of a customer or an entity, from a day on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatedTax {
+    /// The first day it is in force; `None`: since the beginning.
+    pub from: Option<NaiveDate>,
+    /// What is stated.
+    pub stated: StatedTax,
+}
+
+/// The default taxes of a customer or an entity, oldest first (billing rules 7).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefaultTaxes(Vec<DatedTax>);
+
+impl StatedTax {
+    /// Whether nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it leaves nothing to a default: a rate above 0, or a rate of 0 with a category.
+    pub fn is_complete(&self) -> bool {
+        self.rate.is_some_and(|rate| rate != Percentage::ZERO || self.basis.is_untaxed())
+    }
+
+    /// Whether a treatment has everything that is stated; what isn't stated may be anything.
+    pub fn allows(&self, treatment: &TaxTreatment) -> bool {
+        let is_rate = self.rate.is_none_or(|rate| rate == treatment.rate);
+        is_rate && (treatment.rate != Percentage::ZERO || !self.basis.is_untaxed() || self.basis == treatment.basis)
+    }
+}
+
+impl DefaultTaxes {
+    /// From stored values.
+    pub fn new(mut taxes: Vec<DatedTax>) -> Self {
+        taxes.sort_by_key(|tax| tax.from);
+        Self(taxes)
+    }
+
+    /// One that is in force since the beginning; none where nothing is stated.
+    pub fn always(stated: StatedTax) -> Self {
+        Self(if stated.is_empty() { Vec::new() } else { vec![DatedTax { from: None, stated }] })
+    }
+
+    /// Checks what no single field shows (billing rules 10).
+    ///
+    /// # Errors
+    /// Every violation found.
+    pub fn check(&self) -> Result<(), Violations> {
+        let mut found = Violations::none();
+        for violations in self.0.iter().filter_map(|tax| tax.stated.basis.check(tax.stated.rate).err()) {
+            found.extend_below(&[], violations);
+        }
+        found.or(())
+    }
+
+    /// All of them, oldest first.
+    pub fn as_slice(&self) -> &[DatedTax] {
+        &self.0
+    }
+
+    /// What is in force on a day.
+    pub fn on(&self, day: NaiveDate) -> StatedTax {
+        let in_force = self.0.iter().rev().find(|tax| tax.from.is_none_or(|from| from <= day));
+        in_force.map(|tax| tax.stated.clone()).unwrap_or_default()
+    }
+
+    /// With another one from a day on: it replaces what was set for that day and later ones. Without a day it holds from today,
+    /// or since the beginning where none was in force (billing rules 7).
+    #[must_use]
+    pub fn with(&self, stated: StatedTax, from: Option<NaiveDate>, today: NaiveDate) -> Self {
+        let from = from.or_else(|| (!self.on(today).is_empty()).then_some(today));
+        let is_before = |tax: &&DatedTax| from.is_some_and(|from| tax.from.is_none_or(|other| other < from));
+        let mut kept: Vec<DatedTax> = self.0.iter().filter(is_before).cloned().collect();
+        if kept.last().map(|last| &last.stated).unwrap_or(&StatedTax::default()) != &stated {
+            kept.push(DatedTax { from, stated });
+        }
+        Self(kept)
+    }
+}
+
 impl TaxTreatment {
+    /// The treatment by a rate above 0, or at 0 without a category.
+    pub fn at(rate: Percentage) -> Self {
+        let category = (rate != Percentage::ZERO).then_some(TaxCategory::S);
+        Self { rate, basis: TaxBasis { category, ..TaxBasis::default() } }
+    }
+
+    /// The treatment that follows from what is stated, the first that states a part deciding it (billing rules 7, 10): above 0 it
+    /// is `S`; at 0 as the first says that states another category, and without one where none does.
+    pub fn of<'s>(stated: impl IntoIterator<Item = &'s StatedTax> + Clone) -> Self {
+        let rate = stated.clone().into_iter().find_map(|stated| stated.rate).unwrap_or(Percentage::ZERO);
+        if rate != Percentage::ZERO {
+            return Self::at(rate);
+        }
+        let basis = stated.into_iter().map(|stated| &stated.basis).find(|basis| basis.is_untaxed());
+        Self { rate, basis: basis.cloned().unwrap_or_default() }
+    }
+}
+
+impl TaxBasis {
+    /// Whether it states a category other than `S`.
+    pub fn is_untaxed(&self) -> bool {
+        self.category.is_some_and(|category| category != TaxCategory::S)
+    }
+
     /// Checks what is stated together with a tax in percent.
     ///
     /// # Errors
@@ -75,16 +198,6 @@ impl TaxTreatment {
             found.add(&[field], "not_allowed", "must be left out unless tax_category is E, AE, G or O");
         }
         found.or(())
-    }
-
-    /// How something is treated that is taxed at a rate (billing rules 10): above 0 it is `S`; at 0 as the first says that states
-    /// another category, and not known where none does.
-    pub fn effective<'t>(rate: Percentage, stated: impl IntoIterator<Item = &'t Self>) -> Self {
-        if rate != Percentage::ZERO {
-            return Self { category: Some(TaxCategory::S), ..Self::default() };
-        }
-        let is_untaxed = |treatment: &&Self| treatment.category.is_some_and(|category| category != TaxCategory::S);
-        stated.into_iter().find(is_untaxed).cloned().unwrap_or_default()
     }
 }
 
@@ -167,8 +280,8 @@ mod tests {
         Percentage::parse(text).expect(text)
     }
 
-    fn treatment(category: Option<TaxCategory>, code: Option<&str>, reason: Option<&str>) -> TaxTreatment {
-        TaxTreatment {
+    fn treatment(category: Option<TaxCategory>, code: Option<&str>, reason: Option<&str>) -> TaxBasis {
+        TaxBasis {
             category,
             exemption_code: code.map(|code| ExemptionCode::parse(code).expect(code)),
             exemption_reason: reason.map(|reason| OneLine::parse(reason).expect(reason)),
@@ -210,12 +323,53 @@ mod tests {
         use TaxCategory::{Ae, E, S, Z};
         let reverse = treatment(Some(Ae), Some("VATEX-EU-AE"), None);
         let exempt = treatment(Some(E), None, Some("Medical"));
-        let (standard, none) = (treatment(Some(S), None, None), TaxTreatment::default());
-        assert_eq!(TaxTreatment::effective(percent("19"), [&reverse]), standard);
-        assert_eq!(TaxTreatment::effective(percent("0"), [&none, &reverse, &exempt]), reverse);
-        assert_eq!(TaxTreatment::effective(percent("0.0"), [&standard, &none, &exempt]), exempt);
-        assert_eq!(TaxTreatment::effective(percent("0"), [&standard, &none]), none);
-        assert_eq!(TaxTreatment::effective(percent("0"), [&treatment(Some(Z), None, None), &exempt]).category, Some(Z));
+        let (standard, none) = (treatment(Some(S), None, None), TaxBasis::default());
+        let stated = |rate: Option<&str>, basis: &TaxBasis| StatedTax { rate: rate.map(percent), basis: basis.clone() };
+        let basis = |stated: &[StatedTax]| TaxTreatment::of(stated).basis;
+        assert_eq!(basis(&[stated(Some("19"), &reverse)]), standard);
+        assert_eq!(basis(&[stated(Some("0"), &none), stated(Some("19"), &reverse), stated(None, &exempt)]), reverse);
+        assert_eq!(basis(&[stated(None, &standard), stated(None, &none), stated(None, &exempt)]), exempt);
+        assert_eq!(basis(&[stated(Some("0"), &standard), stated(None, &none)]), none);
+        assert_eq!(basis(&[stated(None, &treatment(Some(Z), None, None)), stated(None, &exempt)]).category, Some(Z));
+    }
+
+    #[test]
+    fn what_is_stated_in_part_allows_every_treatment_that_has_that_part() {
+        use TaxCategory::{Ae, Z};
+        let stated = |rate: Option<&str>, category| StatedTax { rate: rate.map(percent), basis: treatment(category, None, None) };
+        let taxed = |rate: &str| TaxTreatment::at(percent(rate));
+        let untaxed = |category| TaxTreatment { rate: percent("0"), basis: treatment(Some(category), None, None) };
+        for (stated, is_complete, treatment, allows) in [
+            (stated(None, None), false, taxed("19"), true),
+            (stated(None, None), false, untaxed(Ae), true),
+            (stated(Some("19"), None), true, taxed("19"), true),
+            (stated(Some("19"), None), true, taxed("7"), false),
+            (stated(Some("0"), None), false, untaxed(Ae), true),
+            (stated(Some("0"), None), false, taxed("7"), false),
+            (stated(Some("0"), Some(Z)), true, untaxed(Z), true),
+            (stated(Some("0"), Some(Z)), true, untaxed(Ae), false),
+            (stated(None, Some(Z)), false, taxed("7"), true),
+            (stated(None, Some(Z)), false, untaxed(Ae), false),
+        ] {
+            assert_eq!((stated.is_complete(), stated.allows(&treatment)), (is_complete, allows), "{stated:?} {treatment:?}");
+        }
+    }
+
+    #[test]
+    fn a_default_tax_holds_from_its_day_and_replaces_later_ones() {
+        let day = |text: &str| crate::calendar::parse_date(text).expect(text);
+        let rate = |text: &str| StatedTax { rate: Some(percent(text)), ..StatedTax::default() };
+        let on = |taxes: &DefaultTaxes, text: &str| taxes.on(day(text)).rate.map(|rate| rate.as_decimal().to_string());
+        let today = day("2027-03-01");
+        let first = DefaultTaxes::default().with(rate("19"), None, today);
+        assert_eq!(first, DefaultTaxes::always(rate("19")), "none was in force: since the beginning");
+        let second = first.with(rate("16"), None, today);
+        assert_eq!((on(&second, "2027-02-28"), on(&second, "2027-03-01")), (Some("19".to_owned()), Some("16".to_owned())));
+        let third = second.with(rate("7"), Some(day("2027-06-01")), today).with(rate("20"), Some(day("2027-02-01")), today);
+        assert_eq!(third.as_slice().len(), 2, "what was set for later days is gone");
+        assert_eq!(on(&third, "2027-12-31"), Some("20".to_owned()));
+        assert_eq!(third.with(rate("20"), Some(day("2027-05-01")), today), third, "the same again is no change");
+        assert_eq!(third.with(StatedTax::default(), None, today).on(today), StatedTax::default());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
-use crate::tax::{TaxCategory, TaxTreatment};
+use crate::tax::{TaxCategory, TaxBasis};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -116,15 +116,15 @@ impl TreatmentPatch {
     const KEEP: Self = Self { category: Patch::Keep, exemption_code: Patch::Keep, exemption_reason: Patch::Keep };
 
     /// The treatment after the edit.
-    pub fn apply(self, present: TaxTreatment) -> TaxTreatment {
-        TaxTreatment {
+    pub fn apply(self, present: TaxBasis) -> TaxBasis {
+        TaxBasis {
             category: self.category.apply(present.category),
             exemption_code: self.exemption_code.apply(present.exemption_code),
             exemption_reason: self.exemption_reason.apply(present.exemption_reason),
         }
     }
 
-    fn unless(self, agreed: &TaxTreatment) -> Self {
+    fn unless(self, agreed: &TaxBasis) -> Self {
         Self {
             category: self.category.unless(agreed.category.as_ref()),
             exemption_code: self.exemption_code.unless(agreed.exemption_code.as_ref()),
@@ -618,7 +618,7 @@ fn added(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<(
             online: patch.online.apply(None),
             crypto: patch.crypto.apply(None),
         },
-        treatment: patch.treatment.apply(TaxTreatment::default()),
+        treatment: patch.treatment.apply(TaxBasis::default()),
         buyer_reference: patch.buyer_reference.apply(None),
         ..RequestedProduct::plain(patch.pricing_ref, billing_start_date, billing_end_date)
     })?;

@@ -9,7 +9,9 @@ pub mod terms;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, TimeZone, Timestamp};
-use crate::refs::{ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, ProductNo};
+use crate::refs::{
+    ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, PricingRef, ProductNo,
+};
 use crate::text::OneLine;
 use crate::violation::Violations;
 use schedule::BillingPeriod;
@@ -138,12 +140,6 @@ impl ProductPeriod<'_> {
     pub const fn start(&self) -> NaiveDate {
         self.period.span().start()
     }
-
-    /// Whether it is the first period in which the contract has a line item: where a `ONCE` item is billed.
-    pub fn is_first_with(&self, item: &LineItemId) -> bool {
-        let first = self.product.plan().into_iter().find(|clip| clip.terms.line_item(item).is_some());
-        first.is_some_and(|clip| clip.days.start() == self.start())
-    }
 }
 
 impl Contract {
@@ -204,6 +200,16 @@ impl Contract {
     pub fn first_day(&self) -> Option<NaiveDate> {
         let starts = self.products.iter().flat_map(|product| &product.segments).map(|segment| segment.in_force_from);
         starts.min()
+    }
+
+    /// The product and the first day of the period that bills a `ONCE` line item of a pricing: the first in which the contract has
+    /// it, whichever product that is of (billing rules 6).
+    pub fn once_billed_in(&self, pricing: &PricingRef, item: &LineItemId) -> Option<(NaiveDate, ProductNo)> {
+        let has_item = |clip: &Clip<'_>| clip.terms.pricing.pricing_ref == *pricing && clip.terms.line_item(item).is_some();
+        let first = |product: &ContractProduct| {
+            product.plan().into_iter().find(has_item).map(|clip| (clip.days.start(), product.no))
+        };
+        self.products.iter().filter_map(first).min()
     }
 
     /// A product by its number.

@@ -13,7 +13,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, UsageProductRef};
-use crate::tax::TaxTreatment;
+use crate::tax::TaxBasis;
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -207,7 +207,7 @@ pub struct RequestedProduct {
     /// Payment details.
     pub payment: PaymentDetails,
     /// How it is taxed at a rate of 0.
-    pub treatment: TaxTreatment,
+    pub treatment: TaxBasis,
     /// What the payer wants to find on its documents.
     pub buyer_reference: Option<BuyerReference>,
 }
@@ -230,7 +230,7 @@ impl RequestedProduct {
             net_terms: None,
             note: None,
             payment: PaymentDetails::default(),
-            treatment: TaxTreatment::default(),
+            treatment: TaxBasis::default(),
             buyer_reference: None,
         }
     }
@@ -265,7 +265,7 @@ pub struct ProductTerms {
     /// Payment details, where the product states them.
     pub payment: PaymentDetails,
     /// How it is taxed at a rate of 0, where the product states it.
-    pub treatment: TaxTreatment,
+    pub treatment: TaxBasis,
     /// What the payer wants to find on its documents, where the product states it.
     pub buyer_reference: Option<BuyerReference>,
 }

@@ -15,6 +15,7 @@ use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Pr
 use crate::quantity::Quantity;
 use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
+use crate::tax::TaxTreatment;
 use crate::text::OneLine;
 
 /// The name of the true-up's line.
@@ -30,12 +31,12 @@ pub enum BillWith {
 }
 
 /// Discount and tax that an amount is billed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rates {
     /// Discount in percent.
     pub discount: Percentage,
-    /// Tax in percent.
-    pub tax: Percentage,
+    /// Tax.
+    pub tax: TaxTreatment,
 }
 
 /// Names what an amount is for: a line item of a product's service period, or its true-up (no line item).
@@ -72,6 +73,8 @@ pub struct DocumentLine {
     pub unit_code: Option<UnitCode>,
     /// What was charged by hand, of a charge's line that isn't a difference.
     pub charge: Option<LineCharge>,
+    /// Whether its tax follows a default of the customer or the entity rather than the contract alone.
+    pub has_default_tax: bool,
     /// Rounded once.
     pub amount: Money,
 }
@@ -126,6 +129,8 @@ pub struct LedgerLine {
     pub service_period: Period,
     /// What it is billed at.
     pub rates: Rates,
+    /// Whether its tax follows a default of the customer or the entity rather than the contract alone.
+    pub has_default_tax: bool,
     /// What was used, of a usage line.
     pub usage: Option<LedgerUsage>,
     /// The amount.
@@ -162,6 +167,7 @@ impl LedgerLine {
             key: line.key(product_no),
             service_period: line.service_period,
             rates,
+            has_default_tax: line.has_default_tax,
             usage: usage
                 .map(|usage| LedgerUsage { usage_product_ref: usage.usage_product_ref.clone(), quantity: usage.quantity }),
             amount: line.amount,
@@ -196,6 +202,7 @@ impl LedgerLine {
             quantities: Vec::new(),
             unit_code: Some(metered.map_or(UnitCode::ONE, |metered| metered.unit_code)),
             charge: None,
+            has_default_tax: self.has_default_tax,
             amount: self.amount,
         }
     }
@@ -226,7 +233,10 @@ pub const fn sign(kind: DocumentKind) -> i64 {
 pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     for line in lines {
         let same = |present: &&mut LedgerLine| {
-            present.key == line.key && present.rates == line.rates && present.service_period == line.service_period
+            present.key == line.key
+                && present.rates == line.rates
+                && present.has_default_tax == line.has_default_tax
+                && present.service_period == line.service_period
         };
         match into.iter_mut().find(same) {
             None => into.push(line),
@@ -262,6 +272,8 @@ pub struct BilledKey {
     pub line: LineKey,
     /// At which rates.
     pub rates: Rates,
+    /// Whether their tax follows a default of the customer or the entity.
+    pub has_default_tax: bool,
     /// By which family: the invoice without a parent that its documents lead to.
     pub family: DocumentRef,
 }
@@ -288,7 +300,8 @@ impl Documented {
         line: &LedgerLine,
         times: i64,
     ) -> Result<(), AmountOutOfRange> {
-        let key = BilledKey { line: line.key.clone(), rates: line.rates, family };
+        let key =
+            BilledKey { line: line.key.clone(), rates: line.rates.clone(), has_default_tax: line.has_default_tax, family };
         let minor = line.amount.minor().checked_mul(sign(kind) * times).ok_or(AmountOutOfRange)?;
         let sum = self.0.entry(key.clone()).or_insert(0);
         *sum = sum.checked_add(minor).ok_or(AmountOutOfRange)?;
@@ -322,12 +335,22 @@ pub struct Sum {
 }
 
 /// What a sum of a family is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SumKey {
-    /// The discounts of a product at one pair of rates, over its lines.
+    /// The discounts of a product at one discount and tax, over its lines.
     Discount(ProductNo, Rates),
-    /// The tax at one rate, over what is left of lines after discount.
-    Tax(Percentage),
+    /// The tax of one treatment, over what is left of lines after discount.
+    Tax(TaxTreatment),
+}
+
+impl SumKey {
+    /// The percentage that the sum takes of its base.
+    pub const fn rate(&self) -> Percentage {
+        match self {
+            Self::Discount(_, rates) => rates.discount,
+            Self::Tax(treatment) => treatment.rate,
+        }
+    }
 }
 
 /// Discount and tax that the issued documents of a family bill, with their bases (billing rules 5).
@@ -341,13 +364,13 @@ impl FamilySums {
     }
 
     /// One of them; nothing where there is none.
-    pub fn get(&self, key: SumKey) -> Sum {
-        self.0.get(&key).copied().unwrap_or_default()
+    pub fn get(&self, key: &SumKey) -> Sum {
+        self.0.get(key).copied().unwrap_or_default()
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (SumKey, Sum)> + '_ {
-        self.0.iter().map(|(key, sum)| (*key, *sum))
+    pub fn iter(&self) -> impl Iterator<Item = (&SumKey, Sum)> + '_ {
+        self.0.iter().map(|(key, sum)| (key, *sum))
     }
 
     /// Whether no issued document has any.
@@ -371,11 +394,8 @@ impl FamilySums {
     ///
     /// # Errors
     /// [`AmountOutOfRange`] when an amount can't be held.
-    pub fn step(&self, key: SumKey, base: i64, currency: Currency) -> Result<i64, AmountOutOfRange> {
-        let rate = match key {
-            SumKey::Discount(_, rates) => rates.discount,
-            SumKey::Tax(rate) => rate,
-        };
+    pub fn step(&self, key: &SumKey, base: i64, currency: Currency) -> Result<i64, AmountOutOfRange> {
+        let rate = key.rate();
         let before = self.get(key);
         let whole = Money::from_minor(before.base.checked_add(base).ok_or(AmountOutOfRange)?, currency);
         whole.percent(rate)?.minor().checked_sub(before.amount).ok_or(AmountOutOfRange)

@@ -126,8 +126,6 @@ pub struct BookDocument {
     pub due_date: Option<NaiveDate>,
     /// What payments and credits say about it.
     pub settlement: Settlement,
-    /// The default tax of the family, of an invoice without a parent; `None` until the first of its family is issued.
-    pub default_tax: Option<DefaultTax>,
 }
 
 impl BookDocument {
@@ -203,11 +201,6 @@ impl Standing {
         })
     }
 }
-
-/// The customer's default tax when the first document of a family was issued: its later documents keep it
-/// (billing rules 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DefaultTax(pub Option<Percentage>);
 
 /// How far a document has come; each state owns what it brings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -39,8 +39,10 @@ pub struct Paper {
     pub tax_label: OneLine,
     /// What the seller's law wants on it.
     pub legal_notes: Vec<LegalNote>,
-    /// The document that it corrects, where that is issued.
+    /// The document that it corrects, where that is issued; of children of an invoice that isn't issued, the first.
     pub corrects: Option<Corrected>,
+    /// The last of the children that it corrects, of an invoice that isn't issued, where there are several.
+    pub corrects_last: Option<Corrected>,
     /// Its taxes in the seller's own currency, where that is another.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
@@ -78,8 +80,10 @@ pub struct PaperFacts {
     pub buyer_reference: Option<BuyerReference>,
     /// Where to pay.
     pub bank_account: Option<BankAccountProfile>,
-    /// The document that it corrects.
+    /// The document that it corrects, or the first of several.
     pub corrects: Option<Corrected>,
+    /// The last of several documents that it corrects.
+    pub corrects_last: Option<Corrected>,
     /// Its taxes in the seller's own currency.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
@@ -114,6 +118,7 @@ impl Paper {
             tax_label: paper.tax_label.clone().unwrap_or_else(|| tax_label(country)),
             legal_notes: paper.legal_notes.clone(),
             corrects: facts.corrects,
+            corrects_last: facts.corrects_last,
             tax_in_currency: facts.tax_in_currency,
         }
     }
@@ -134,11 +139,11 @@ pub fn missing(parties: &Parties, paper: Option<&Paper>, content: &DocumentConte
     let mut missing: Vec<String> =
         asked.into_iter().filter(|(_, is_there)| !is_there).map(|(pointer, _)| pointer.to_owned()).collect();
     for (i, tax) in content.taxes.iter().enumerate() {
-        if tax.rate == Percentage::ZERO && tax.treatment.category.is_none() {
+        if tax.treatment.rate == Percentage::ZERO && tax.treatment.basis.category.is_none() {
             missing.push(format!("/taxes/{i}/tax_category"));
         }
     }
-    if mixes_untaxable(content.taxes.iter().filter_map(|tax| tax.treatment.category)) {
+    if mixes_untaxable(content.taxes.iter().filter_map(|tax| tax.treatment.basis.category)) {
         missing.push("/taxes".to_owned());
     }
     missing

@@ -12,7 +12,7 @@ use super::lines::{
 };
 use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
-use crate::contract::ProductPeriod;
+use crate::contract::{Contract, ProductPeriod};
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::decimal::exact_add;
 use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price};
@@ -55,24 +55,18 @@ pub struct BilledProduct {
     pub lines: Vec<DocumentLine>,
     /// Σ of the lines.
     pub sub_total: Money,
-    /// Percent.
-    pub discount_rate: Percentage,
-    /// What keeps the family's discounts at `discount_rate` of its lines, rounded (billing rules 5).
+    /// Discount in percent, and tax.
+    pub rates: Rates,
+    /// What keeps the family's discounts at their rate of its lines, rounded (billing rules 5).
     pub discount: Money,
     /// `sub_total − discount`.
     pub net: Money,
-    /// Percent.
-    pub tax_rate: Percentage,
-    /// The category of its tax, and why it isn't taxed.
-    pub treatment: TaxTreatment,
 }
 
 /// What a document taxes alike: at one rate, in one category, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tax {
-    /// Percent.
-    pub rate: Percentage,
-    /// The category, and why it isn't taxed.
+    /// Rate, category and reason.
     pub treatment: TaxTreatment,
     /// Σ net of the products that are taxed so.
     pub base: Money,
@@ -134,8 +128,6 @@ pub struct RatedLines<'c> {
     pub terms: &'c ProductTerms,
     /// What they are billed at.
     pub rates: Rates,
-    /// The category of their tax, and why they aren't taxed.
-    pub treatment: TaxTreatment,
     /// The lines.
     pub lines: Vec<DocumentLine>,
 }
@@ -152,8 +144,8 @@ pub fn total_up(
 ) -> Result<DocumentContent, MoneyError> {
     let products = lines.into_iter().map(|rated| {
         let sub_total = Money::sum(currency, rated.lines.iter().map(|line| line.amount))?;
-        let key = SumKey::Discount(rated.product_no, rated.rates);
-        let discount = Money::from_minor(sign(kind) * before.step(key, sign(kind) * sub_total.minor(), currency)?, currency);
+        let key = SumKey::Discount(rated.product_no, rated.rates.clone());
+        let discount = Money::from_minor(sign(kind) * before.step(&key, sign(kind) * sub_total.minor(), currency)?, currency);
         Ok(BilledProduct {
             product_no: rated.product_no,
             pricing_ref: rated.terms.pricing.pricing_ref.clone(),
@@ -161,25 +153,22 @@ pub fn total_up(
             minimum_fee: rated.terms.pricing.minimum_fee,
             lines: rated.lines,
             sub_total,
-            discount_rate: rated.rates.discount,
+            rates: rated.rates,
             discount,
             net: sub_total.checked_sub(discount)?,
-            tax_rate: rated.rates.tax,
-            treatment: rated.treatment,
         })
     });
     let products = products.collect::<Result<Vec<_>, MoneyError>>()?;
-    // Only at a rate of 0 are there several, whose tax is 0: a family's sums of a rate tell the tax of each.
-    let mut taxed: Vec<(Percentage, &TaxTreatment)> = products.iter().map(BilledProduct::taxed).collect();
-    taxed.sort();
-    taxed.dedup();
-    let tax = |(rate, treatment): (Percentage, &TaxTreatment)| {
-        let alike = products.iter().filter(|product| product.taxed() == (rate, treatment)).map(|product| product.net);
+    let mut treatments: Vec<&TaxTreatment> = products.iter().map(|product| &product.rates.tax).collect();
+    treatments.sort();
+    treatments.dedup();
+    let tax = |treatment: &TaxTreatment| {
+        let alike = products.iter().filter(|product| product.rates.tax == *treatment).map(|product| product.net);
         let base = Money::sum(currency, alike)?;
-        let step = before.step(SumKey::Tax(rate), sign(kind) * base.minor(), currency)?;
-        Ok(Tax { rate, treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) })
+        let step = before.step(&SumKey::Tax(treatment.clone()), sign(kind) * base.minor(), currency)?;
+        Ok(Tax { treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) })
     };
-    let taxes = taxed.into_iter().map(tax).collect::<Result<Vec<_>, MoneyError>>()?;
+    let taxes = treatments.into_iter().map(tax).collect::<Result<Vec<_>, MoneyError>>()?;
     let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
     let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
     let total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
@@ -187,31 +176,12 @@ pub fn total_up(
     Ok(DocumentContent { products, taxes, sub_total, total_discount, total_tax, total })
 }
 
-impl BilledProduct {
-    /// What it is billed at.
-    pub const fn rates(&self) -> Rates {
-        Rates { discount: self.discount_rate, tax: self.tax_rate }
-    }
-
-    /// How it is taxed: products with the same are one entry of the taxes.
-    pub const fn taxed(&self) -> (Percentage, &TaxTreatment) {
-        (self.tax_rate, &self.treatment)
-    }
-}
-
-impl Tax {
-    /// How it taxes.
-    pub const fn taxed(&self) -> (Percentage, &TaxTreatment) {
-        (self.rate, &self.treatment)
-    }
-}
-
 impl DocumentContent {
     /// Its lines as they are kept for the sums of billing rules 5.
     pub fn ledger_lines(&self) -> Vec<LedgerLine> {
         self.products
             .iter()
-            .flat_map(|product| product.lines.iter().map(|line| LedgerLine::of(product.product_no, product.rates(), line)))
+            .flat_map(|product| product.lines.iter().map(|line| LedgerLine::of(product.product_no, product.rates.clone(), line)))
             .collect()
     }
 
@@ -222,11 +192,11 @@ impl DocumentContent {
     pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), MoneyError> {
         let sign = sign(kind) * times;
         for product in &self.products {
-            let key = SumKey::Discount(product.product_no, product.rates());
+            let key = SumKey::Discount(product.product_no, product.rates.clone());
             sums.add(key, sign * product.sub_total.minor(), sign * product.discount.minor())?;
         }
         for tax in &self.taxes {
-            sums.add(SumKey::Tax(tax.rate), sign * tax.base.minor(), sign * tax.amount.minor())?;
+            sums.add(SumKey::Tax(tax.treatment.clone()), sign * tax.base.minor(), sign * tax.amount.minor())?;
         }
         Ok(())
     }
@@ -246,10 +216,10 @@ impl DocumentContent {
                 && product.sub_total.checked_sub(product.discount) == Ok(product.net)
         });
         let taxes_add_up = self.taxes.iter().all(|tax| {
-            let alike = self.products.iter().filter(|product| product.taxed() == tax.taxed()).map(|product| product.net);
+            let alike = self.products.iter().filter(|product| product.rates.tax == tax.treatment).map(|product| product.net);
             Money::sum(currency, alike) == Ok(tax.base)
         });
-        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.taxed() == product.taxed());
+        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.treatment == product.rates.tax);
         let net = self.sub_total.checked_sub(self.total_discount);
         products_add_up
             && taxes_add_up
@@ -262,12 +232,13 @@ impl DocumentContent {
 }
 
 /// The lines of a service period's price, whatever document they are on: fixed items, what is prepaid, usage less that,
-/// the true-up, and charges, which the minimum fee doesn't count. With `bill_with` they fall to the period's documents.
+/// the true-up, for which neither `ONCE` items nor charges count, and charges. With `bill_with` they fall to the period's
+/// documents.
 ///
 /// # Errors
 /// [`MoneyError`] when exact decimals can't hold an amount.
 pub fn lines_of_period(
-    contract_ref: ContractRef,
+    contract: &Contract,
     period: &ProductPeriod<'_>,
     usage: &UsageFacts,
     charges: &Charges,
@@ -277,11 +248,13 @@ pub fn lines_of_period(
     let mut billed = Money::zero(currency);
     for item in &period.terms.line_items {
         let of_item = match &item.charge {
-            SelectedCharge::Fixed { .. } => fixed_line(item, period, currency)?.into_iter().collect(),
-            SelectedCharge::Usage(metered) => usage_lines(contract_ref, item, metered, period, currency, usage)?,
+            SelectedCharge::Fixed { .. } => fixed_line(contract, item, period, currency)?.into_iter().collect(),
+            SelectedCharge::Usage(metered) => usage_lines(contract.contract_ref, item, metered, period, currency, usage)?,
         };
         for line in of_item {
-            billed = billed.checked_add(line.amount)?;
+            if !item.is_once() {
+                billed = billed.checked_add(line.amount)?;
+            }
             lines.push(line);
         }
     }
@@ -299,14 +272,102 @@ pub fn lines_of_period(
                 quantities: Vec::new(),
                 unit_code: Some(UnitCode::ONE),
                 charge: None,
+                has_default_tax: false,
                 amount: missing,
             });
         }
     }
-    for charge in charges.in_period(period) {
-        lines.push(charge_line(charge, period)?);
-    }
+    add_charges(&mut lines, period, charges)?;
     Ok(lines)
+}
+
+/// Adds the charges of a period. Those below zero count only up to what the period costs without them after discount, oldest
+/// first, so that no period costs less than nothing (billing rules 9).
+fn add_charges(lines: &mut Vec<DocumentLine>, period: &ProductPeriod<'_>, charges: &Charges) -> Result<(), MoneyError> {
+    let mut below: Vec<(&Charge, DocumentLine)> = Vec::new();
+    for charge in charges.in_period(period) {
+        let line = charge_line(charge, period)?;
+        if line.amount.minor() < 0 { below.push((charge, line)) } else { lines.push(line) }
+    }
+    if below.is_empty() {
+        return Ok(());
+    }
+    let mut net = NetPrice::of(lines, period, charges)?;
+    below.sort_by(|(a, _), (b, _)| (a.date, a.recorded_at, &a.charge_ref).cmp(&(b.date, b.recorded_at, &b.charge_ref)));
+    for (charge, mut line) in below {
+        line.amount = net.take(line.amount, charge.discountable)?;
+        lines.push(line);
+    }
+    Ok(())
+}
+
+/// What lines of a period cost after discount.
+#[derive(Clone, Copy, Debug)]
+pub struct NetPrice {
+    discount: Percentage,
+    /// Σ of what the discount applies to.
+    discountable: Money,
+    /// Σ of the rest.
+    fixed: Money,
+}
+
+impl NetPrice {
+    /// Of lines, charges among them.
+    ///
+    /// # Errors
+    /// [`MoneyError`] when an amount can't be held.
+    pub fn of(lines: &[DocumentLine], period: &ProductPeriod<'_>, charges: &Charges) -> Result<Self, MoneyError> {
+        let zero = Money::zero(period.terms.pricing.currency);
+        let discount = period.terms.discount.unwrap_or(Percentage::ZERO);
+        let mut net = Self { discount, discountable: zero, fixed: zero };
+        for line in lines {
+            let charge = charges.of_line(line.line_item_id.as_ref());
+            net = net.plus(line.amount, charge.is_none_or(|charge| charge.discountable))?;
+        }
+        Ok(net)
+    }
+
+    /// With an amount more.
+    ///
+    /// # Errors
+    /// [`MoneyError`] when an amount can't be held.
+    pub fn plus(self, amount: Money, is_discountable: bool) -> Result<Self, MoneyError> {
+        Ok(if is_discountable {
+            Self { discountable: self.discountable.checked_add(amount)?, ..self }
+        } else {
+            Self { fixed: self.fixed.checked_add(amount)?, ..self }
+        })
+    }
+
+    /// Its amount.
+    ///
+    /// # Errors
+    /// [`MoneyError`] when it can't be held.
+    pub fn amount(&self) -> Result<Money, MoneyError> {
+        Ok(self.discountable.checked_sub(self.discountable.percent(self.discount)?)?.checked_add(self.fixed)?)
+    }
+
+    /// Takes off as much of an amount below zero as leaves nothing below zero, and returns that.
+    fn take(&mut self, amount: Money, is_discountable: bool) -> Result<Money, MoneyError> {
+        let holds = |minor: i64| -> Result<Option<Self>, MoneyError> {
+            let less = self.plus(Money::from_minor(minor, amount.currency()), is_discountable)?;
+            Ok((less.amount()?.minor() >= 0).then_some(less))
+        };
+        let (mut taken, mut left, mut refused) = (0, *self, amount.minor());
+        if let Some(less) = holds(refused)? {
+            (taken, left) = (refused, less);
+        }
+        // The more is taken, the less is left: the most that can be taken is searched for by halves.
+        while taken - refused > 1 {
+            let tried = taken + (refused - taken) / 2;
+            match holds(tried)? {
+                Some(less) => (taken, left) = (tried, less),
+                None => refused = tried,
+            }
+        }
+        *self = left;
+        Ok(Money::from_minor(taken, amount.currency()))
+    }
 }
 
 /// What a step of usage adds to a period's price, before minimum amounts (billing rules 3): the lines of the
@@ -356,6 +417,7 @@ fn usage_line(
         quantities: Vec::new(),
         unit_code: Some(metered.unit_code),
         charge: None,
+        has_default_tax: false,
         amount: rated.amount,
     }
 }
@@ -382,13 +444,15 @@ fn usage_lines(
 }
 
 fn fixed_line(
+    contract: &Contract,
     item: &SelectedLineItem,
     period: &ProductPeriod<'_>,
     currency: Currency,
 ) -> Result<Option<DocumentLine>, MoneyError> {
     let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { return Ok(None) };
     let amount = if item.is_once() {
-        if !period.is_first_with(&item.id) {
+        let billed_in = contract.once_billed_in(&period.terms.pricing.pricing_ref, &item.id);
+        if billed_in != Some((period.start(), period.product_no)) {
             return Ok(None);
         }
         rate_fixed(price, &[(quantities.on(period.start()), DayShare::WHOLE.days)], DayShare::WHOLE.of, currency)?
@@ -405,6 +469,7 @@ fn fixed_line(
         quantities: shown_steps(quantities.on(period.start()), period, quantities.as_slice(), item.is_once()),
         unit_code: Some(UnitCode::ONE),
         charge: None,
+        has_default_tax: false,
         amount,
     }))
 }
@@ -425,6 +490,7 @@ fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLi
             unit: charge.unit.clone(),
             unit_price: charge.unit_price,
         }),
+        has_default_tax: false,
         amount: charge.amount()?,
     })
 }

@@ -7,7 +7,7 @@ use crate::charge::Charge;
 use crate::contract::Contract;
 use crate::document::lines::LedgerLine;
 use crate::document::totals::DocumentContent;
-use crate::document::{DefaultTax, DocumentHead, DraftContent, IssuedDocument};
+use crate::document::{DocumentHead, DraftContent, IssuedDocument};
 use crate::refs::{DocumentRef, ProductNo};
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -31,13 +31,6 @@ pub enum Entry {
         document_ref: DocumentRef,
         /// All its lines.
         lines: Vec<LedgerLine>,
-    },
-    /// A family's documents keep this default tax.
-    DefaultTaxKept {
-        /// The family.
-        family: DocumentRef,
-        /// The default.
-        default_tax: DefaultTax,
     },
     /// A draft is frozen.
     Issued {

@@ -2,7 +2,6 @@
 
 use crate::codes::{AddressScheme, CountryCode, FormError, IdentifierScheme, NoteSubject};
 use crate::money::Currency;
-use crate::tax::TaxTreatment;
 use crate::text::{OneLine, Prose};
 
 /// The most characters of a buyer reference.
@@ -21,8 +20,6 @@ pub struct LegalProfile {
     pub electronic_address: Option<ElectronicAddress>,
     /// In which language it wants documents.
     pub language: Option<Language>,
-    /// How products are taxed at a rate of 0 that don't say it themselves.
-    pub treatment: TaxTreatment,
 }
 
 /// A number for value added tax: the prefix of its country, and 2 to 13 characters of `A–Z 0–9 + *`.

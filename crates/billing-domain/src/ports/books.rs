@@ -7,12 +7,12 @@ use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
 use crate::document::lines::{LedgerLine, Sum, SumKey};
 use crate::document::linking::Place;
-use crate::document::{BookDocument, DefaultTax, DocumentHead, DraftContent, IssuedDocument};
+use crate::document::{BookDocument, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{Agreement, BookRows};
 use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySum {
     /// The family.
     pub family: DocumentRef,
@@ -81,6 +81,4 @@ pub trait BookEntries {
     fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool>;
     /// Adds to the sums of customers' families; those that aren't there begin at zero.
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()>;
-    /// Notes the default taxes that the documents of families of an organization keep, of each family one.
-    fn keep_default_taxes(&mut self, organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()>;
 }
