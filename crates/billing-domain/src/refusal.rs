@@ -64,6 +64,14 @@ impl Refusal {
         Self::Conflict { code, detail: detail.into() }
     }
 
+    /// The stable word of a conflict.
+    pub const fn conflict_code(&self) -> Option<&'static str> {
+        match self {
+            Self::Conflict { code, .. } => Some(code),
+            Self::Invalid(_) | Self::NoMatch(_) | Self::AmountOutOfRange(_) | Self::Broken(_) => None,
+        }
+    }
+
     /// One field that can't be taken.
     pub fn field(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
         Self::Invalid(Violations::one(path, code, detail))

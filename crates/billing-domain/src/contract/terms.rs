@@ -13,7 +13,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{EntityRef, LineItemId, PricingRef, UsageProductRef};
-use crate::tax::TaxBasis;
+use crate::tax::{StatedTax, TaxBasis};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -503,6 +503,11 @@ impl ProductTerms {
     /// Payment details, likewise.
     pub fn payment(&self, customer: &Customer, entity: &Entity) -> PaymentDetails {
         self.payment.or(&customer.profile.payment).or(&entity.profile.payment)
+    }
+
+    /// What it states about tax; the rest is left to the customer's and the entity's defaults (billing rules 7).
+    pub fn stated_tax(&self) -> StatedTax {
+        StatedTax { rate: self.tax, basis: self.treatment.clone() }
     }
 
     /// What structures documents: it can't change under an issued one (billing rules 7).

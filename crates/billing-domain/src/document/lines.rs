@@ -281,7 +281,7 @@ pub struct BilledKey {
 /// What documents in force bill: invoices and debits count, credits count against (billing rules 5). Issued documents and
 /// open adjustments are in it; a period's own draft bills whatever is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documented(BTreeMap<BilledKey, i64>);
+pub struct Documented(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, i64>>);
 
 impl Documented {
     /// Nothing.
@@ -300,28 +300,39 @@ impl Documented {
         line: &LedgerLine,
         times: i64,
     ) -> Result<(), AmountOutOfRange> {
+        let minor = line.amount.minor().checked_mul(sign(kind) * times).ok_or(AmountOutOfRange)?;
+        if minor == 0 {
+            return Ok(());
+        }
+        let period = (line.key.product_no, line.key.period_start);
         let key =
             BilledKey { line: line.key.clone(), rates: line.rates.clone(), has_default_tax: line.has_default_tax, family };
-        let minor = line.amount.minor().checked_mul(sign(kind) * times).ok_or(AmountOutOfRange)?;
-        let sum = self.0.entry(key.clone()).or_insert(0);
-        *sum = sum.checked_add(minor).ok_or(AmountOutOfRange)?;
-        if *sum == 0 {
-            self.0.remove(&key);
+        let of_period = self.0.entry(period).or_default();
+        let sum = of_period.get(&key).copied().unwrap_or(0).checked_add(minor).ok_or(AmountOutOfRange)?;
+        if sum == 0 {
+            of_period.remove(&key);
+        } else {
+            of_period.insert(key, sum);
+        }
+        if of_period.is_empty() {
+            self.0.remove(&period);
         }
         Ok(())
     }
 
     /// Everything that is billed of a service period, with what it is billed with.
     pub fn of_period(&self, product_no: ProductNo, start: NaiveDate) -> impl Iterator<Item = (&BilledKey, i64)> {
-        self.0
-            .iter()
-            .filter(move |(key, _)| key.line.product_no == product_no && key.line.period_start == start)
-            .map(|(key, minor)| (key, *minor))
+        self.0.get(&(product_no, start)).into_iter().flatten().map(|(key, minor)| (key, *minor))
     }
 
     /// Everything that is billed.
     pub fn iter(&self) -> impl Iterator<Item = (&BilledKey, i64)> {
-        self.0.iter().map(|(key, minor)| (key, *minor))
+        self.0.values().flatten().map(|(key, minor)| (key, *minor))
+    }
+
+    /// The service periods of which anything is billed.
+    pub fn periods(&self) -> impl Iterator<Item = (ProductNo, NaiveDate)> {
+        self.0.keys().copied()
     }
 }
 

@@ -11,7 +11,7 @@ pub mod totals;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, Timestamp, plus_days};
-use crate::money::{Currency, Money, MoneyError, Percentage};
+use crate::money::{Currency, Money, MoneyError};
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,

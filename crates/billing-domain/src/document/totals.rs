@@ -394,6 +394,23 @@ pub fn lines_of_step(
     period.terms.metering(usage_product_ref).map(step).collect()
 }
 
+/// What the children of a period's events due upon usage bill together: the price of its usage without minimum amounts (billing
+/// rules 3).
+///
+/// # Errors
+/// [`MoneyError`] when exact decimals can't hold an amount.
+pub fn children_price(
+    contract: &Contract,
+    period: &ProductPeriod<'_>,
+    usage: &UsageFacts,
+) -> Result<Vec<DocumentLine>, MoneyError> {
+    let mut lines = Vec::new();
+    for key in usage_keys(contract.contract_ref, period) {
+        lines.extend(lines_of_step(period, &key.usage_product_ref, &UsageTotal::ZERO, &usage.get(&key))?);
+    }
+    Ok(lines)
+}
+
 fn usage_line(
     item: &SelectedLineItem,
     metered: &MeteredCharge,

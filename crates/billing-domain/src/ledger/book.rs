@@ -28,7 +28,7 @@ use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
-use crate::tax::ExchangeRate;
+use crate::tax::{ExchangeRate, TaxTreatment};
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -83,6 +83,8 @@ pub struct ContractBook {
     /// What documents' currencies are worth in those that entities account for tax in; `None` where nobody said.
     exchange_rates: Vec<(CurrencyPair, Option<ExchangeRate>)>,
     extent: Extent,
+    /// The instant at which drafts are looked at.
+    as_of: Option<Timestamp>,
     /// When the billing run looks at the contract again, as stored; unknown of a contract that isn't.
     next_due: Option<Option<Timestamp>>,
     documents: BTreeMap<DocumentRef, BookDocument>,
@@ -99,6 +101,8 @@ pub struct ContractBook {
     charges: Charges,
     with_events: BTreeSet<DocumentRef>,
     entries: Vec<Entry>,
+    /// How many of them were checked.
+    checked: usize,
 }
 
 impl ContractBook {
@@ -111,6 +115,7 @@ impl ContractBook {
             bank_accounts: BTreeMap::new(),
             exchange_rates: Vec::new(),
             extent: Extent::Whole,
+            as_of: None,
             next_due: None,
             documents: BTreeMap::new(),
             order: Vec::new(),
@@ -123,6 +128,7 @@ impl ContractBook {
             charges: Charges::default(),
             with_events: BTreeSet::new(),
             entries: Vec::new(),
+            checked: 0,
         }
     }
 
@@ -191,10 +197,10 @@ impl ContractBook {
 
     /// The documents that bill what a credit takes back of, at the rates at which it does.
     pub fn takes_back(&self, credit: DocumentRef) -> BTreeSet<DocumentRef> {
-        fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, Rates)> {
-            lines.iter().filter(|line| line.amount.minor() != 0).map(|line| (&line.key, line.rates))
+        fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, &Rates)> {
+            lines.iter().filter(|line| line.amount.minor() != 0).map(|line| (&line.key, &line.rates))
         }
-        let taken: BTreeSet<(&LineKey, Rates)> =
+        let taken: BTreeSet<(&LineKey, &Rates)> =
             self.lines.get(&credit).map_or_else(BTreeSet::new, |lines| billed(lines).collect());
         let bills = |lines: &[LedgerLine]| billed(lines).any(|line| taken.contains(&line));
         self.lines().filter(|(document_ref, lines)| *document_ref != credit && bills(lines)).map(|(other, _)| other).collect()
@@ -265,7 +271,18 @@ impl ContractBook {
 
     /// What decisions have written since it was asked last.
     pub fn take_entries(&mut self) -> Vec<Entry> {
+        self.checked = 0;
         std::mem::take(&mut self.entries)
+    }
+
+    /// Entries whose effect on the laws of amounts wasn't checked yet.
+    pub(super) fn unchecked_entries(&self) -> &[Entry] {
+        self.entries.get(self.checked..).unwrap_or_default()
+    }
+
+    /// Notes that the laws of amounts hold with all entries.
+    pub(super) const fn note_checked(&mut self) {
+        self.checked = self.entries.len();
     }
 
     /// What decisions have written and nobody took yet.
@@ -343,7 +360,7 @@ impl ContractBook {
         // Discount and tax are differences: over what is issued, then over the drafts opened before (billing rules 5).
         let mut sums = self.sums_of(document.family);
         for other in self.documents().filter(|other| other.family == document.family && other.standing == Standing::Draft) {
-            let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other)?, &sums)?;
+            let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;
             if other.head.document_ref == document_ref {
                 return Ok(content);
             }
@@ -360,10 +377,11 @@ impl ContractBook {
     pub(super) fn content_if_issued(
         &self,
         document_ref: DocumentRef,
+        now: Timestamp,
         keep: impl Fn(&DocumentLine) -> bool,
     ) -> Result<DocumentContent, Refusal> {
         let document = self.known(document_ref)?;
-        let mut lines = self.rated_lines(document)?;
+        let mut lines = self.rated_lines(document, Some(now))?;
         for rated in &mut lines {
             rated.lines.retain(&keep);
         }
@@ -377,7 +395,7 @@ impl ContractBook {
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.known(document_ref)?.head;
         let content = self.content(document_ref)?;
-        let rate = self.tax_rate_of_exchange(head)?.flatten();
+        let rate = self.rate_of_exchange(&head.entity_ref, head.currency)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
             po_number: self.contract.po_number.clone(),
@@ -398,8 +416,8 @@ impl ContractBook {
         }
     }
 
-    /// A draft's lines, with what they are billed at.
-    fn rated_lines(&self, document: &BookDocument) -> Result<Vec<RatedLines<'_>>, Refusal> {
+    /// A draft's lines, with what they are billed at, when it is issued at an instant or, without one, as it is expected to be.
+    fn rated_lines(&self, document: &BookDocument, issued_at: Option<Timestamp>) -> Result<Vec<RatedLines<'_>>, Refusal> {
         match document.head.purpose {
             Purpose::Regular(slot) => {
                 let mut rated = Vec::new();
@@ -407,7 +425,7 @@ impl ContractBook {
                     let product = self.product(*no)?;
                     let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
                     if let Some(part) = part_in(product, place) {
-                        rated.extend(self.lines_of_part(&part, Some(document.family))?);
+                        rated.extend(self.lines_of_part(&part, issued_at)?);
                     }
                 }
                 if document.head.kind == DocumentKind::Credit {
@@ -427,9 +445,9 @@ impl ContractBook {
 
     /// Ledger lines as a document shows them, by product and rates.
     pub(super) fn lines_of_ledger(&self, lines: &[LedgerLine]) -> Result<Vec<RatedLines<'_>>, Refusal> {
-        let mut groups: BTreeMap<(ProductNo, Rates), Vec<&LedgerLine>> = BTreeMap::new();
+        let mut groups: BTreeMap<(ProductNo, &Rates), Vec<&LedgerLine>> = BTreeMap::new();
         for line in lines {
-            groups.entry((line.key.product_no, line.rates)).or_default().push(line);
+            groups.entry((line.key.product_no, &line.rates)).or_default().push(line);
         }
         let mut rated = Vec::new();
         for ((product_no, rates), lines) in groups {
@@ -440,122 +458,108 @@ impl ContractBook {
             let shown =
                 |line: &LedgerLine| line.shown(period(line).as_ref(), self.charges.name_of(line.key.line_item_id.as_ref()));
             let lines = lines.into_iter().map(shown).collect();
-            rated.push(RatedLines { product_no, terms, rates, treatment: self.treatment(terms, rates)?, lines });
+            rated.push(RatedLines { product_no, terms, rates: rates.clone(), lines });
         }
         Ok(rated)
     }
 
-    /// What a product's part of a regular draft bills: its periods' prices, less what other documents bill of them.
-    pub(super) fn lines_of_part(&self, part: &Part<'_>, family: Option<DocumentRef>) -> Result<Vec<RatedLines<'_>>, Refusal> {
+    /// What a product's part of a regular draft bills: its periods' prices, less what other documents bill of them. What an issued
+    /// document bills is put right by adjustments of it.
+    pub(super) fn lines_of_part(&self, part: &Part<'_>, issued_at: Option<Timestamp>) -> Result<Vec<RatedLines<'_>>, Refusal> {
         let product = self.product(part.own.product_no)?;
-        let terms_at = |period: &ProductPeriod<'_>| -> Result<ProductPeriod<'_>, Refusal> {
+        let find = |period: &ProductPeriod<'_>| -> Result<ProductPeriod<'_>, Refusal> {
             product.period_from(period.start()).ok_or_else(|| Refusal::Broken("a period of another contract".to_owned()))
         };
-        let own = terms_at(&part.own)?;
+        let own = find(&part.own)?;
         let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
-        let mut put = |rates: Rates, terms, line: DocumentLine| {
-            match by_rates.iter_mut().find(|rated| rated.rates == rates) {
-                Some(rated) => rated.lines.push(line),
-                None => {
-                    let treatment = self.treatment(terms, rates)?;
-                    by_rates.push(RatedLines { product_no: product.no, terms, rates, treatment, lines: vec![line] });
-                }
-            }
-            Ok::<_, Refusal>(())
-        };
-        let same = part.fixed == part.usage;
-        let accounts = if same {
+        let accounts = if part.fixed == part.usage {
             vec![(part.fixed, &[BillWith::Fixed, BillWith::Usage][..])]
         } else {
             vec![(part.fixed, &[BillWith::Fixed][..]), (part.usage, &[BillWith::Usage][..])]
         };
         for (period, withs) in accounts {
             let Some(period) = period else { continue };
-            let period = terms_at(&period)?;
-            // What an issued document bills is put right by adjustments of it.
+            let period = find(&period)?;
             let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
-            for (rates, line) in self.rest(&period, &open, family)? {
-                put(rates, if same { own.terms } else { period.terms }, line)?;
+            let day = self.taxed_on(part, &period, issued_at)?;
+            let unbilled = self.unbilled(&period, &self.price_of(&period)?, false)?;
+            for unbilled in unbilled.lines.into_iter().filter(|unbilled| open.contains(&unbilled.line.bill_with)) {
+                let amount = unbilled.rest()?;
+                if unbilled.is_unpriced && amount.minor() == 0 {
+                    continue;
+                }
+                let (rates, has_default_tax) = self.rates_on(unbilled.line.line_item_id.as_ref(), period.terms, day)?;
+                let line = DocumentLine { amount, has_default_tax, ..unbilled.line };
+                match by_rates.iter_mut().find(|rated| rated.rates == rates) {
+                    Some(rated) => rated.lines.push(line),
+                    None => by_rates.push(RatedLines { product_no: product.no, terms: period.terms, rates, lines: vec![line] }),
+                }
             }
         }
         if by_rates.is_empty() {
-            let rates = self.rates(own.terms, family);
-            let treatment = self.treatment(own.terms, rates)?;
-            by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, treatment, lines: Vec::new() });
+            let (rates, _) = self.rates_on(None, own.terms, self.taxed_on(part, &own, issued_at)?)?;
+            by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, lines: Vec::new() });
         }
         Ok(by_rates)
     }
 
-    /// A period's price less what documents bill of it, of what is billed with these items. What others bill stands at the
-    /// rates in force in their own family; what doesn't is taken back at its rates.
-    fn rest(
-        &self,
-        period: &ProductPeriod<'_>,
-        withs: &[BillWith],
-        family: Option<DocumentRef>,
-    ) -> Result<Vec<(Rates, DocumentLine)>, Refusal> {
-        let currency = period.terms.pricing.currency;
-        let mut right: BTreeMap<LineKey, i64> = BTreeMap::new();
-        let mut wrong: BTreeMap<(LineKey, Rates), i64> = BTreeMap::new();
-        let of_period = self.documented.of_period(period.product_no, period.start());
-        for (key, minor) in of_period.filter(|(key, _)| withs.contains(&key.line.bill_with)) {
-            if self.stands_right(key, period.terms) {
-                *right.entry(key.line.clone()).or_default() += minor;
-            } else {
-                *wrong.entry((key.line.clone(), key.rates)).or_default() += minor;
-            }
-        }
-        let mut rest = Vec::new();
-        for mut line in self.price_of(period)?.into_iter().filter(|line| withs.contains(&line.bill_with)) {
-            let elsewhere = right.remove(&line.key(period.product_no)).unwrap_or(0);
-            line.amount = line.amount.checked_sub(Money::from_minor(elsewhere, currency))?;
-            rest.push((self.rates_of(line.line_item_id.as_ref(), period.terms, family), line));
-        }
-        let at_rates = |key: LineKey, minor| {
-            let rates = self.rates_of(key.line_item_id.as_ref(), period.terms, family);
-            (key, rates, minor)
+    /// The day whose default tax a period's lines have on a part's document: that of its issue, or the last of the service period if
+    /// that is earlier (billing rules 7).
+    fn taxed_on(&self, part: &Part<'_>, period: &ProductPeriod<'_>, issued_at: Option<Timestamp>) -> Result<NaiveDate, Refusal> {
+        let today = issued_at.or(self.as_of).map(|at| self.today(part.own.terms, at)).transpose()?;
+        let issue_day = match (issued_at, today) {
+            (Some(_), Some(today)) => today,
+            (_, today) => today.map_or(part.issue_day(), |today| today.max(part.issue_day())),
         };
-        let gone = right.into_iter().map(|(key, minor)| at_rates(key, minor));
-        let gone = gone.chain(wrong.into_iter().map(|((key, rates), minor)| (key, rates, minor)));
-        for (key, rates, minor) in gone.filter(|(_, _, minor)| *minor != 0) {
-            let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
-            let line = LedgerLine { key, service_period: period.days(), rates, usage: None, amount };
-            rest.push((rates, line.shown(Some(period), self.charges.name_of(line.key.line_item_id.as_ref()))));
-        }
-        Ok(rest)
+        Ok(issue_day.min(period.days().last_day()))
     }
 
     /// The lines of a period's price with the usage there is.
     pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, MoneyError> {
-        lines_of_period(self.contract.contract_ref, period, &self.usage, &self.charges)
+        lines_of_period(&self.contract, period, &self.usage, &self.charges)
     }
 
-    /// Discount and tax of a line of terms: a charge that isn't discountable has no discount (billing rules 5).
-    pub(super) fn rates_of(&self, line_item: Option<&LineItemId>, terms: &ProductTerms, family: Option<DocumentRef>) -> Rates {
-        let rates = self.rates(terms, family);
-        match self.charges.of_line(line_item) {
-            Some(charge) if !charge.discountable => Rates { discount: Percentage::ZERO, ..rates },
-            Some(_) | None => rates,
-        }
+    /// Discount and tax of a line of terms with the default taxes of a day, and whether the tax follows one. A charge that isn't
+    /// discountable has no discount (billing rules 5, 7).
+    pub(super) fn rates_on(
+        &self,
+        line_item: Option<&LineItemId>,
+        terms: &ProductTerms,
+        day: NaiveDate,
+    ) -> Result<(Rates, bool), Refusal> {
+        let stated = terms.stated_tax();
+        let rates = Rates { discount: self.discount_of(line_item, terms), tax: self.treatment_on(terms, day)? };
+        Ok((rates, !stated.is_complete()))
     }
 
-    /// Whether what is billed stands at the rates in force in its family.
+    /// The discount of a line of terms in percent.
+    pub(super) fn discount_of(&self, line_item: Option<&LineItemId>, terms: &ProductTerms) -> Percentage {
+        let is_discountable = self.charges.of_line(line_item).is_none_or(|charge| charge.discountable);
+        terms.discount.filter(|_| is_discountable).unwrap_or(Percentage::ZERO)
+    }
+
+    /// How terms are taxed with the default taxes of a day: as they say, or else the customer, or else their entity (billing
+    /// rules 7, 10).
+    pub fn treatment_on(&self, terms: &ProductTerms, day: NaiveDate) -> Result<TaxTreatment, Refusal> {
+        let entity = self.entity(&terms.entity_ref)?.profile.taxes.on(day);
+        Ok(TaxTreatment::of(&[terms.stated_tax(), self.customer.profile.taxes.on(day), entity]))
+    }
+
+    /// Whether what is billed stands at the discount and the tax in force (billing rules 5). What the contract leaves to a default
+    /// stands at what its document had at its issue.
     pub(super) fn stands_right(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
-        billed.rates == self.rates_of(billed.line.line_item_id.as_ref(), terms, Some(billed.family))
+        billed.rates.discount == self.discount_of(billed.line.line_item_id.as_ref(), terms)
+            && terms.stated_tax().allows(&billed.rates.tax)
     }
 
-    /// Discount and tax of terms; a tax that isn't stated is the family's default, or the customer's while no document of
-    /// the family is issued (billing rules 5, 7).
-    pub fn rates(&self, terms: &ProductTerms, family: Option<DocumentRef>) -> Rates {
-        Rates {
-            discount: terms.discount.unwrap_or(Percentage::ZERO),
-            tax: terms.tax.or_else(|| self.default_tax(family)).unwrap_or(Percentage::ZERO),
-        }
+    /// The instant at which drafts are looked at, where one is known.
+    pub const fn as_of(&self) -> Option<Timestamp> {
+        self.as_of
     }
 
-    fn default_tax(&self, family: Option<DocumentRef>) -> Option<Percentage> {
-        let kept = family.and_then(|family| self.documents.get(&family)?.default_tax);
-        kept.map_or(self.customer.profile.tax, |kept| kept.0)
+    /// Says at which instant drafts are looked at: what they say can depend on it (billing rules 7, defaults).
+    pub const fn set_as_of(&mut self, now: Timestamp) {
+        self.as_of = Some(now);
     }
 
     /// The document in force in a place.
@@ -587,9 +591,9 @@ impl ContractBook {
         })
     }
 
-    /// The lines of an open adjustment.
-    pub(super) fn lines_on(&self, document_ref: DocumentRef) -> Vec<LedgerLine> {
-        self.lines.get(&document_ref).cloned().unwrap_or_default()
+    /// The ledger lines of a document.
+    pub(super) fn lines_of(&self, document_ref: DocumentRef) -> &[LedgerLine] {
+        self.lines.get(&document_ref).map_or(&[], Vec::as_slice)
     }
 
     /// Whether an event stands on a document.
@@ -708,7 +712,6 @@ impl ContractBook {
                     issue_date: None,
                     due_date: None,
                     settlement: Settlement::none(head.currency),
-                    default_tax: None,
                 };
                 self.note_places(head, Standing::Draft);
                 self.order.push(head.document_ref);
@@ -720,9 +723,6 @@ impl ContractBook {
                 self.change(head.document_ref, |document| document.head = (**head).clone())?;
             }
             Entry::Lines { document_ref, lines } => self.replace_lines(*document_ref, lines.clone())?,
-            Entry::DefaultTaxKept { family, default_tax } => {
-                self.change(*family, |document| document.default_tax = Some(*default_tax))?;
-            }
             Entry::Issued { document_ref, issued } => {
                 self.replace_lines(*document_ref, issued.content.ledger_lines())?;
                 let (family, kind) = self.change(*document_ref, |document| {

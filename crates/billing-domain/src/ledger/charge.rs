@@ -1,20 +1,20 @@
 //! Charges and what they do to documents (billing rules 5): one lands where its period's usage or fixed items are
 //! billed, on the draft, or as the difference on the open adjustment of what is issued.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::adjust::no_amount;
 use super::book::product_of;
-use super::post::refuse_too_large;
-use super::{ContractBook, Entry, Supplies, issue};
+use super::post::differences_of_period;
+use super::reconcile::Difference;
+use super::{ContractBook, Entry, Supplies, check, issue};
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::charge::{Charge, ChargeEdit, NewCharge};
 use crate::contract::{Contract, ProductPeriod};
-use crate::document::lines::{DocumentLine, LedgerLine, Rates, negated};
+use crate::document::lines::{DocumentLine, LedgerLine, LineKey};
 use crate::document::linking::part_for;
-use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
+use crate::document::totals::NetPrice;
+use crate::document::{BookDocument, Purpose, Standing};
 use crate::money::Money;
 use crate::refs::{ChargeRef, DocumentRef, PricingRef};
 use crate::refusal::{MatchRefusal, Refusal};
@@ -135,36 +135,44 @@ fn post_revision(
     supplies: &mut impl Supplies,
 ) -> Result<Charge, Refusal> {
     book.require_whole()?;
+    book.set_as_of(occasion.now);
     let contract = Arc::clone(&book.contract);
     let period_of = |charge: &Charge| product_of(&contract, charge.product_no).map(|product| product.period_at(charge.date));
     let old = before.map(period_of).transpose()?.flatten();
     let new = period_of(&after)?.filter(|_| !after.deleted);
-    if let Some(period) = &new {
-        let billed_there = before.filter(|_| old == new);
-        refuse_above_billed(book, billed_there, &after, period)?;
-    }
     let charge = Charge {
         revision: before.map_or(1, |before| before.revision + 1),
         revised_at: occasion.now,
         revised_by: occasion.by,
         ..after
     };
+    let periods: Vec<ProductPeriod<'_>> = old.iter().chain(new.iter().filter(|new| old != Some(**new))).copied().collect();
+    let prices = |book: &ContractBook| {
+        periods.iter().map(|period| Ok((book.price_of(period)?, net_of(book, period)?))).collect::<Result<Vec<_>, Refusal>>()
+    };
+    let prices_before = prices(book)?;
     book.put(Entry::Charged { superseded: before.cloned().map(Box::new), charge: Box::new(charge.clone()) })?;
+    for ((period, (before, net_before)), (after, net)) in periods.iter().zip(prices_before).zip(prices(book)?) {
+        book.require_in_range(&before, &after)?;
+        if net.minor() < 0 && net.minor() < net_before.minor() {
+            return Err(above_billed(period, &charge, net_before));
+        }
+    }
     let mut corrected = Vec::new();
     if let Some(old) = old.filter(|_| old != new) {
-        corrected.extend(put_right(book, &charge, &old, Presence::Gone, occasion.now, supplies)?);
+        corrected.extend(reconcile_period(book, &charge, &old, Presence::Gone, occasion.now, supplies)?);
     }
     if let Some(new) = new {
         let presence = if old == Some(new) { Presence::Stays } else { Presence::Comes };
-        corrected.extend(put_right(book, &charge, &new, presence, occasion.now, supplies)?);
-        refuse_too_large(book, &new)?;
+        corrected.extend(reconcile_period(book, &charge, &new, presence, occasion.now, supplies)?);
     }
     for adjustment in corrected.into_iter().filter(|_| occasion.issue) {
         if book.known(adjustment)?.standing == Standing::Draft {
-            issue::issue(book, adjustment, occasion.now, supplies)?;
+            issue::issue_where_possible(book, adjustment, occasion.now, supplies)?;
         }
     }
     issue::remind(book, occasion.now)?;
+    check::require_lawful(book)?;
     Ok(charge)
 }
 
@@ -176,47 +184,38 @@ enum Presence {
     Gone,
 }
 
-/// Puts the documents of a period right after a charge in it changed, and answers the open adjustment it went on, if any. A
+/// Puts the documents of a period right after a charge in it changed, and returns the open adjustments it went on, if any. A
 /// draft bills it by itself.
-fn put_right(
+fn reconcile_period(
     book: &mut ContractBook,
     charge: &Charge,
     period: &ProductPeriod<'_>,
     presence: Presence,
     now: Timestamp,
     supplies: &mut impl Supplies,
-) -> Result<Option<DocumentRef>, Refusal> {
-    let Some(home) = book.home(period, charge.bill_with).cloned() else {
-        if presence != Presence::Gone {
-            book.document_in(part_for(*period, charge.bill_with).place(), now, supplies)?;
-        }
-        return Ok(None);
-    };
-    if home.standing == Standing::Draft {
-        return Ok(None);
+) -> Result<Vec<DocumentRef>, Refusal> {
+    let home = book.home(period, charge.bill_with).cloned();
+    let is_new = presence == Presence::Comes;
+    if home.is_none() && presence != Presence::Gone {
+        book.document_in(part_for(*period, charge.bill_with).place(), now, supplies)?;
     }
+    let mut differences = differences_of_period(book, period)?;
+    let issued = home.filter(|home| home.standing.is_issued());
     let id = charge.line_item_id();
-    let mut lines = book.less_documented(period, charge.bill_with, home.family, &book.price_of(period)?)?;
-    // One of no amount, too, stands on a document.
-    lines.retain(|line| {
-        let is_new = presence == Presence::Comes && line.key.line_item_id.as_ref() == Some(&id);
-        is_new || line.amount.minor() != 0
-    });
-    lines.iter_mut().for_each(|line| line.usage = None);
-    if no_amount(&lines) && presence != Presence::Comes {
-        return Ok(None);
+    let is_of_charge = |difference: &Difference| difference.line.key.line_item_id.as_ref() == Some(&id);
+    if let Some(home) = issued.as_ref().filter(|_| is_new && !differences.iter().any(is_of_charge)) {
+        // One of no amount, too, stands on a document.
+        let key = LineKey {
+            product_no: period.product_no,
+            period_start: period.start(),
+            line_item_id: Some(id.clone()),
+            bill_with: charge.bill_with,
+        };
+        differences.push(Difference { family: home.family, line: book.line_of_nothing(period, &key, home.family)? });
     }
-    let of_period = (period.product_no, period.days());
-    let carrier = open_carrier(book, charge, period).map(|open| (open.head.document_ref, open.head.kind));
-    let adjustment = match carrier {
-        Some((open, kind)) => {
-            let lines = if kind == DocumentKind::Credit { negated(lines)? } else { lines };
-            book.collect(open, of_period, lines)?;
-            open
-        }
-        None => book.adjust(book.parent_for(&home)?, of_period, lines, now, supplies)?,
-    };
-    Ok(Some(adjustment))
+    let onto = open_carrier(book, charge, period).map(|open| open.head.document_ref);
+    let parent = issued.map(|home| book.parent_for(&home)).transpose()?;
+    book.adjust((period.product_no, period.days()), differences, (onto, parent), now, supplies)
 }
 
 /// The open adjustment that the charge's latest change stands on.
@@ -229,55 +228,30 @@ fn open_carrier<'b>(book: &'b ContractBook, charge: &Charge, period: &ProductPer
     book.documents().rfind(|document| {
         document.standing == Standing::Draft
             && document.head.purpose == Purpose::Adjustment
-            && book.lines_on(document.head.document_ref).iter().any(is_of_charge)
+            && book.lines_of(document.head.document_ref).iter().any(is_of_charge)
     })
 }
 
-/// A charge may not take more than the documents of its period bill of its product, after discount. One that takes no more
-/// than it did isn't asked.
-fn refuse_above_billed(
-    book: &ContractBook,
-    before: Option<&Charge>,
-    after: &Charge,
-    period: &ProductPeriod<'_>,
-) -> Result<(), Refusal> {
-    let amount = after.amount()?;
-    let is_more = |before: &Charge| Ok::<_, Refusal>(amount.minor() < before.amount()?.minor());
-    if amount.minor() >= 0 || !before.map_or(Ok(true), is_more)? {
-        return Ok(());
+/// What a period costs after discount with all of its charges, also those that count only in part.
+fn net_of(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Money, Refusal> {
+    let price = book.price_of(period)?;
+    let is_charge = |line: &DocumentLine| book.charges().of_line(line.line_item_id.as_ref()).is_some();
+    let others: Vec<DocumentLine> = price.into_iter().filter(|line| !is_charge(line)).collect();
+    let mut net = NetPrice::of(&others, period, book.charges())?;
+    for charge in book.charges().in_period(period) {
+        net = net.plus(charge.amount()?, charge.discountable)?;
     }
-    let id = after.line_item_id();
-    let others: Vec<DocumentLine> =
-        book.price_of(period)?.into_iter().filter(|line| line.line_item_id.as_ref() != Some(&id)).collect();
-    let mut by_rates: BTreeMap<Rates, Money> = BTreeMap::new();
-    let mut add = |rates: Rates, amount: Money| -> Result<(), Refusal> {
-        let sum = by_rates.entry(rates).or_insert(Money::zero(after.currency));
-        *sum = sum.checked_add(amount)?;
-        Ok(())
-    };
-    for line in others {
-        add(book.rates_of(line.line_item_id.as_ref(), period.terms, None), line.amount)?;
-    }
-    let there = net(&by_rates, after)?;
-    let own = book.rates(period.terms, None);
-    let own = if after.discountable { own } else { Rates { discount: crate::money::Percentage::ZERO, ..own } };
-    let sum = by_rates.entry(own).or_insert(Money::zero(after.currency));
-    *sum = sum.checked_add(amount)?;
-    if net(&by_rates, after)?.minor() >= 0 {
-        return Ok(());
-    }
-    let there = Money::from_minor(there.minor().max(0), after.currency);
-    let detail = format!(
-        "makes {amount}, and the documents of the period from {} bill {there} of that product after discount: take no more than that",
-        period.start()
-    );
-    Err(Refusal::field(&["unit_price"], "credit_above_billed", detail))
+    Ok(net.amount()?)
 }
 
-fn net(by_rates: &BTreeMap<Rates, Money>, of: &Charge) -> Result<Money, Refusal> {
-    let mut net = Money::zero(of.currency);
-    for (rates, sum) in by_rates {
-        net = net.checked_add(*sum)?.checked_sub(sum.percent(rates.discount)?)?;
-    }
-    Ok(net)
+/// Refuses charges that take more than a product bills in a period without them, after discount (billing rules 9).
+fn above_billed(period: &ProductPeriod<'_>, charge: &Charge, net: Money) -> Refusal {
+    let left = Money::from_minor(net.minor().max(0), net.currency());
+    let detail = format!(
+        "the charges of the period from {} would take more than that product bills there without them; {left} are left after \
+         discount: take no more than that, or first change the charges below zero",
+        period.start()
+    );
+    let field = if charge.deleted { "charge_ref" } else { "unit_price" };
+    Refusal::field(&[field], "credit_above_billed", detail)
 }

@@ -1,14 +1,23 @@
-//! Every invariant of a book (billing rules 2, 5, 7): what tests hold after each decision and `verify` holds of all.
+//! Every invariant of a book (billing rules 2, 5, 7). The laws of amounts are asserted after each decision, `verify` asserts all of
+//! them of every book.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
 
 use crate::calendar::Timestamp;
-use crate::document::lines::{BillWith, BilledKey, LineKey, Rates, SumKey, sign};
+use crate::document::lines::{BillWith, FamilySums, SumKey, sign};
 use crate::document::linking::{Place, part_in};
-use crate::document::{BookDocument, Purpose, Standing};
+use crate::document::{BookDocument, DocumentHead, Purpose, Standing};
 use crate::money::Money;
+use crate::refs::{DocumentRef, ProductNo};
 use crate::refusal::Refusal;
 
-use super::ContractBook;
-use super::issue::due_documents;
+use super::issue::{self, due_documents};
+use super::{ContractBook, Entry};
+
+/// How long something that is due may wait before `verify` reports it (billing rules 2).
+const OVERDUE_SECONDS: i64 = 24 * 3600;
 
 /// What is wrong with a book, in a sentence each.
 ///
@@ -19,8 +28,14 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     check_places(book, &mut found);
     check_plans(book, &mut found);
     check_charges(book, &mut found);
-    check_lines(book, &mut found)?;
-    check_sums(book, &mut found)?;
+    let mut periods: BTreeSet<(ProductNo, NaiveDate)> = book.documented().periods().collect();
+    for document in book.documents().filter(|document| document.standing.is_issued()) {
+        periods.extend(billed_periods(book, &document.head));
+    }
+    check_lines(book, &periods, &mut found)?;
+    for (family, sums) in book.sums() {
+        check_sums(book, family, sums, &mut found)?;
+    }
     for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
         if !book.content(draft.head.document_ref)?.adds_up() {
             found.push(format!("{}: its totals are not the sums of its lines", draft.head.number));
@@ -29,20 +44,108 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     Ok(found)
 }
 
-/// What is due at an instant and has no document, in a sentence each: what a billing run just before leaves none of.
+/// Refuses what was decided since it was asked last, where it breaks a law of rules 5 in a service period or a family that it
+/// concerns: a defect, which is never billed.
+///
+/// # Errors
+/// [`Refusal::Broken`] with what is wrong.
+pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
+    let mut periods: BTreeSet<(ProductNo, NaiveDate)> = BTreeSet::new();
+    let mut families: BTreeSet<DocumentRef> = BTreeSet::new();
+    for entry in book.unchecked_entries() {
+        match entry {
+            Entry::Lines { document_ref, .. } | Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. } => {
+                let document = book.known(*document_ref)?;
+                families.insert(document.family);
+                periods.extend(book.lines_of(*document_ref).iter().map(|line| (line.key.product_no, line.key.period_start)));
+                periods.extend(billed_periods(book, &document.head));
+            }
+            Entry::UsageMoved { key, .. } => {
+                periods.insert((key.product_no, key.period_start));
+            }
+            Entry::Charged { charge, .. } => {
+                let period = book.product(charge.product_no)?.period_at(charge.date);
+                periods.extend(period.map(|period| (charge.product_no, period.start())));
+            }
+            Entry::Amended(_)
+            | Entry::Opened { .. }
+            | Entry::Redrawn(_)
+            | Entry::Discarded { .. }
+            | Entry::EventsMoved { .. }
+            | Entry::Due(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    check_lines(book, &periods, &mut found)?;
+    for family in families {
+        check_sums(book, family, &book.sums_of(family), &mut found)?;
+    }
+    if !found.is_empty() {
+        return Err(Refusal::Broken(format!("contract {}: {}", book.contract.contract_ref, found.join("; "))));
+    }
+    book.note_checked();
+    Ok(())
+}
+
+/// Something that has been due for a day and isn't issued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// The draft; `None` where nothing is opened.
+    pub document_ref: Option<DocumentRef>,
+    /// The first day of the document's own period.
+    pub period_start: NaiveDate,
+    /// Since when it is due.
+    pub due_at: Timestamp,
+    /// Why it can't be issued; `None` where it can.
+    pub reason: Option<Refusal>,
+}
+
+/// What has been due for a day at an instant, from its own or that of the contract's newest version if that is later, and isn't
+/// issued (billing rules 2).
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_due(book: &ContractBook, now: Timestamp) -> Result<Vec<String>, Refusal> {
-    let unissued = due_documents(book, now, usize::MAX)?.into_iter().filter(|(_, place)| book.in_place(*place).is_none());
-    Ok(unissued
-        .map(|(due_at, place)| {
-            format!(
-                "product {}: the period from {} is due since {due_at} and has no document",
-                place.product_no.0, place.period_start
-            )
-        })
-        .collect())
+pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
+    let is_late = |due_at: &Timestamp| (*due_at).max(newest_version_at).plus_seconds(OVERDUE_SECONDS) <= now;
+    let mut overdue = Vec::new();
+    for (due_at, place) in due_documents(book, now, usize::MAX)? {
+        let document_ref = book.in_place(place).map(|document| document.head.document_ref);
+        overdue.push(Overdue { document_ref, period_start: place.period_start, due_at, reason: None });
+    }
+    for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
+        let known = overdue.iter().any(|overdue| overdue.document_ref == Some(draft.head.document_ref));
+        if let Some(due_at) = issue::draft_due_at(book, &draft.head)?.filter(|due_at| !known && *due_at <= now) {
+            let (document_ref, period_start) = (Some(draft.head.document_ref), draft.head.period.start());
+            overdue.push(Overdue { document_ref, period_start, due_at, reason: None });
+        }
+    }
+    overdue.retain(|overdue| is_late(&overdue.due_at));
+    if !overdue.is_empty() {
+        let mut tried = book.clone();
+        let mut ids = 0u128;
+        let run = issue::run(&mut tried, now, usize::MAX, &mut || {
+            ids += 1;
+            uuid::Uuid::from_u128(u128::MAX - ids)
+        })?;
+        for overdue in &mut overdue {
+            let failure = run.failed.iter().find(|failure| {
+                failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start
+            });
+            overdue.reason = failure.map(|failure| failure.refusal.clone());
+        }
+    }
+    Ok(overdue)
+}
+
+/// The service periods that a period's own document bills by the plan.
+fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
+    let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
+    let part_of = |no: &ProductNo| {
+        let place = Place { product_no: *no, period_start: head.period.start(), slot };
+        part_in(book.contract.product(*no)?, place)
+    };
+    let parts = head.parts.iter().filter_map(part_of);
+    parts.flat_map(|part| [part.fixed, part.usage]).flatten().map(|period| (period.product_no, period.start())).collect()
 }
 
 /// A place has one document in force, and a draft stands in places that the plan has.
@@ -105,56 +208,36 @@ fn check_charges(book: &ContractBook, found: &mut Vec<String>) {
     }
 }
 
-/// Lines and rates (billing rules 5): what is billed of a period whose document is issued is its price, at the rates in
-/// force; of one that is planned no more, nothing.
-fn check_lines(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refusal> {
-    let mut periods: Vec<_> = book.documented().iter().map(|(key, _)| (key.line.product_no, key.line.period_start)).collect();
-    for document in book.documents().filter(|document| document.standing.is_issued()) {
-        if let Purpose::Regular(slot) = document.head.purpose {
-            for no in &document.head.parts {
-                let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
-                let part = book.contract.product(*no).and_then(|product| part_in(product, place));
-                let billed = part.into_iter().flat_map(|part| [part.fixed, part.usage]).flatten();
-                periods.extend(billed.map(|period| (*no, period.start())));
-            }
-        }
-    }
-    periods.sort();
-    periods.dedup();
+/// Lines and rates (billing rules 5): nothing stands at a discount or a tax that isn't in force; what is billed of a period whose
+/// document is issued is its price, of one whose document is open no more than that, and of one that is planned no more nothing.
+fn check_lines(
+    book: &ContractBook,
+    periods: &BTreeSet<(ProductNo, NaiveDate)>,
+    found: &mut Vec<String>,
+) -> Result<(), Refusal> {
     for (no, start) in periods {
-        let period = book.product(no)?.period_from(start);
-        for with in [BillWith::Fixed, BillWith::Usage] {
-            let home = period.and_then(|period| book.home(&period, with));
-            let is_issued = home.is_some_and(|home| home.standing.is_issued());
-            let stands_right = |key: &BilledKey| period.is_some_and(|period| book.stands_right(key, period.terms));
-            let mut missing: Vec<(LineKey, Rates, i64)> = Vec::new();
-            if let Some(period) = period.filter(|_| is_issued) {
-                let family = home.map(|home| home.family);
-                let of_account = book.price_of(&period)?.into_iter().filter(|line| line.bill_with == with);
-                missing.extend(of_account.map(|line| {
-                    let rates = book.rates_of(line.line_item_id.as_ref(), period.terms, family);
-                    (line.key(no), rates, line.amount.minor())
-                }));
+        let Some(period) = book.product(*no)?.period_from(*start) else {
+            for (key, minor) in book.documented().of_period(*no, *start) {
+                found.push(format!("product {}, {:?}, from {start}: {minor} are billed of what isn't planned", no.0, key.line));
             }
-            for (key, minor) in book.documented().of_period(no, start).filter(|(key, _)| key.line.bill_with == with) {
-                let is_right = stands_right(key);
-                if is_right && !is_issued {
-                    // The period's own draft bills the rest.
-                    continue;
-                }
-                let same = |entry: &&mut (LineKey, Rates, i64)| entry.0 == key.line && (is_right || entry.1 == key.rates);
-                match missing.iter_mut().find(same) {
-                    Some(entry) => entry.2 -= minor,
-                    None => missing.push((key.line.clone(), key.rates, -minor)),
-                }
-            }
-            for (key, rates, minor) in missing.into_iter().filter(|(_, _, minor)| *minor != 0) {
+            continue;
+        };
+        let unbilled = book.unbilled(&period, &book.price_of(&period)?, false)?;
+        for (key, minor) in &unbilled.misrated {
+            found.push(format!(
+                "product {}, {:?}, from {start}: {minor} stand at {:?}, which isn't in force",
+                no.0, key.line.line_item_id, key.rates
+            ));
+        }
+        for line in &unbilled.lines {
+            let rest = line.rest()?.minor();
+            let is_issued = book.is_billed(&period, line.line.bill_with);
+            let is_above = line.billed.iter().map(|(_, minor)| minor).sum::<i64>() > 0 && rest < 0;
+            if (is_issued && rest != 0) || is_above {
+                let with = if line.line.bill_with == BillWith::Fixed { "fixed items" } else { "usage" };
                 found.push(format!(
-                    "product {}, {:?}, period from {start}, at {} % discount and {} % tax: {minor} minor units are not documented",
-                    no.0,
-                    key.line_item_id,
-                    rates.discount.as_decimal(),
-                    rates.tax.as_decimal()
+                    "product {}, {:?} of the {with}, from {start}: {rest} minor units of the price are not billed",
+                    no.0, line.line.line_item_id
                 ));
             }
         }
@@ -162,48 +245,40 @@ fn check_lines(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refus
     Ok(())
 }
 
-/// Discount and tax (billing rules 5): of each family what its rates make of its sums.
-fn check_sums(book: &ContractBook, found: &mut Vec<String>) -> Result<(), Refusal> {
-    for (family, sums) in book.sums() {
-        let Some(root) = book.document(family) else {
-            found.push(format!("family {family} has sums and no document"));
-            continue;
+/// Discount and tax (billing rules 5): of a family what its rates make of its sums.
+fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found: &mut Vec<String>) -> Result<(), Refusal> {
+    let Some(root) = book.document(family) else {
+        found.push(format!("family {family} has sums and no document"));
+        return Ok(());
+    };
+    let currency = root.head.currency;
+    // Between a void document and what replaces it a family may be a cent off: the replacement's step mends it.
+    let waits = |void: &&BookDocument| {
+        let is_replaced = |other: &BookDocument| {
+            other.head.replaces == Some(void.head.document_ref) && other.standing.is_issued()
         };
-        let currency = root.head.currency;
-        // Between a void document and what replaces it a family may be a cent off: the replacement's step mends it.
-        let waits = |void: &&BookDocument| {
-            void.family == family
-                && void.standing == Standing::Void
-                && !book
-                    .documents()
-                    .any(|other| other.head.replaces == Some(void.head.document_ref) && other.standing.is_issued())
-        };
-        let is_exact = book.documents().find(waits).is_none();
-        for (key, sum) in sums.iter() {
-            let (what, rate) = match key {
-                SumKey::Discount(no, rates) => (format!("discount of product {}", no.0), rates.discount),
-                SumKey::Tax(rate) => ("tax".to_owned(), rate),
-            };
-            let right = Money::from_minor(sum.base, currency).percent(rate)?.minor();
-            if right != sum.amount && is_exact {
-                let detail = format!("{what} at {} % of {} is {}, not {right}", rate.as_decimal(), sum.base, sum.amount);
-                found.push(format!("{}: {detail}", root.head.number));
-            }
+        void.family == family && void.standing == Standing::Void && !book.documents().any(is_replaced)
+    };
+    let is_exact = book.documents().find(waits).is_none();
+    for (key, sum) in sums.iter() {
+        let right = Money::from_minor(sum.base, currency).percent(key.rate())?.minor();
+        if right != sum.amount && is_exact {
+            found.push(format!("{}: {key:?} of {} is {}, not {right}", root.head.number, sum.base, sum.amount));
         }
-        let lines: i64 = book.documented().iter().filter(|(key, _)| key.family == family).map(|(_, minor)| minor).sum();
-        let open: i64 = book
-            .documents()
-            .filter(|document| document.family == family && document.standing == Standing::Draft)
-            .filter(|document| !matches!(document.head.purpose, Purpose::Regular(_)))
-            .map(|document| {
-                let lines = book.lines_on(document.head.document_ref);
-                sign(document.head.kind) * lines.iter().map(|line| line.amount.minor()).sum::<i64>()
-            })
-            .sum();
-        let discounted: i64 = sums.iter().filter(|(key, _)| matches!(key, SumKey::Discount(..))).map(|(_, sum)| sum.base).sum();
-        if lines - open != discounted {
-            found.push(format!("{}: its family's lines make {}, its sums {discounted}", root.head.number, lines - open));
-        }
+    }
+    let lines: i64 = book.documented().iter().filter(|(key, _)| key.family == family).map(|(_, minor)| minor).sum();
+    let open: i64 = book
+        .documents()
+        .filter(|document| document.family == family && document.standing == Standing::Draft)
+        .filter(|document| !matches!(document.head.purpose, Purpose::Regular(_)))
+        .map(|document| {
+            let lines = book.lines_of(document.head.document_ref);
+            sign(document.head.kind) * lines.iter().map(|line| line.amount.minor()).sum::<i64>()
+        })
+        .sum();
+    let discounted: i64 = sums.iter().filter(|(key, _)| matches!(key, SumKey::Discount(..))).map(|(_, sum)| sum.base).sum();
+    if lines - open != discounted {
+        found.push(format!("{}: its family's lines make {}, its sums {discounted}", root.head.number, lines - open));
     }
     Ok(())
 }

@@ -3,22 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chrono::NaiveDate;
+
 use super::open::{New, part_of};
-use super::{ContractBook, Entry, Supplies};
+use super::{ContractBook, Entry, Supplies, check};
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
-use crate::document::lines::{DocumentLine, LedgerLine, negated};
+use crate::contract::terms::PaymentTime;
+use crate::document::lines::{BillWith, DocumentLine, LedgerLine, negated};
 use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
 use crate::document::paper::missing;
 use crate::document::totals::DocumentContent;
 use crate::document::{
-    BookDocument, DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date,
+    BookDocument, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date,
 };
-use crate::money::Money;
+use crate::money::{Currency, Money};
 use crate::party::Entity;
 use crate::party::legal::Strictness;
-use crate::refs::{DocumentRef, LineItemId, ProductNo};
+use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
+
+/// Why a document isn't issued whose paper lacks something: neither stops anything else (billing rules 2).
+const PAPER_CODES: [&str; 2] = ["paper_incomplete", "exchange_rate_missing"];
 
 /// What became of a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,48 +38,206 @@ pub struct Outcome {
     pub total: Money,
 }
 
+/// A document that is due and can't be issued: it is tried again by each run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The draft; `None` of one that would be opened by its issue.
+    pub document_ref: Option<DocumentRef>,
+    /// The first day of the document's own period.
+    pub period_start: NaiveDate,
+    /// Why.
+    pub refusal: Refusal,
+}
+
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// What became of each document, in order.
     pub outcomes: Vec<Outcome>,
+    /// What couldn't be issued, because its paper lacks something.
+    pub failed: Vec<Failure>,
     /// Whether there is more to issue.
     pub is_cut_short: bool,
 }
 
 /// Issues what is due, oldest first: regular documents, then what else is open, adjustments opened on an earlier service
-/// date above all. About `most` documents: those that fall due together stay together.
+/// date above all. About `most` documents: those that fall due together stay together. What can't be issued stays as it is and
+/// stops no other (billing rules 2).
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
 pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut impl Supplies) -> Result<Run, Refusal> {
     book.require_whole()?;
+    book.set_as_of(now);
     let mut run = Run::default();
     let mut last = None;
+    let mut failed: BTreeSet<Place> = BTreeSet::new();
     for (due_at, place) in due_places(book, now)? {
+        if failed.contains(&place) {
+            continue;
+        }
         if run.outcomes.len() >= most && last != Some(due_at) {
             run.is_cut_short = true;
             break;
         }
         last = Some(due_at);
-        if let Some(outcome) = issue_place(book, place, now, supplies)? {
-            run.outcomes.push(outcome);
-        }
-    }
-    if !run.is_cut_short {
-        let drafts: Vec<DocumentRef> = drafts(book);
-        for document_ref in drafts {
-            let draft = book.known(document_ref)?;
-            if draft.standing == Standing::Draft && draft_due_at(book, &draft.head)?.is_some_and(|due_at| due_at <= now) {
-                run.outcomes.push(issue(book, document_ref, now, supplies)?);
+        let places = shared_places(book, place)?;
+        match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, supplies))? {
+            Ok(outcome) => run.outcomes.extend(outcome),
+            Err(refusal) => {
+                let document_ref = book.in_place(place).map(|document| document.head.document_ref);
+                run.failed.push(Failure { document_ref, period_start: place.period_start, refusal });
+                failed.extend(places);
             }
         }
     }
+    if !run.is_cut_short {
+        for document_ref in drafts(book) {
+            let draft = book.known(document_ref)?;
+            let is_regular = matches!(draft.head.purpose, Purpose::Regular(_));
+            let is_due = |draft: &BookDocument| {
+                let due_at = draft_due_at(book, &draft.head)?;
+                Ok::<_, Refusal>(draft.standing == Standing::Draft && due_at.is_some_and(|due_at| due_at <= now))
+            };
+            let has_failed = run.failed.iter().any(|failure| failure.document_ref == Some(document_ref));
+            if has_failed || !is_due(draft)? {
+                continue;
+            }
+            let counterpart = if is_regular { None } else { counterpart_of(book, draft) };
+            let counterpart = match counterpart {
+                Some(counterpart) if is_due(book.known(counterpart)?)? => Some(counterpart),
+                _ => None,
+            };
+            let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
+            issue_together(book, &together, now, &mut run, supplies)?;
+        }
+    }
     remind(book, now)?;
+    check::require_lawful(book)?;
     Ok(run)
 }
 
-/// Issues everything the contract still has to bill, due or not.
+/// The open adjustment of the same parent and of the other kind.
+fn counterpart_of(book: &ContractBook, draft: &BookDocument) -> Option<DocumentRef> {
+    let kind = match draft.head.kind {
+        DocumentKind::Credit => DocumentKind::Debit,
+        DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
+    };
+    let parent = draft.head.parent.filter(|_| draft.head.purpose == Purpose::Adjustment)?;
+    Some(book.open_adjustment(parent, kind)?.head.document_ref)
+}
+
+/// Issues a draft that is due, or the credit and the debit of one parent, which wait for each other. Where these say the same, both
+/// are put out of force instead, and their events stand on the parent (billing rules 5).
+fn issue_together(
+    book: &mut ContractBook,
+    together: &[DocumentRef],
+    now: Timestamp,
+    run: &mut Run,
+    supplies: &mut impl Supplies,
+) -> Result<(), Refusal> {
+    if let [one, other] = together
+        && is_opposite(book.lines_of(*one), book.lines_of(*other))
+    {
+        for document_ref in together {
+            let parent = book.known(*document_ref)?.head.parent;
+            let total = book.content(*document_ref)?.total;
+            discard(book, *document_ref, now)?;
+            if let Some(to) = parent {
+                book.put(Entry::EventsMoved { from: *document_ref, to, of: None })?;
+            }
+            run.outcomes.push(Outcome { document_ref: *document_ref, issued: Vec::new(), total });
+        }
+        return Ok(());
+    }
+    let may_lack = together.iter().try_fold(false, |lacks, document_ref| {
+        let head = &book.known(*document_ref)?.head;
+        Ok::<_, Refusal>(lacks || may_lack(book, &head.entity_ref, head.currency)?)
+    })?;
+    let issued = where_possible(book, may_lack, |book| {
+        let mut outcomes = Vec::new();
+        for document_ref in together {
+            // The first of them can have taken the other one over.
+            if book.known(*document_ref)?.standing == Standing::Draft {
+                outcomes.push(issue(book, *document_ref, now, supplies)?);
+            }
+        }
+        Ok(outcomes)
+    })?;
+    match issued {
+        Ok(outcomes) => run.outcomes.extend(outcomes),
+        Err(refusal) => {
+            for document_ref in together {
+                let period_start = book.known(*document_ref)?.head.period.start();
+                let refusal = refusal.clone();
+                run.failed.push(Failure { document_ref: Some(*document_ref), period_start, refusal });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the lines of a credit and of a debit cancel each other out: item, period, rates, quantity and amount are the same.
+fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
+    let is_among = |line: &LedgerLine, lines: &[LedgerLine]| lines.iter().any(|other| other == line);
+    one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))
+}
+
+/// Issues a document where its paper lacks nothing; else it stays a draft that each run tries to issue.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn issue_where_possible(
+    book: &mut ContractBook,
+    document_ref: DocumentRef,
+    now: Timestamp,
+    supplies: &mut impl Supplies,
+) -> Result<(), Refusal> {
+    let head = &book.known(document_ref)?.head;
+    let may_lack = may_lack(book, &head.entity_ref, head.currency)?;
+    where_possible(book, may_lack, |book| issue(book, document_ref, now, supplies)).map(drop)
+}
+
+/// Lets something be issued that may lack what its paper needs: then nothing is opened or numbered, and the refusal is returned
+/// inside.
+fn where_possible<T>(
+    book: &mut ContractBook,
+    may_lack: bool,
+    decide: impl FnOnce(&mut ContractBook) -> Result<T, Refusal>,
+) -> Result<Result<T, Refusal>, Refusal> {
+    if !may_lack {
+        return decide(book).map(Ok);
+    }
+    let before = book.clone();
+    match book.attempt(&before, decide) {
+        Ok(decided) => Ok(Ok(decided)),
+        Err(refusal) if refusal.conflict_code().is_some_and(|code| PAPER_CODES.contains(&code)) => Ok(Err(refusal)),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// Whether papers of an entity in a currency may lack what they need to be issued.
+fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> Result<bool, Refusal> {
+    let is_strict = book.entity(entity_ref)?.profile.paper.strictness == Strictness::Strict;
+    Ok(is_strict || book.rate_of_exchange(entity_ref, currency)? == Some(None))
+}
+
+fn place_may_lack(book: &ContractBook, place: Place) -> Result<bool, Refusal> {
+    let terms = part_of(&book.contract, place)?.own.terms;
+    may_lack(book, &terms.entity_ref, terms.pricing.currency)
+}
+
+/// The places of the document that is in a place or would be opened there.
+fn shared_places(book: &ContractBook, place: Place) -> Result<Vec<Place>, Refusal> {
+    if let Some(document) = book.in_place(place) {
+        return Ok(document.head.parts.iter().map(|no| Place { product_no: *no, ..place }).collect());
+    }
+    let part = part_of(&book.contract, place)?;
+    let (net_terms, payment) = book.money_terms(&part)?;
+    Ok(book.companions(&book.contract, &part, net_terms, &payment)?.iter().map(Part::place).collect())
+}
+
+/// Issues everything the contract still has to bill, due or not, where no paper lacks anything.
 ///
 /// # Errors
 /// As [`run`].
@@ -82,13 +246,14 @@ pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut
     for product in &contract.products {
         for period in product.periods() {
             for part in parts_of_period(period) {
-                issue_place(book, part.place(), now, supplies)?;
+                let (place, may_lack) = (part.place(), place_may_lack(book, part.place())?);
+                where_possible(book, may_lack, |book| issue_place(book, place, now, supplies))?.ok();
             }
         }
     }
     for document_ref in drafts(book) {
         if book.known(document_ref)?.standing == Standing::Draft {
-            issue(book, document_ref, now, supplies)?;
+            issue_where_possible(book, document_ref, now, supplies)?;
         }
     }
     Ok(())
@@ -124,12 +289,8 @@ fn issue_place(
 /// Whether a place without a document has an amount or a charge to bill, or events of a void one to take over.
 fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Result<bool, Refusal> {
     let (net_terms, payment) = book.money_terms(part)?;
-    let family = match part.slot {
-        Slot::UsageDebit => book.in_place(Place { slot: Slot::Period, ..part.place() }).map(|invoice| invoice.family),
-        Slot::Period | Slot::Closing => None,
-    };
     for companion in book.companions(contract, part, net_terms, &payment)? {
-        let lines = book.lines_of_part(&companion, family)?;
+        let lines = book.lines_of_part(&companion, None)?;
         let stands = |line: &DocumentLine| line.amount.minor() != 0 || book.is_of_live_charge(line);
         if lines.iter().flat_map(|rated| &rated.lines).any(stands) {
             return Ok(true);
@@ -203,17 +364,20 @@ pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result
 
 /// Whether a document of a period can be due by an instant: none is before its period's first day, which comes up to
 /// a day earlier in other zones than in UTC.
-fn may_be_due(start: chrono::NaiveDate, by: Timestamp) -> bool {
+fn may_be_due(start: NaiveDate, by: Timestamp) -> bool {
     start <= day_after(TimeZone::UTC.service_date(by))
 }
 
 /// When a draft is issued; `None` of one that bills nothing any more.
 pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<Option<Timestamp>, Refusal> {
     match head.purpose {
+        // A child that couldn't be issued with its event.
+        Purpose::Usage => Ok(Some(head.created_at)),
         // On the first service date after the one it was opened on.
-        Purpose::Usage | Purpose::Adjustment => {
+        Purpose::Adjustment => {
             let zone = book.entity(&head.entity_ref)?.profile.time_zone;
-            Ok(Some(zone.start_of_day(day_after(zone.service_date(head.created_at)))))
+            let next_day = zone.start_of_day(day_after(zone.service_date(head.created_at)));
+            Ok(Some(waits_for_its_period(book, head, next_day)?.unwrap_or(next_day)))
         }
         Purpose::Regular(slot) => {
             let mut first: Option<Timestamp> = None;
@@ -227,6 +391,32 @@ pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<O
             Ok(first)
         }
     }
+}
+
+/// When a debit is issued that bills more of an invoice after use because its period goes on: with the rest of the period, when the
+/// invoice would have been (billing rules 7). `None` of any other document, and of one whose instant has passed.
+pub(super) fn waits_for_its_period(
+    book: &ContractBook,
+    head: &DocumentHead,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Refusal> {
+    let invoice = head.parent.and_then(|parent| book.document(parent)).filter(|parent| {
+        (head.kind, head.purpose) == (DocumentKind::Debit, Purpose::Adjustment)
+            && parent.head.purpose == Purpose::Regular(Slot::Period)
+            && parent.standing.is_issued()
+    });
+    let Some(invoice) = invoice.map(|invoice| &invoice.head) else { return Ok(None) };
+    let mut waits = None;
+    for no in invoice.parts.iter().filter(|no| head.parts.contains(no)) {
+        let period = book.contract.product(*no).and_then(|product| product.period_from(invoice.period.start()));
+        let goes_on = period.filter(|period| {
+            period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end()
+        });
+        if let Some(period) = goes_on {
+            waits = waits.max(Some(book.due_at(&part_for_usage(period))?));
+        }
+    }
+    Ok(waits.filter(|due_at| *due_at > now))
 }
 
 /// Notes when the billing run has to look at the contract again: at the first document that will be due, open or not, or at
@@ -273,13 +463,14 @@ pub fn issue(
     supplies: &mut impl Supplies,
 ) -> Result<Outcome, Refusal> {
     book.require_whole()?;
+    book.set_as_of(now);
     if book.known(document_ref)?.standing != Standing::Draft {
         return Err(Refusal::conflict("not_a_draft", "only a draft can be issued"));
     }
     // Terms that a customer or an entity gives may fit since it was opened: previews show it with these products.
     book.join(document_ref)?;
     let document = book.known(document_ref)?.clone();
-    let content = book.content_if_issued(document_ref, |_| true)?;
+    let content = book.content_if_issued(document_ref, now, |_| true)?;
     let total = content.total;
     let is_charged = content.products.iter().flat_map(|product| &product.lines).any(|line| book.is_of_live_charge(line));
     let stands = content.has_amount() || is_charged || book.has_events(document_ref) || book.has_dependents(&document);
@@ -351,7 +542,7 @@ fn split(
 ) -> Result<Vec<DocumentRef>, Refusal> {
     let head = &document.head;
     let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
-    let kept = book.content_if_issued(head.document_ref, |line| line.amount.minor() >= 0)?;
+    let kept = book.content_if_issued(head.document_ref, now, |line| line.amount.minor() >= 0)?;
     let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, supplies)?;
     freeze_as(book, head.document_ref, kept, now)?;
     book.put(Entry::Lines { document_ref: credit, lines: negated(below)? })?;
@@ -376,7 +567,7 @@ fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<Docum
 
 /// Freezes a draft with what it says, and answers its total.
 pub(super) fn freeze(book: &mut ContractBook, document_ref: DocumentRef, now: Timestamp) -> Result<Money, Refusal> {
-    let content = book.content_if_issued(document_ref, |_| true)?;
+    let content = book.content_if_issued(document_ref, now, |_| true)?;
     freeze_as(book, document_ref, content, now)
 }
 
@@ -390,15 +581,11 @@ fn freeze_as(
         return Err(Refusal::Broken("a document's total is not the sum of its lines".to_owned()));
     }
     let document = book.known(document_ref)?.clone();
-    let (head, family) = (&document.head, document.family);
-    if book.known(family)?.default_tax.is_none() {
-        let default_tax = DefaultTax(book.customer.profile.tax);
-        book.put(Entry::DefaultTaxKept { family, default_tax })?;
-    }
+    let head = &document.head;
     let entity = book.entity(&head.entity_ref)?;
     let issue_date = entity.profile.time_zone.service_date(now);
     let total = content.total;
-    let rate = match book.tax_rate_of_exchange(head)? {
+    let rate = match book.rate_of_exchange(&head.entity_ref, head.currency)? {
         Some(None) => return Err(exchange_rate_missing(head, entity, issue_date)),
         known => known.flatten(),
     };
@@ -435,10 +622,10 @@ fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refus
     Err(Refusal::conflict("paper_incomplete", detail))
 }
 
-fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: chrono::NaiveDate) -> Refusal {
+fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) -> Refusal {
     let to = entity.profile.paper.tax_currency.unwrap_or(head.currency);
     let detail = format!(
-        "{} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before:          post one to /api/exchange_rates/",
+        "{} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before: post one to /api/exchange_rates/",
         head.number, entity.entity_ref, head.currency
     );
     Refusal::conflict("exchange_rate_missing", detail)
@@ -458,6 +645,7 @@ pub fn void(
     now: Timestamp,
 ) -> Result<(), Refusal> {
     book.require_whole()?;
+    book.set_as_of(now);
     let document = book.known(document_ref)?.clone();
     require_voidable(document.head.purpose)?;
     if document.standing != Standing::Issued {
@@ -467,13 +655,12 @@ pub fn void(
         return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
     }
     let contract = Arc::clone(&book.contract);
-    let mut carriers: BTreeMap<Place, Part<'_>> = BTreeMap::new();
+    let mut carriers: BTreeMap<Place, (ProductNo, NaiveDate)> = BTreeMap::new();
     for line in content.ledger_lines() {
         let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
         if let Some(period) = period {
-            let carrier = part_for_usage(period);
-            if line.key.bill_with == crate::document::lines::BillWith::Usage {
-                carriers.insert(carrier.place(), carrier);
+            if line.key.bill_with == BillWith::Usage {
+                carriers.insert(part_for_usage(period).place(), (period.product_no, period.start()));
             }
         }
     }
@@ -486,12 +673,13 @@ pub fn void(
         }
     }
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now })?;
-    for (place, part) in carriers {
+    for (place, usage) in carriers {
         if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
-            book.gather(&part, carrier)?;
+            book.move_events(usage, &[], carrier)?;
         }
     }
     remind(book, now)?;
+    check::require_lawful(book)?;
     // Its period is open again, and events of what was issued aren't in the book: a run has to look, when it is due.
     match draft_due_at(book, &document.head)? {
         Some(due_at) => book.bring_due_forward(due_at),

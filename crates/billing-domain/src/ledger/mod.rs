@@ -3,7 +3,7 @@
 //! Every decision is a function of a [`ContractBook`] and facts: it reads the book, refuses or puts [`Entry`]s, which the
 //! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`Supplies`].
 
-mod adjust;
+mod reconcile;
 mod book;
 pub mod charge;
 pub mod check;

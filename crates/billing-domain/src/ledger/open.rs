@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chrono::NaiveDate;
+
 use super::book::product_of;
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp};
@@ -80,7 +82,7 @@ impl ContractBook {
             supplies,
         )?;
         for part in &parts {
-            self.gather(part, head)?;
+            self.take_over(part, head)?;
         }
         Ok(head)
     }
@@ -110,7 +112,7 @@ impl ContractBook {
         head.parts.push(part.own.product_no);
         head.parts.sort();
         self.put(Entry::Redrawn(Box::new(head)))?;
-        self.gather(part, document_ref)
+        self.take_over(part, document_ref)
     }
 
     /// Opens a document as a draft. Its numbers are given when it is written.
@@ -202,18 +204,28 @@ impl ContractBook {
         self.documents().rfind(was_there).map(|document| document.head.document_ref)
     }
 
-    /// Puts the usage of a part that waits on void documents on the one that bills it now.
-    pub(super) fn gather(&mut self, part: &Part<'_>, to: DocumentRef) -> Result<(), Refusal> {
-        let Some(usage) = part.usage else { return Ok(()) };
-        let waiting: Vec<DocumentRef> = self
-            .documents()
-            .filter(|document| document.standing.is_void() && document.head.parts.contains(&usage.product_no))
-            .map(|document| document.head.document_ref)
-            .filter(|document_ref| self.has_events(*document_ref))
-            .collect();
-        for from in waiting {
-            self.put(Entry::EventsMoved { from, to, of: Some((usage.product_no, usage.start())) })?;
+    /// Puts the events of a service period that stand on void documents, or on `emptied` ones, on the document that carries its
+    /// usage now.
+    pub(super) fn move_events(
+        &mut self,
+        (product_no, start): (ProductNo, NaiveDate),
+        emptied: &[DocumentRef],
+        to: DocumentRef,
+    ) -> Result<(), Refusal> {
+        let is_left = |document: &&BookDocument| {
+            let document_ref = document.head.document_ref;
+            let is_void = document.standing.is_void() && document.head.parts.contains(&product_no);
+            document_ref != to && (is_void || emptied.contains(&document_ref)) && self.has_events(document_ref)
+        };
+        let left: Vec<DocumentRef> = self.documents().filter(is_left).map(|document| document.head.document_ref).collect();
+        for from in left {
+            self.put(Entry::EventsMoved { from, to, of: Some((product_no, start)) })?;
         }
         Ok(())
+    }
+
+    /// Puts the usage of a part that waits on void documents on the draft that bills it now.
+    fn take_over(&mut self, part: &Part<'_>, to: DocumentRef) -> Result<(), Refusal> {
+        part.usage.map_or(Ok(()), |usage| self.move_events((usage.product_no, usage.start()), &[], to))
     }
 }

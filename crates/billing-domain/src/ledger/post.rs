@@ -3,25 +3,22 @@
 
 use std::sync::Arc;
 
-use super::adjust::{no_amount, without_quantities};
 use super::book::product_of;
 use super::open::New;
-use super::{ContractBook, Entry, Supplies, issue};
+use super::reconcile::{Difference, Revised, no_amount, with_quantities};
+use super::{ContractBook, Entry, Extent, Supplies, check, issue};
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::PaymentTime;
-use crate::document::lines::{BillWith, LedgerLine, kind_of, negated};
+use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, kind_of, merge, negated};
 use crate::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage};
-use crate::document::totals::usage_key;
+use crate::document::totals::{lines_of_step, usage_key};
 use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::Money;
 use crate::party::NetTerms;
 use crate::refs::{DocumentRef, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
 use crate::usage::{CountedEvent, UsageKey, UsageTotal};
-
-/// The largest sum of a document's lines, in minor units: tax on it still fits.
-const MAX_DOCUMENT_MINOR: i64 = i64::MAX / 4;
 
 /// A change of one running total.
 struct Change<'c> {
@@ -82,6 +79,7 @@ pub fn add(
     now: Timestamp,
     supplies: &mut impl Supplies,
 ) -> Result<DocumentRef, Refusal> {
+    book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
     let first = events.first().ok_or_else(|| Refusal::Broken("no event to put".to_owned()))?;
     let period = product_of(&contract, product_no)?.period_at(first.service_date);
@@ -94,16 +92,14 @@ pub fn add(
     }
     let change = Change { period, key, before, after, now };
     let carrier = book.home(&period, BillWith::Usage).cloned();
-    let document_ref = if is_due_upon_usage(book, carrier.as_ref(), &period)? {
-        own_document(book, &change, carrier.as_ref(), supplies)?
-    } else {
-        match carrier {
-            None => book.document_in(part_for_usage(period).place(), now, supplies)?,
-            Some(carrier) if carrier.standing == Standing::Draft => carrier.head.document_ref,
-            Some(carrier) => correct(book, &change, &carrier, supplies)?,
-        }
+    let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &period)?;
+    put_total(book, &change)?;
+    let document_ref = match carrier {
+        _ if is_due_upon_usage => own_document(book, &change, carrier.as_ref(), supplies)?,
+        Some(carrier) if carrier.standing.is_issued() => correct(book, &change, None, &carrier, supplies)?,
+        carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
     };
-    note_total(book, change, document_ref)
+    note_document(book, change, document_ref)
 }
 
 /// Changes an event within its service period, or takes it out (`after` is `None`), and answers the document the change
@@ -122,6 +118,7 @@ pub fn change(
     supplies: &mut impl Supplies,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
+    book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
     let period = product_of(&contract, key.product_no)?.period_from(key.period_start);
     let period = period.ok_or_else(|| Refusal::Broken(format!("product {} has no such period", key.product_no.0)))?;
@@ -134,78 +131,145 @@ pub fn change(
     if change.rates_the_same() {
         // Another time within the period, say: the total tells it, and no document.
         if total != before {
-            book.put(Entry::UsageMoved { key: change.key, total, onto: None })?;
+            put_total(book, &change)?;
         }
         return Ok(standing);
     }
     let standing = book.known(standing)?.clone();
-    let part = part_for_usage(period);
     let carrier = book.home(&period, BillWith::Usage).cloned();
-    let is_carrier = carrier.as_ref().is_some_and(|carrier| carrier.head.document_ref == standing.head.document_ref);
-    let document_ref = match (standing.standing, standing.head.purpose) {
-        (Standing::Draft, Purpose::Regular(_)) if is_carrier => standing.head.document_ref,
-        (Standing::Draft, Purpose::Usage | Purpose::Adjustment) => {
-            let lines = lines_of_change(book, &change, carrier.as_ref(), standing.family)?;
-            let lines = if standing.head.kind == DocumentKind::Credit { negated(lines)? } else { lines };
-            book.collect(standing.head.document_ref, (period.product_no, period.days()), lines)?;
-            standing.head.document_ref
+    let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.standing.is_issued());
+    let is_of_period = matches!(standing.head.purpose, Purpose::Regular(_));
+    let has_own_document =
+        !is_of_period && !standing.standing.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
+    put_total(book, &change)?;
+    let document_ref = match carrier {
+        Some(carrier) if is_billed => {
+            // What corrects a draft of a period's own that bills it no more corrects the document that does.
+            let corrected = if standing.standing == Standing::Draft && is_of_period { &carrier } else { &standing };
+            let onto = (standing.standing == Standing::Draft && !is_of_period).then_some(&standing);
+            correct(book, &change, onto, corrected, supplies)?
         }
-        (Standing::Draft | Standing::Issued | Standing::Uncollectible | Standing::Void | Standing::Discarded, _) => {
-            let has_own_document = is_due_upon_usage(book, carrier.as_ref(), &period)?
-                && !matches!(standing.head.purpose, Purpose::Regular(_))
-                && !standing.standing.is_void();
-            match carrier {
-                // The period's usage isn't billed, or by a draft: that one bills whatever isn't documented.
-                None if !has_own_document => book.document_in(part.place(), now, supplies)?,
-                Some(carrier) if carrier.standing == Standing::Draft && !has_own_document => carrier.head.document_ref,
-                Some(carrier) if standing.standing == Standing::Draft => correct(book, &change, &carrier, supplies)?,
-                Some(_) | None => correct(book, &change, &standing, supplies)?,
-            }
+        _ if has_own_document => {
+            let onto = (standing.standing == Standing::Draft).then_some(&standing);
+            correct(book, &change, onto, &standing, supplies)?
         }
+        // The period's usage isn't billed, or by a draft: that one bills whatever isn't documented.
+        carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
     };
-    note_total(book, change, document_ref)
-}
-
-/// Notes the new total, and that the event stands on the document. A draft must be able to say it.
-fn note_total(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
-    book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
-    refuse_too_large(book, &change.period)?;
+    let document_ref = note_document(book, change, document_ref)?;
+    // A child that no paper could be issued for yet, and whose event is gone (billing rules 2).
+    let is_open_child = standing.standing == Standing::Draft && standing.head.purpose == Purpose::Usage;
+    if is_open_child && after.is_none() && no_amount(book.lines_of(standing.head.document_ref)) {
+        issue::discard(book, standing.head.document_ref, now)?;
+    }
     Ok(document_ref)
 }
 
-/// Refuses a price of a period that no document could say.
-pub(super) fn refuse_too_large(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<(), Refusal> {
-    let currency = period.terms.pricing.currency;
-    let sum = Money::sum(currency, book.price_of(period)?.into_iter().map(|line| line.amount))?;
-    if sum.minor().abs() > MAX_DOCUMENT_MINOR { Err(crate::money::AmountOutOfRange.into()) } else { Ok(()) }
+/// Notes the new total, unless it makes a price that no document may say (billing rules 6).
+fn put_total(book: &mut ContractBook, change: &Change<'_>) -> Result<(), Refusal> {
+    let before = book.price_of(&change.period)?;
+    book.put(Entry::UsageMoved { key: change.key.clone(), total: change.after, onto: None })?;
+    book.require_in_range(&before, &book.price_of(&change.period)?)
 }
 
-/// Puts the difference on the open adjustment of the invoice that a document leads to.
+/// Notes that the event stands on a document.
+fn note_document(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
+    book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
+    if book.extent() == Extent::Whole {
+        check::require_lawful(book)?;
+    }
+    Ok(document_ref)
+}
+
+/// Puts a change on the draft that bills the period's usage, which is opened if need be. What others bill above the price is
+/// credited (billing rules 5).
+fn on_draft(
+    book: &mut ContractBook,
+    change: &Change<'_>,
+    carrier: Option<&BookDocument>,
+    supplies: &mut impl Supplies,
+) -> Result<DocumentRef, Refusal> {
+    let document_ref = match carrier {
+        Some(carrier) => carrier.head.document_ref,
+        None => book.document_in(part_for_usage(change.period).place(), change.now, supplies)?,
+    };
+    if book.extent() == Extent::Whole {
+        let differences = differences_of_period(book, &change.period)?;
+        book.adjust((change.period.product_no, change.period.days()), differences, (None, None), change.now, supplies)?;
+    }
+    Ok(document_ref)
+}
+
+/// What documents have to put right of a period, of its usage and its fixed items: charges count up to what both make.
+pub(super) fn differences_of_period(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Vec<Difference>, Refusal> {
+    let revised = Revised::planned(*period);
+    let mut differences = book.differences(&revised, BillWith::Usage)?;
+    differences.extend(book.differences(&revised, BillWith::Fixed)?);
+    Ok(differences)
+}
+
+/// Puts the difference that a change makes on the draft adjustment or child `onto`, or else on the open adjustment of the invoice
+/// that `corrected` leads to.
 fn correct(
     book: &mut ContractBook,
     change: &Change<'_>,
-    standing: &BookDocument,
+    onto: Option<&BookDocument>,
+    corrected: &BookDocument,
     supplies: &mut impl Supplies,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
-    let carrier = book.home(&change.period, BillWith::Usage).cloned();
-    let lines = lines_of_change(book, change, carrier.as_ref(), standing.family)?;
-    let parent = book.parent_for(standing)?;
-    book.adjust(parent, (change.period.product_no, change.period.days()), lines, change.now, supplies)
+    let of_period = (change.period.product_no, change.period.days());
+    let parent = book.parent_for(corrected)?;
+    let family = corrected.family;
+    let differences = differences_of_change(book, change, family, false)?;
+    let onto = onto.map(|onto| onto.head.document_ref);
+    let adjusted = book.adjust(of_period, differences, (onto, Some(parent)), change.now, supplies)?;
+    let in_family = |document_ref: &DocumentRef| book.document(*document_ref).is_some_and(|it| it.family == family);
+    match onto.or(adjusted.into_iter().find(in_family)) {
+        Some(document_ref) => Ok(document_ref),
+        // An event stands on a document also where it changes no amount.
+        None => {
+            let document_ref = book.adjustment(parent, DocumentKind::Debit, of_period, change.now, supplies)?;
+            book.collect(document_ref, of_period, Vec::new())?;
+            Ok(document_ref)
+        }
+    }
 }
 
-/// What the change makes a difference of: to everything that is documented where the period's usage is billed,
-/// true-ups included; a step of the incremental price where it isn't billed yet.
-fn lines_of_change(
+/// What a change makes a difference of: to everything that is documented where the period's usage is billed, true-ups
+/// included; a step of the incremental price where it isn't billed yet (billing rules 3). Lines of a family show by how much
+/// their quantity changed. What a new child bills has the tax in force; a correction keeps that of what it corrects.
+fn differences_of_change(
     book: &ContractBook,
     change: &Change<'_>,
-    carrier: Option<&BookDocument>,
     family: DocumentRef,
-) -> Result<Vec<LedgerLine>, Refusal> {
-    match carrier {
-        Some(carrier) if carrier.standing.is_issued() => book.difference(&change.period, family, &change.key, change.after),
-        Some(_) | None => book.step_lines(&change.period, family, &change.key, &change.before, &change.after),
+    is_new: bool,
+) -> Result<Vec<Difference>, Refusal> {
+    let period = &change.period;
+    let is_billed = book.is_billed(period, BillWith::Usage);
+    let steps = lines_of_step(period, &change.key.usage_product_ref, &change.before, &change.after)?;
+    let mut differences = differences_of_period(book, period)?;
+    if !is_billed {
+        // What the step makes is the children's; the rest of the period's usage its own draft bills.
+        let is_stepped = |difference: &Difference| steps.iter().any(|step| step.key(period.product_no) == difference.line.key);
+        differences.retain(|difference| !is_stepped(difference));
+        for step in &steps {
+            differences.extend(book.step_differences(period, step, family)?);
+        }
     }
+    if is_new {
+        for difference in differences.iter_mut().filter(|difference| difference.line.amount.minor() > 0) {
+            let (rates, has_default_tax) = book.rates_now(difference.line.key.line_item_id.as_ref(), period)?;
+            (difference.line.rates, difference.line.has_default_tax) = (rates, has_default_tax);
+        }
+    }
+    let mut changed = Vec::new();
+    for step in steps {
+        let Some(usage) = step.usage.as_ref().filter(|usage| !usage.quantity.is_zero()) else { continue };
+        let usage = LedgerUsage { usage_product_ref: usage.usage_product_ref.clone(), quantity: usage.quantity };
+        changed.push((book.line_of_nothing(period, &step.key(period.product_no), family)?, usage));
+    }
+    Ok(with_quantities(differences, family, changed))
 }
 
 /// An event due upon usage: an invoice of its own, issued at once, or a credit where it lowers the price. One that changes
@@ -217,30 +281,26 @@ fn own_document(
     supplies: &mut impl Supplies,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
-    let invoice = invoice_of(&change.period);
-    let known_family = book.in_place(invoice.place()).map(|parent| parent.family);
-    let lines = match known_family {
-        Some(family) => lines_of_change(book, change, carrier, family)?,
-        // Rates are the customer's own until there is a family.
-        None => lines_of_change(book, change, carrier, DocumentRef::from_uuid(uuid::Uuid::nil()))?,
-    };
-    if no_amount(&lines) {
+    let parent = book.document_in(invoice_of(&change.period).place(), change.now, supplies)?;
+    let (head, family) = (book.known(parent)?.head.clone(), book.known(parent)?.family);
+    let differences = differences_of_change(book, change, family, true)?;
+    let (own, others): (Vec<Difference>, Vec<Difference>) =
+        differences.into_iter().partition(|difference| difference.family == family);
+    let own: Vec<LedgerLine> = own.into_iter().map(|difference| difference.line).collect();
+    let of_period = (change.period.product_no, change.period.days());
+    if no_amount(&own) {
         return match carrier {
-            None => book.document_in(part_for_usage(change.period).place(), change.now, supplies),
-            Some(carrier) if carrier.standing == Standing::Draft => Ok(carrier.head.document_ref),
-            Some(carrier) => correct(book, change, &carrier.clone(), supplies),
+            Some(carrier) if carrier.standing.is_issued() => correct(book, change, None, carrier, supplies),
+            carrier => on_draft(book, change, carrier, supplies),
         };
     }
-    let parent = book.document_in(invoice.place(), change.now, supplies)?;
-    let head = book.known(parent)?.head.clone();
-    let family = book.known(parent)?.family;
-    let lines = lines_of_change(book, change, carrier, family)?;
-    let kind = match kind_of(Money::sum(head.currency, lines.iter().map(|line| line.amount))?) {
+    book.adjust(of_period, others, (None, None), change.now, supplies)?;
+    let kind = match kind_of(Money::sum(head.currency, own.iter().map(|line| line.amount))?) {
         DocumentKind::Credit => DocumentKind::Credit,
         DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Invoice,
     };
-    let lines = if kind == DocumentKind::Credit { negated(lines)? } else { lines };
-    let own = book.open(
+    let lines = if kind == DocumentKind::Credit { negated(own)? } else { own };
+    let child = book.open(
         New {
             kind,
             purpose: Purpose::Usage,
@@ -257,14 +317,15 @@ fn own_document(
         change.now,
         supplies,
     )?;
-    book.put(Entry::Lines { document_ref: own, lines: without_quantities(lines) })?;
-    issue::freeze(book, own, change.now)?;
-    Ok(own)
+    book.put(Entry::Lines { document_ref: child, lines: merge(Vec::new(), lines)? })?;
+    // A paper that lacks something refuses no event: the child is a draft until a run can issue it (billing rules 2).
+    issue::issue_where_possible(book, child, change.now, supplies)?;
+    Ok(child)
 }
 
 /// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
 /// `DURING_USE` the one that bills the usage (billing rules 3).
-fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
+pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
     let carrier = part_for_usage(*period);
     match carrier.slot {
         Slot::UsageDebit => part_for_fixed(*period),

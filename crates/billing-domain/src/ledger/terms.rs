@@ -6,22 +6,26 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
-use super::adjust::no_amount;
 use super::issue::{self, due_documents, has_begun};
-use super::{ContractBook, Entry, Supplies};
-use crate::calendar::{Period, Timestamp};
+use super::reconcile::{MAX_PERIOD_MINOR, Revised};
+use super::{ContractBook, Entry, Supplies, check};
+use crate::calendar::Timestamp;
 use crate::contract::agreement::Catalog;
 use crate::contract::amendment::{
     Amendment, ContractEdit, LastDay, QuantityChange, Situation, cancelled, edited, resumed, with_quantity,
 };
-use crate::contract::terms::ProductTerms;
+use crate::contract::terms::{ProductTerms, SelectedCharge};
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
-use crate::document::lines::{BillWith, LedgerLine, Rates, kind_of, negated};
+use crate::document::lines::BillWith;
 use crate::document::linking::{Part, Place, part_for, part_for_usage, part_in};
+use crate::document::totals::lines_of_period;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, Purpose, Standing};
-use crate::money::Money;
-use crate::refs::{DocumentRef, LineItemId, ProductNo};
+use crate::money::{AmountOutOfRange, DayShare};
+use crate::quantity::Quantity;
+use crate::rating::rate_fixed;
+use crate::refs::{DocumentRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
+use crate::usage::{UsageKey, UsageTotal};
 
 /// The most documents that one change may make due at once (billing rules 1.6).
 pub const MAX_DUE_AT_ONCE: usize = 24;
@@ -43,7 +47,9 @@ pub enum Backdated {
 /// # Errors
 /// [`Refusal::Invalid`] `too_many_documents`.
 pub fn create(book: &mut ContractBook, backdated: Backdated, now: Timestamp) -> Result<(), Refusal> {
+    book.set_as_of(now);
     book.require_apart(&book.contract, None)?;
+    refuse_too_large(&book.contract, None)?;
     refuse_too_many(book, 0, &[], backdated, now)?;
     issue::remind(book, now)
 }
@@ -117,6 +123,7 @@ pub fn cancel(
     if is_final {
         issue::everything(book, now, supplies)?;
         issue::remind(book, now)?;
+        check::require_lawful(book)?;
     }
     Ok(())
 }
@@ -175,6 +182,7 @@ fn amend(
     if amendment.contract == *book.contract {
         return Ok(());
     }
+    book.set_as_of(now);
     refuse_restructured(book, &amendment)?;
     let due_before = due_documents(book, now, usize::MAX)?.len();
     let drafts: Vec<(BookDocument, DraftContent)> = book
@@ -188,8 +196,10 @@ fn amend(
     let housed = housed_charges(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(amendment.contract.clone())))?;
-    redraw(book, &before, drafts, &housed, now, supplies)?;
-    correct_issued(book, &before, &amendment.since, now, supplies)?;
+    let contract = Arc::clone(&book.contract);
+    let plans = (&*before, &*contract);
+    reconcile_drafts(book, plans, drafts, &housed, now, supplies)?;
+    reconcile_issued(book, plans, &amendment.since, now, supplies)?;
     let issued: Vec<DocumentRef> = book.entries()[entries_before..]
         .iter()
         .filter_map(|entry| match entry {
@@ -197,8 +207,10 @@ fn amend(
             _ => None,
         })
         .collect();
+    refuse_too_large(&book.contract, Some(&before))?;
     refuse_too_many(book, due_before, &issued, backdated, now)?;
-    issue::remind(book, now)
+    issue::remind(book, now)?;
+    check::require_lawful(book)
 }
 
 /// Refuses to make more documents due at once than are meant, corrections included (billing rules 1.6). What was due anyway
@@ -228,6 +240,38 @@ fn refuse_too_many(
     };
     let detail = format!("would make {made_due} documents due at once{since}; at most {most} are taken: {remedy}");
     Err(Refusal::field(&["products"], "too_many_documents", detail))
+}
+
+/// Refuses terms whose fixed items cost more in a period than a document may say, and more than before (billing rules 6).
+fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
+    let most_of = |product: &ContractProduct| {
+        let clips = product.plan().into_iter().map(|clip| most_of_fixed_items(clip.terms));
+        clips.collect::<Result<Vec<i128>, Refusal>>().map(|most| most.into_iter().max().unwrap_or(0))
+    };
+    for product in &contract.products {
+        let most = most_of(product)?;
+        let was = || before.and_then(|before| before.product(product.no)).map_or(Ok(0), most_of);
+        if most > i128::from(MAX_PERIOD_MINOR) && most > was()? {
+            return Err(AmountOutOfRange.into());
+        }
+    }
+    Ok(())
+}
+
+/// The most that the fixed items of terms cost in a period, in minor units: each in its largest quantity.
+fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
+    let whole = DayShare::WHOLE;
+    let mut most = 0;
+    for item in &terms.line_items {
+        let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { continue };
+        let mut of_item = 0;
+        for quantity in quantities.as_slice().iter().map(|step| step.quantity).chain([Quantity::ONE]) {
+            let amount = rate_fixed(price, &[(quantity, whole.days)], whole.of, terms.pricing.currency)?;
+            of_item = i128::from(amount.minor()).max(of_item);
+        }
+        most += of_item;
+    }
+    Ok(most)
 }
 
 /// What structures documents can't change under an issued one (billing rules 7).
@@ -313,14 +357,41 @@ fn housed_charges(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal> {
     Ok(housed)
 }
 
-/// Opens the documents of charges that have lost theirs to the new plan.
-fn house_charges(
+/// Brings a period's own drafts in line with the new plan, and their usage to the document that bills it now. A draft whose
+/// place is gone goes where its usage is billed, or out of force.
+fn reconcile_drafts(
     book: &mut ContractBook,
-    contract: &Contract,
+    (before, contract): (&Contract, &Contract),
+    drafts: Vec<(BookDocument, DraftContent)>,
     housed: &[LineItemId],
     now: Timestamp,
     supplies: &mut impl Supplies,
 ) -> Result<(), Refusal> {
+    // First every draft leaves the places it can't stand in, so that none is in another's way.
+    for (draft, _) in &drafts {
+        let head = remaining(contract, &draft.head);
+        if head != draft.head {
+            book.put(Entry::Redrawn(Box::new(head)))?;
+        }
+    }
+    for (draft, _) in &drafts {
+        take_free_place(book, before, contract, draft)?;
+    }
+    for (draft, _) in &drafts {
+        book.join(draft.head.document_ref)?;
+    }
+    for (draft, _) in &drafts {
+        for (no, start) in usage_of(before, &draft.head) {
+            let is_used = |(key, total): (&UsageKey, &UsageTotal)| {
+                key.product_no == no && key.period_start == start && total.events > 0
+            };
+            let period = contract.product(no).and_then(|product| product.period_from(start));
+            let from = draft.head.document_ref;
+            let Some(period) = period.filter(|_| book.has_events(from) && book.usage().iter().any(is_used)) else { continue };
+            let to = carrier_of(book, &period, now, supplies)?;
+            book.move_events((no, start), &[from], to)?;
+        }
+    }
     for line_item_id in housed {
         let Some(charge) = book.charges().of_line(Some(line_item_id)) else { continue };
         let period = contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
@@ -329,67 +400,15 @@ fn house_charges(
             book.document_in(part.place(), now, supplies)?;
         }
     }
-    Ok(())
-}
-
-/// Brings a period's own drafts in line with the new plan, and usage to the document that bills it now. A draft whose place
-/// is gone goes where its usage is billed, or out of force.
-fn redraw(
-    book: &mut ContractBook,
-    before: &Contract,
-    drafts: Vec<(BookDocument, DraftContent)>,
-    housed: &[LineItemId],
-    now: Timestamp,
-    supplies: &mut impl Supplies,
-) -> Result<(), Refusal> {
-    let contract = Arc::clone(&book.contract);
-    let mut emptied: Vec<(DocumentRef, DraftContent)> = Vec::new();
-    // First every draft leaves the places it can't stand in, so that none is in another's way.
-    for (draft, content) in &drafts {
-        let Purpose::Regular(slot) = draft.head.purpose else { continue };
-        let mut head = draft.head.clone();
-        let stays = |no: &ProductNo| {
-            let place = Place { product_no: *no, period_start: draft.head.period.start(), slot };
-            let part = part_in(contract.product(*no)?, place)?;
-            let same_series =
-                part.own.terms.entity_ref == draft.head.entity_ref && part.own.terms.pricing.currency == draft.head.currency;
-            same_series.then_some(part)
-        };
-        let parts: Vec<Part<'_>> = draft.head.parts.iter().filter_map(stays).collect();
-        if let Some(first) = parts.first() {
-            head.period = first.own.days();
-            head.is_partial_period = first.own.period.is_partial();
-        }
-        head.parts = parts
-            .iter()
-            .filter(|part| part.own.days() == head.period && part.own.terms.payment_time == parts[0].own.terms.payment_time)
-            .map(|part| part.own.product_no)
-            .collect();
-        if head.parts.is_empty() {
-            emptied.push((draft.head.document_ref, content.clone()));
-        }
-        if head != draft.head {
-            book.put(Entry::Redrawn(Box::new(head)))?;
-        }
-    }
-    for (document_ref, _) in &emptied {
-        rehome(book, before, &contract, *document_ref, &drafts)?;
-    }
-    for (draft, _) in &drafts {
-        book.join(draft.head.document_ref)?;
-    }
-    for (draft, _) in &drafts {
-        move_usage(book, before, &contract, &draft.head, now, supplies)?;
-    }
-    house_charges(book, &contract, housed, now, supplies)?;
-    for (document_ref, content) in emptied {
+    for (draft, content) in drafts {
+        let document_ref = draft.head.document_ref;
         let document = book.known(document_ref)?.clone();
         if !document.head.parts.is_empty() || document.standing != Standing::Draft {
             continue;
         }
         if book.has_dependents(&document) {
             // Others name it as their parent: it is issued with nothing of its own.
-            issue::issue(book, document_ref, now, supplies)?;
+            issue::issue_where_possible(book, document_ref, now, supplies)?;
         } else {
             book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
         }
@@ -397,36 +416,60 @@ fn redraw(
     Ok(())
 }
 
-/// Puts a draft that bills nothing any more where the usage is billed now that it billed, if that place is free.
-fn rehome(
+/// What is left of a draft by a plan: the products that bill in its place, on the same days and at the same time.
+fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
+    let Purpose::Regular(slot) = head.purpose else { return head.clone() };
+    let stays = |no: &ProductNo| {
+        let place = Place { product_no: *no, period_start: head.period.start(), slot };
+        let part = part_in(contract.product(*no)?, place)?;
+        let terms = part.own.terms;
+        (terms.entity_ref == head.entity_ref && terms.pricing.currency == head.currency).then_some(part)
+    };
+    let parts: Vec<Part<'_>> = head.parts.iter().filter_map(stays).collect();
+    let Some(first) = parts.first() else { return DocumentHead { parts: Vec::new(), ..head.clone() } };
+    let is_alike = |part: &&Part<'_>| {
+        part.own.days() == first.own.days() && part.own.terms.payment_time == first.own.terms.payment_time
+    };
+    DocumentHead {
+        period: first.own.days(),
+        is_partial_period: first.own.period.is_partial(),
+        parts: parts.iter().filter(is_alike).map(|part| part.own.product_no).collect(),
+        ..head.clone()
+    }
+}
+
+/// Puts a draft that bills nothing any more, and that something stands on, where the usage is billed now that it billed, if that
+/// place is free: so events, charges and children keep their document.
+fn take_free_place(
     book: &mut ContractBook,
     before: &Contract,
     contract: &Contract,
-    document_ref: DocumentRef,
-    drafts: &[(BookDocument, DraftContent)],
+    was: &BookDocument,
 ) -> Result<(), Refusal> {
-    let Some((was, _)) = drafts.iter().find(|(draft, _)| draft.head.document_ref == document_ref) else { return Ok(()) };
-    // Events, or those that name it as their parent.
+    let document_ref = was.head.document_ref;
+    if !book.known(document_ref)?.head.parts.is_empty() {
+        return Ok(());
+    }
     let is_stood_on = book.has_events(document_ref) || book.has_dependents(was);
     for (no, usage) in usage_of(before, &was.head) {
         let Some(now) = contract.product(no).and_then(|product| product.period_from(usage)) else { continue };
         let carrier = part_for_usage(now);
         let is_charged = || book.charges().in_period(&now).any(|charge| charge.bill_with == BillWith::Usage);
-        let same_series = !book.is_billed(&now, BillWith::Usage)
+        let is_free = !book.is_billed(&now, BillWith::Usage)
             && carrier.own.terms.entity_ref == was.head.entity_ref
             && carrier.own.terms.pricing.currency == was.head.currency
-            && carrier.slot.kind() == was.head.kind;
-        if !same_series || book.in_place(carrier.place()).is_some() || !(is_stood_on || is_charged()) {
-            continue;
+            && carrier.slot.kind() == was.head.kind
+            && book.in_place(carrier.place()).is_none();
+        if is_free && (is_stood_on || is_charged()) {
+            let head = DocumentHead {
+                purpose: Purpose::Regular(carrier.slot),
+                period: carrier.own.days(),
+                is_partial_period: carrier.own.period.is_partial(),
+                parts: vec![no],
+                ..was.head.clone()
+            };
+            return book.put(Entry::Redrawn(Box::new(head)));
         }
-        let head = DocumentHead {
-            purpose: Purpose::Regular(carrier.slot),
-            period: carrier.own.days(),
-            is_partial_period: carrier.own.period.is_partial(),
-            parts: vec![no],
-            ..was.head.clone()
-        };
-        return book.put(Entry::Redrawn(Box::new(head)));
     }
     Ok(())
 }
@@ -442,211 +485,92 @@ fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDa
     head.parts.iter().filter_map(usage).collect()
 }
 
-/// Moves the usage that stands on a draft which bills it no more to the document that does, opened if need be.
-fn move_usage(
+/// The document that events of a period stand on now: the one that bills its usage, opened if need be, or where that is issued the
+/// adjustment that has the difference.
+fn carrier_of(
     book: &mut ContractBook,
-    before: &Contract,
-    contract: &Contract,
-    was: &DocumentHead,
+    period: &ProductPeriod<'_>,
     now: Timestamp,
     supplies: &mut impl Supplies,
-) -> Result<(), Refusal> {
-    if !book.has_events(was.document_ref) {
-        return Ok(());
+) -> Result<DocumentRef, Refusal> {
+    match book.home(period, BillWith::Usage).cloned() {
+        Some(carrier) if carrier.standing.is_issued() => {
+            let parent = book.parent_for(&carrier)?;
+            book.adjustment(parent, DocumentKind::Debit, (period.product_no, period.days()), now, supplies)
+        }
+        Some(carrier) => Ok(carrier.head.document_ref),
+        None => book.document_in(part_for_usage(*period).place(), now, supplies),
     }
-    for (no, start) in usage_of(before, was) {
-        let is_used =
-            book.usage().iter().any(|(key, total)| key.product_no == no && key.period_start == start && total.events > 0);
-        let Some(usage) = contract.product(no).and_then(|product| product.period_from(start)).filter(|_| is_used) else {
-            continue;
-        };
-        let place = part_for_usage(usage).place();
-        let from = was.document_ref;
-        let to = match book.home(&usage, BillWith::Usage).cloned() {
-            Some(carrier) if carrier.head.document_ref == from => continue,
-            // The difference to what it bills goes on an adjustment of it, and the events with it.
-            Some(carrier) if carrier.standing.is_issued() => {
-                let parent = book.parent_for(&carrier)?;
-                book.adjustment(parent, DocumentKind::Debit, (no, usage.days()), now, supplies)?
-            }
-            Some(carrier) => carrier.head.document_ref,
-            None => book.document_in(place, now, supplies)?,
-        };
-        book.put(Entry::EventsMoved { from, to, of: Some((no, start)) })?;
-    }
-    Ok(())
 }
 
-/// A difference to be documented: in which family, for which product, and its lines.
-type Differences = BTreeMap<DocumentRef, BTreeMap<(ProductNo, Rates), Vec<LedgerLine>>>;
-
-/// Gives every issued document that the new plan makes wrong the difference, issued at once: per family one credit with
-/// what goes down, one debit with what goes up; changed rates as a credit at the old and a debit at the new.
-fn correct_issued(
+/// Gives every issued document that the new plan makes wrong the difference, issued at once where its paper lacks nothing
+/// (billing rules 7). What an invoice after use bills more because its period goes on waits for the rest of that period.
+fn reconcile_issued(
     book: &mut ContractBook,
-    before: &Contract,
+    (before, contract): (&Contract, &Contract),
     since: &BTreeMap<ProductNo, NaiveDate>,
     now: Timestamp,
     supplies: &mut impl Supplies,
 ) -> Result<(), Refusal> {
-    let contract = Arc::clone(&book.contract);
-    let mut differences = Differences::new();
-    for (no, from) in since {
-        let product = contract.product(*no);
-        let old = before.product(*no);
-        for start in touched(book, *no, old, product, *from) {
-            let was = old.and_then(|product| product.period_from(start));
-            let is = product.and_then(|product| product.period_from(start));
-            for with in [BillWith::Fixed, BillWith::Usage] {
-                differ(book, *no, start, with, was, is, &mut differences)?;
-            }
+    let mut differences = Vec::new();
+    for (product_no, start) in touched(book, before, contract, since) {
+        let was = before.product(product_no).and_then(|product| product.period_from(start));
+        let is = contract.product(product_no).and_then(|product| product.period_from(start));
+        let price_before = was.map(|was| lines_of_period(before, &was, book.usage(), book.charges())).transpose()?;
+        let price = is.map(|is| book.price_of(&is)).transpose()?;
+        book.require_in_range(&price_before.unwrap_or_default(), &price.unwrap_or_default())?;
+        let revised = Revised { product_no, start, was, is };
+        for with in [BillWith::Fixed, BillWith::Usage] {
+            differences.extend(book.differences(&revised, with)?);
         }
     }
-    for (family, products) in differences {
-        let (mut down, mut up): (Vec<LedgerLine>, Vec<LedgerLine>) = (Vec::new(), Vec::new());
-        for lines in products.into_values() {
-            let sum = Money::sum(lines[0].amount.currency(), lines.iter().map(|line| line.amount))?;
-            match kind_of(sum) {
-                DocumentKind::Credit => down.extend(negated(lines)?),
-                DocumentKind::Debit | DocumentKind::Invoice => up.extend(lines),
-            }
-        }
-        for (kind, lines) in [(DocumentKind::Credit, down), (DocumentKind::Debit, up)] {
-            if no_amount(&lines) {
-                continue;
-            }
-            let days = reach(&lines);
-            let adjustment = book.adjustment(family, kind, (lines[0].key.product_no, days), now, supplies)?;
-            book.collect(adjustment, (lines[0].key.product_no, days), lines)?;
-            issue::issue(book, adjustment, now, supplies)?;
+    for adjustment in book.adjust_terms(differences, now, supplies)? {
+        let head = &book.known(adjustment)?.head;
+        if issue::waits_for_its_period(book, head, now)?.is_none() {
+            issue::issue_where_possible(book, adjustment, now, supplies)?;
         }
     }
     Ok(())
 }
 
-/// From the first day that lines bill or give back to the last.
-fn reach(lines: &[LedgerLine]) -> Period {
-    let first = lines[0].service_period;
-    lines.iter().fold(first, |reach, line| {
-        let (start, end) = (reach.start().min(line.service_period.start()), reach.end().max(line.service_period.end()));
-        Period::new(start, end).unwrap_or(reach)
-    })
-}
-
-/// The service periods, by their first days, that may be wrong on issued documents: those of either plan that reach beyond a
-/// day, as far as anything is documented or issued.
+/// The service periods, by product and first day, that may be wrong on issued documents: those of either plan that reach beyond a
+/// day, as far as anything is documented or issued, and those between which a `ONCE` line item moves.
 fn touched(
     book: &ContractBook,
-    no: ProductNo,
-    old: Option<&ContractProduct>,
-    new: Option<&ContractProduct>,
-    from: NaiveDate,
-) -> BTreeSet<NaiveDate> {
-    let documented: BTreeSet<NaiveDate> =
-        book.documented().iter().filter(|(key, _)| key.line.product_no == no).map(|(key, _)| key.line.period_start).collect();
-    let issued = book.documents().filter(|document| document.standing.is_issued() && document.head.parts.contains(&no));
-    let until = documented.iter().copied().chain(issued.map(|document| document.head.period.last_day())).max();
-    let Some(until) = until else { return BTreeSet::new() };
-    let mut starts: BTreeSet<NaiveDate> = documented.into_iter().filter(|start| *start >= from).collect();
-    for product in [old, new].into_iter().flatten() {
-        let mut next = product.period_at(from).or_else(|| product.period_after(from));
-        while let Some(period) = next.filter(|period| period.start() <= until) {
-            starts.insert(period.start());
-            next = product.period_after(period.days().end());
+    before: &Contract,
+    contract: &Contract,
+    since: &BTreeMap<ProductNo, NaiveDate>,
+) -> BTreeSet<(ProductNo, NaiveDate)> {
+    let mut touched = BTreeSet::new();
+    for (no, from) in since {
+        let documented: BTreeSet<NaiveDate> =
+            book.documented().periods().filter(|(other, _)| other == no).map(|(_, start)| start).collect();
+        let issued = book.documents().filter(|document| document.standing.is_issued() && document.head.parts.contains(no));
+        let until = documented.iter().copied().chain(issued.map(|document| document.head.period.last_day())).max();
+        let Some(until) = until else { continue };
+        touched.extend(documented.into_iter().filter(|start| start >= from).map(|start| (*no, start)));
+        for product in [before.product(*no), contract.product(*no)].into_iter().flatten() {
+            let mut next = product.period_at(*from).or_else(|| product.period_after(*from));
+            while let Some(period) = next.filter(|period| period.start() <= until) {
+                touched.insert((*no, period.start()));
+                next = product.period_after(period.days().end());
+            }
         }
     }
-    starts
-}
-
-/// What of a service period, of what is billed with its fixed items or its usage, is documented otherwise than it costs.
-fn differ(
-    book: &ContractBook,
-    no: ProductNo,
-    start: NaiveDate,
-    with: BillWith,
-    was: Option<ProductPeriod<'_>>,
-    is: Option<ProductPeriod<'_>>,
-    differences: &mut Differences,
-) -> Result<(), Refusal> {
-    let issued_home = is.and_then(|period| book.home(&period, with)).filter(|home| home.standing.is_issued());
-    let billed: Vec<_> = book
-        .documented()
-        .of_period(no, start)
-        .filter(|(key, _)| key.line.bill_with == with)
-        .map(|(key, minor)| (key.clone(), minor))
+    let once: BTreeSet<(&PricingRef, &LineItemId)> = [before, contract]
+        .into_iter()
+        .flat_map(|contract| &contract.products)
+        .flat_map(ContractProduct::terms)
+        .flat_map(|terms| {
+            let once = terms.line_items.iter().filter(|item| item.is_once());
+            once.map(|item| (&terms.pricing.pricing_ref, &item.id))
+        })
         .collect();
-    let mut put = |family: DocumentRef, line: LedgerLine| {
-        if line.amount.minor() != 0 {
-            differences.entry(family).or_default().entry((no, line.rates)).or_default().push(line);
-        }
-    };
-    let days_of = |amount: Money, period: Period| given_back(amount, was, is).unwrap_or(period);
-    let currency = match (is, was) {
-        (Some(period), _) | (None, Some(period)) => period.terms.pricing.currency,
-        (None, None) => match billed.first().and_then(|(key, _)| book.document(key.family)) {
-            Some(family) => family.head.currency,
-            None => return Ok(()),
-        },
-    };
-    let whole = is.or(was).map_or_else(|| Period::new(start, crate::calendar::day_after(start)), |period| Some(period.days()));
-    let Some(whole) = whole else { return Ok(()) };
-    let minus = |minor: i64| Money::zero(currency).checked_sub(Money::from_minor(minor, currency));
-    let line = |key: &crate::document::lines::LineKey, rates: Rates, amount: Money| LedgerLine {
-        key: key.clone(),
-        service_period: days_of(amount, whole),
-        rates,
-        usage: None,
-        amount,
-    };
-    let Some(period) = is else {
-        // Billed no more: everything documented is taken back.
-        for (key, minor) in &billed {
-            put(key.family, line(&key.line, key.rates, minus(*minor)?));
-        }
-        return Ok(());
-    };
-    match issued_home {
-        Some(home) => {
-            let rates =
-                |key: &crate::document::lines::LineKey| book.rates_of(key.line_item_id.as_ref(), period.terms, Some(home.family));
-            let mut at_rates: BTreeMap<crate::document::lines::LineKey, i64> = BTreeMap::new();
-            let stands_right = |key: &crate::document::lines::BilledKey| book.stands_right(key, period.terms);
-            for (key, minor) in &billed {
-                if stands_right(key) {
-                    *at_rates.entry(key.line.clone()).or_default() += minor;
-                } else {
-                    put(key.family, LedgerLine { service_period: whole, ..line(&key.line, key.rates, minus(*minor)?) });
-                }
-            }
-            let has_other_rates = billed.iter().any(|(key, _)| !stands_right(key));
-            for target in book.price_of(&period)?.into_iter().filter(|target| target.bill_with == with) {
-                let key = target.key(no);
-                let amount = target.amount.checked_sub(Money::from_minor(at_rates.remove(&key).unwrap_or(0), currency))?;
-                let ledger = line(&key, rates(&key), amount);
-                put(home.family, if has_other_rates { LedgerLine { service_period: whole, ..ledger } } else { ledger });
-            }
-            for (key, minor) in at_rates {
-                put(home.family, line(&key, rates(&key), minus(minor)?));
-            }
-        }
-        // The draft bills the rest; what others have billed of it goes over to the rates in force.
-        None => {
-            for (key, minor) in &billed {
-                let rates = book.rates_of(key.line.line_item_id.as_ref(), period.terms, Some(key.family));
-                if key.rates != rates {
-                    let back = line(&key.line, key.rates, minus(*minor)?);
-                    put(key.family, LedgerLine { service_period: whole, ..back });
-                    let again = line(&key.line, rates, Money::from_minor(*minor, currency));
-                    put(key.family, LedgerLine { service_period: whole, ..again });
-                }
-            }
+    for (pricing, item) in once {
+        let moved = (before.once_billed_in(pricing, item), contract.once_billed_in(pricing, item));
+        if moved.0 != moved.1 {
+            touched.extend([moved.0, moved.1].into_iter().flatten().map(|(start, no)| (no, start)));
         }
     }
-    Ok(())
-}
-
-/// The days that a period lost and gives back, or got and bills, where that is what an amount is about.
-fn given_back(amount: Money, was: Option<ProductPeriod<'_>>, is: Option<ProductPeriod<'_>>) -> Option<Period> {
-    let (was, is) = (was?.days(), is?.days());
-    if amount.minor() < 0 { Period::new(is.end(), was.end()) } else { Period::new(was.end(), is.end()) }
+    touched
 }

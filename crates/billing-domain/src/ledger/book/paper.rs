@@ -8,16 +8,16 @@ use super::ContractBook;
 use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct};
-use crate::document::lines::Rates;
+use crate::document::lines::LedgerLine;
 use crate::document::paper::{Corrected, Paper, PaperFacts, is_correction};
 use crate::document::totals::DocumentContent;
-use crate::document::{DocumentHead, Standing};
+use crate::document::{BookDocument, DocumentHead, Purpose, Standing};
 use crate::money::Currency;
 use crate::party::bank::BankAccount;
 use crate::party::{BankTransferDetails, Entity};
-use crate::refs::{BankAccountRef, DocumentRef};
+use crate::refs::{BankAccountRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
-use crate::tax::{ExchangeRate, TaxCategory, TaxInCurrency, TaxTreatment, mixes_untaxable};
+use crate::tax::{ExchangeRate, TaxCategory, TaxInCurrency, mixes_untaxable};
 
 /// What an exchange rate is asked for: a document's currency, its entity's for tax, and the day that it counts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,16 @@ impl ContractBook {
         }
     }
 
-    /// The rate that a document's taxes are converted with into its entity's own currency: `None` where that is the document's,
-    /// `Some(None)` where none is known.
-    pub(in crate::ledger) fn tax_rate_of_exchange(&self, head: &DocumentHead) -> Result<Option<Option<ExchangeRate>>, Refusal> {
-        let own = self.entity(&head.entity_ref)?.profile.paper.tax_currency.filter(|currency| *currency != head.currency);
-        let known = |to| self.exchange_rates.iter().rev().find(|(pair, _)| (pair.from, pair.to) == (head.currency, to));
-        let rate = |to| known(to).and_then(|(_, rate)| *rate);
-        Ok(own.map(rate))
+    /// The rate that the taxes of a document in a currency are converted with into its entity's own: `None` where these are the
+    /// same, `Some(None)` where no rate is known.
+    pub(in crate::ledger) fn rate_of_exchange(
+        &self,
+        entity_ref: &EntityRef,
+        from: Currency,
+    ) -> Result<Option<Option<ExchangeRate>>, Refusal> {
+        let own = self.entity(entity_ref)?.profile.paper.tax_currency.filter(|currency| *currency != from);
+        let known = |to| self.exchange_rates.iter().rev().find(|(pair, _)| (pair.from, pair.to) == (from, to));
+        Ok(own.map(|to| known(to).and_then(|(_, rate)| *rate)))
     }
 
     /// What a document says now as a legal paper (billing rules 10), its taxes converted with a rate.
@@ -75,20 +78,54 @@ impl ContractBook {
         let newest = head.parts.iter().filter_map(|no| self.contract.product(*no)?.newest_terms());
         let named = head.payment.bank_transfer.as_ref().and_then(BankTransferDetails::account_ref);
         let taxes = content.taxes.iter().map(|tax| tax.amount);
+        let (corrects, corrects_last) = self.corrected_by(head).map_or((None, None), |(first, last)| (Some(first), last));
         let facts = PaperFacts {
             buyer_reference: newest.filter_map(|terms| terms.buyer_reference.clone()).next(),
             bank_account: named.and_then(|named| self.bank_accounts.get(&named).cloned().flatten()),
-            corrects: self.corrected_by(head),
+            corrects,
+            corrects_last,
             tax_in_currency: rate.map(|rate| TaxInCurrency::of(taxes, rate)).transpose()?,
         };
         Ok(Paper::of(&self.customer, self.entity(&head.entity_ref)?, facts))
     }
 
-    /// The issued document that a document corrects.
-    fn corrected_by(&self, head: &DocumentHead) -> Option<Corrected> {
+    /// The issued document that a document corrects; of an invoice that is open the first and the last of its children that bill the
+    /// same.
+    fn corrected_by(&self, head: &DocumentHead) -> Option<(Corrected, Option<Corrected>)> {
         let parent = self.documents.get(&head.parent?).filter(|_| is_correction(head.kind, head.purpose))?;
-        let issue_date = parent.issue_date.filter(|_| parent.standing.is_issued())?;
-        Some(Corrected { number: parent.head.number.clone(), issue_date })
+        let corrected = |document: &BookDocument| {
+            let issue_date = document.issue_date.filter(|_| document.standing.is_issued())?;
+            Some(Corrected { number: document.head.number.clone(), issue_date })
+        };
+        if parent.standing.is_issued() {
+            return corrected(parent).map(|corrected| (corrected, None));
+        }
+        let (first, last) = self.children_corrected_by(head.document_ref)?;
+        let named = |child: DocumentRef| self.documents.get(&child).and_then(corrected);
+        Some((named(first)?, named(last).filter(|_| first != last)))
+    }
+
+    /// The first and the last of the issued documents of the family of an open invoice that bill what an adjustment corrects.
+    fn children_corrected_by(&self, adjustment: DocumentRef) -> Option<(DocumentRef, DocumentRef)> {
+        let lines = self.lines.get(&adjustment)?;
+        let is_same = |line: &LedgerLine| lines.iter().any(|corrected| corrected.key == line.key);
+        let is_child = |document_ref: &DocumentRef| {
+            self.documents.get(document_ref).is_none_or(|document| document.head.purpose == Purpose::Usage)
+        };
+        let mut children = self.lines().filter(|(child, lines)| is_child(child) && lines.iter().any(is_same)).map(|(child, _)| child);
+        let first = children.next()?;
+        Some((first, children.last().unwrap_or(first)))
+    }
+
+    /// The first and the last child of each service period of the contract: a correction of several names them (billing rules 3).
+    pub fn outer_children(&self) -> BTreeSet<DocumentRef> {
+        let mut outer: BTreeMap<(ProductNo, NaiveDate), (DocumentRef, DocumentRef)> = BTreeMap::new();
+        for (child, lines) in self.lines().filter(|(document_ref, _)| !self.documents.contains_key(document_ref)) {
+            for line in lines {
+                outer.entry((line.key.product_no, line.key.period_start)).and_modify(|ends| ends.1 = child).or_insert((child, child));
+            }
+        }
+        outer.into_values().flat_map(|(first, last)| [first, last]).collect()
     }
 
     /// The bank accounts that its drafts, its terms and its parties name, and `also` these, of which it doesn't know whether they
@@ -120,13 +157,6 @@ impl ContractBook {
         unknown
     }
 
-    /// How terms are taxed at rates: as they say, or else the customer, or else their entity (billing rules 10).
-    pub(super) fn treatment(&self, terms: &ProductTerms, rates: Rates) -> Result<TaxTreatment, Refusal> {
-        let entity = &self.entity(&terms.entity_ref)?.profile.legal.treatment;
-        let stated = [&terms.treatment, &self.customer.profile.legal.treatment, entity];
-        Ok(TaxTreatment::effective(rates.tax, stated))
-    }
-
     /// Refuses a contract that would put what isn't subject to tax on one document with what is (billing rules 10), where the
     /// contract of the book doesn't already.
     ///
@@ -147,7 +177,8 @@ impl ContractBook {
         let mut categories: Vec<(&ContractProduct, &ProductTerms, TaxCategory)> = Vec::new();
         for product in &contract.products {
             let Some(terms) = product.newest_terms() else { continue };
-            if let Some(category) = self.treatment(terms, self.rates(terms, None))?.category {
+            let today = self.as_of().map(|now| self.today(terms, now)).transpose()?.unwrap_or(terms.schedule.range().start());
+            if let Some(category) = self.treatment_on(terms, today)?.basis.category {
                 categories.push((product, terms, category));
             }
         }

@@ -1,0 +1,545 @@
+//! What isn't billed as it is priced, and the documents that put that right (billing rules 5, 7). Events, charges, edits and
+//! cancels all end here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+use super::open::New;
+use super::{ContractBook, Entry, Supplies};
+use crate::calendar::{Period, Timestamp, day_after};
+use crate::contract::ProductPeriod;
+use crate::document::lines::{BillWith, BilledKey, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated};
+use crate::document::totals::children_price;
+use crate::document::{BookDocument, DocumentKind, Purpose};
+use crate::money::{AmountOutOfRange, Money};
+use crate::refs::{DocumentRef, LineItemId, ProductNo};
+use crate::refusal::Refusal;
+use crate::tax::TaxTreatment;
+
+/// The largest amount of a line, and of a product's lines in a service period, in minor units (billing rules 6).
+pub(super) const MAX_PERIOD_MINOR: i64 = 1_000_000_000_000_000;
+
+/// What of a service period's price isn't billed at the discount and the tax in force.
+pub(super) struct Unbilled {
+    /// Each line of the price, and lines that are billed and have no price.
+    pub(super) lines: Vec<UnbilledLine>,
+    /// What stands at another discount or tax, with its sum.
+    pub(super) misrated: Vec<(BilledKey, i64)>,
+}
+
+/// A line of a price, and what is billed of it.
+pub(super) struct UnbilledLine {
+    /// The line with its whole price.
+    pub(super) line: DocumentLine,
+    /// Whether the price has no such line: it is billed and isn't owed.
+    pub(super) is_unpriced: bool,
+    /// What is billed of it at the discount and the tax in force.
+    pub(super) billed: Vec<(BilledKey, i64)>,
+}
+
+impl UnbilledLine {
+    /// The price less what is billed of it.
+    pub(super) fn rest(&self) -> Result<Money, Refusal> {
+        let currency = self.line.amount.currency();
+        let billed = Money::sum(currency, self.billed.iter().map(|(_, minor)| Money::from_minor(*minor, currency)))?;
+        Ok(self.line.amount.checked_sub(billed)?)
+    }
+}
+
+/// An amount that a family of documents has to bill, or to take back below zero.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    /// The family.
+    pub(super) family: DocumentRef,
+    /// The line, with the sign of the difference.
+    pub(super) line: LedgerLine,
+}
+
+/// A service period that a decision concerns, as it was planned before and as it is planned now.
+#[derive(Clone, Copy)]
+pub(super) struct Revised<'c> {
+    pub(super) product_no: ProductNo,
+    pub(super) start: NaiveDate,
+    pub(super) was: Option<ProductPeriod<'c>>,
+    pub(super) is: Option<ProductPeriod<'c>>,
+}
+
+impl<'c> Revised<'c> {
+    /// A period whose plan stays.
+    pub(super) const fn planned(period: ProductPeriod<'c>) -> Self {
+        Self { product_no: period.product_no, start: period.start(), was: Some(period), is: Some(period) }
+    }
+
+    /// All days of the period; the first alone where neither plan has it.
+    fn days(&self) -> Option<Period> {
+        self.is.or(self.was).map(|period| period.days()).or_else(|| Period::new(self.start, day_after(self.start)))
+    }
+
+    /// The days that the period lost and gives back, or got and bills, where that is what an amount is about.
+    fn days_of(&self, amount: Money) -> Option<Period> {
+        let ends = self.was.zip(self.is).map(|(was, is)| (was.days().end(), is.days().end()));
+        let moved = ends.and_then(|(was, is)| if amount.minor() < 0 { Period::new(is, was) } else { Period::new(was, is) });
+        moved.or(self.days())
+    }
+
+    /// Whether the contract states another tax for it than before.
+    fn has_other_tax(&self) -> bool {
+        self.was.zip(self.is).is_some_and(|(was, is)| was.terms.stated_tax() != is.terms.stated_tax())
+    }
+}
+
+impl ContractBook {
+    /// The lines of a price, each with what is billed of it, and what is billed at another discount or tax. With `is_strict` a tax
+    /// that the contract stated and leaves to a default now has to be the one in force.
+    pub(super) fn unbilled(
+        &self,
+        period: &ProductPeriod<'_>,
+        price: &[DocumentLine],
+        is_strict: bool,
+    ) -> Result<Unbilled, Refusal> {
+        let currency = period.terms.pricing.currency;
+        let mut billed: BTreeMap<LineKey, Vec<(BilledKey, i64)>> = BTreeMap::new();
+        let mut misrated = Vec::new();
+        for (key, minor) in self.documented().of_period(period.product_no, period.start()) {
+            let is_right = self.stands_right(key, period.terms)
+                && (!is_strict || key.has_default_tax || key.rates.tax == self.treatment_now(period)?);
+            if is_right {
+                billed.entry(key.line.clone()).or_default().push((key.clone(), minor));
+            } else {
+                misrated.push((key.clone(), minor));
+            }
+        }
+        let priced = |line: &DocumentLine| {
+            let billed = billed.remove(&line.key(period.product_no)).unwrap_or_default();
+            UnbilledLine { line: line.clone(), is_unpriced: false, billed }
+        };
+        let mut lines: Vec<UnbilledLine> = price.iter().map(priced).collect();
+        for (key, billed) in billed {
+            let (rates, has_default_tax) = (billed[0].0.rates.clone(), billed[0].0.has_default_tax);
+            let (service_period, amount) = (period.days(), Money::zero(currency));
+            let line = LedgerLine { key, service_period, rates, has_default_tax, usage: None, amount };
+            let line = line.shown(Some(period), self.charges().name_of(line.key.line_item_id.as_ref()));
+            lines.push(UnbilledLine { line, is_unpriced: true, billed });
+        }
+        Ok(Unbilled { lines, misrated })
+    }
+
+    /// The tax in force on the last day of a service period, or today if that is earlier.
+    fn treatment_now(&self, period: &ProductPeriod<'_>) -> Result<TaxTreatment, Refusal> {
+        let today = self.as_of().map(|now| self.today(period.terms, now)).transpose()?;
+        let last = period.days().last_day();
+        self.treatment_on(period.terms, today.map_or(last, |today| today.min(last)))
+    }
+
+    /// Everything that documents have to put right in a service period, of what is billed with these items: what stands at another
+    /// discount or tax, what is billed above the price, and where an issued document bills the period what is missing. What is
+    /// missing else a draft bills, which never takes back what others bill (billing rules 5).
+    pub(super) fn differences(&self, revised: &Revised<'_>, with: BillWith) -> Result<Vec<Difference>, Refusal> {
+        let of_period = || self.documented().of_period(revised.product_no, revised.start);
+        let Some(period) = revised.is else {
+            // It is planned no more: everything is taken back.
+            let billed = of_period().filter(|(key, _)| key.line.bill_with == with);
+            return billed.map(|(key, minor)| self.taken_back(revised, key, minor)).collect();
+        };
+        let home = self.home(&period, with);
+        let issued = home.filter(|home| home.standing.is_issued()).map(|home| home.family);
+        let children = if issued.is_none() && with == BillWith::Usage { self.family_of_children(&period)? } else { None };
+        let price = self.price_of(&period)?;
+        let children_price = if children.is_some() { children_price(&self.contract, &period, self.usage())? } else { Vec::new() };
+        let unbilled = self.unbilled(&period, &price, revised.has_other_tax())?;
+        let mut differences = Vec::new();
+        for (key, minor) in unbilled.misrated.iter().filter(|(key, _)| key.line.bill_with == with) {
+            differences.push(self.taken_back(revised, key, *minor)?);
+        }
+        let is_rerated = !differences.is_empty();
+        for mut unbilled in unbilled.lines.into_iter().filter(|unbilled| unbilled.line.bill_with == with) {
+            // What children bill together stands in the place of a line's whole price, which has minimums that the draft bills.
+            let of_children = children_price.iter().find(|line| line.line_item_id == unbilled.line.line_item_id);
+            let family = if of_children.is_some() { children } else { issued };
+            if let Some(line) = of_children {
+                unbilled.line.amount = line.amount;
+            }
+            let rest = unbilled.rest()?;
+            let key = unbilled.line.key(period.product_no);
+            let mut left = rest.minor();
+            if left < 0 {
+                for (billed, minor) in self.take_from(&unbilled.billed, -left, family) {
+                    left += minor;
+                    differences.push(self.taken_back(revised, &billed, minor)?);
+                }
+            }
+            if let Some(family) = family.filter(|_| left != 0) {
+                let amount = Money::from_minor(left, rest.currency());
+                let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
+                let service_period = service_period.unwrap_or(period.days());
+                for (tax, has_default_tax, minor) in self.spread(&period, &key, family, left)? {
+                    let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
+                    let amount = Money::from_minor(minor, rest.currency());
+                    let line = LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount };
+                    differences.push(Difference { family, line });
+                }
+            }
+        }
+        Ok(differences)
+    }
+
+    /// What takes back an amount where it stands.
+    fn taken_back(&self, revised: &Revised<'_>, billed: &BilledKey, minor: i64) -> Result<Difference, Refusal> {
+        let currency = match revised.is.or(revised.was) {
+            Some(period) => period.terms.pricing.currency,
+            None => self.known(billed.family)?.head.currency,
+        };
+        let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
+        let is_rerated = revised.is.is_some_and(|period| !self.stands_right(billed, period.terms));
+        let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
+        let service_period =
+            service_period.ok_or_else(|| Refusal::Broken(format!("no period begins on {}", revised.start)))?;
+        let BilledKey { line, rates, has_default_tax, family } = billed.clone();
+        Ok(Difference { family, line: LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount } })
+    }
+
+    /// Takes an amount from what is billed of a line: a family first, then the others, the latest first; in proportion to what
+    /// stands at each tax of a family.
+    fn take_from(
+        &self,
+        billed: &[(BilledKey, i64)],
+        amount: i64,
+        first: Option<DocumentRef>,
+    ) -> Vec<(BilledKey, i64)> {
+        let mut families: BTreeMap<DocumentRef, Vec<(&BilledKey, i64)>> = BTreeMap::new();
+        for (key, minor) in billed {
+            families.entry(key.family).or_default().push((key, *minor));
+        }
+        let mut order: Vec<DocumentRef> = families.keys().copied().collect();
+        let opened = |family: &DocumentRef| self.document(*family).map(|document| document.head.number_in_contract);
+        order.sort_by_key(|family| (Some(*family) != first, std::cmp::Reverse((opened(family), *family))));
+        let (mut left, mut taken) = (amount, Vec::new());
+        for family in order {
+            let of_family: Vec<(&BilledKey, i64)> = families.remove(&family).unwrap_or_default();
+            let stands: i64 = of_family.iter().map(|(_, minor)| minor).sum();
+            let most = left.min(stands.max(0));
+            let above: Vec<i64> = of_family.iter().map(|(_, minor)| (*minor).max(0)).collect();
+            for ((key, _), minor) in of_family.iter().zip(in_proportion(most, &above)) {
+                if minor != 0 {
+                    taken.push(((*key).clone(), minor));
+                }
+            }
+            left -= most;
+        }
+        taken
+    }
+
+    /// The taxes that an adjustment bills an amount of a line at: what the contract states, or else those at which the service
+    /// period was billed, in proportion to what stands at each (billing rules 5); of a period of which nothing is billed, the one
+    /// in force.
+    fn spread(
+        &self,
+        period: &ProductPeriod<'_>,
+        key: &LineKey,
+        family: DocumentRef,
+        minor: i64,
+    ) -> Result<Vec<(TaxTreatment, bool, i64)>, Refusal> {
+        let stated = period.terms.stated_tax();
+        if stated.is_complete() {
+            return Ok(vec![(TaxTreatment::of(&[stated]), false, minor)]);
+        }
+        let stands = |fits: &dyn Fn(&LineKey) -> bool| {
+            let mut stands: BTreeMap<TaxTreatment, i64> = BTreeMap::new();
+            let billed = self.documented().of_period(period.product_no, period.start());
+            for (billed, minor) in billed.filter(|(billed, _)| fits(&billed.line) && self.stands_right(billed, period.terms)) {
+                *stands.entry(billed.rates.tax.clone()).or_insert(0) += minor;
+            }
+            stands.retain(|_, minor| *minor > 0);
+            stands
+        };
+        let same_line = |other: &LineKey| other == key;
+        let same_account = |other: &LineKey| other.bill_with == key.bill_with;
+        let choices: [&dyn Fn(&LineKey) -> bool; 3] = [&same_line, &same_account, &|_| true];
+        for fits in choices {
+            let stands = stands(fits);
+            if !stands.is_empty() {
+                let parts = in_proportion(minor, &stands.values().copied().collect::<Vec<_>>());
+                return Ok(stands.into_keys().zip(parts).map(|(tax, part)| (tax, true, part)).collect());
+            }
+        }
+        // A document that billed nothing of it still has a tax for it.
+        let on_family = self.lines().filter(|(document, _)| self.document(*document).is_some_and(|it| it.family == family));
+        let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
+            (line.key.product_no, line.key.period_start) == (period.product_no, period.start()) && stated.allows(&line.rates.tax)
+        });
+        let tax = of_nothing.map(|line| line.rates.tax.clone());
+        Ok(vec![(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
+    }
+
+    /// The difference that a step of the incremental price makes to a line that others than the period's own document bill: no more
+    /// is taken back than they have billed (billing rules 3).
+    pub(super) fn step_differences(
+        &self,
+        period: &ProductPeriod<'_>,
+        step: &DocumentLine,
+        family: DocumentRef,
+    ) -> Result<Vec<Difference>, Refusal> {
+        let key = step.key(period.product_no);
+        let revised = Revised::planned(*period);
+        if step.amount.minor() < 0 {
+            let billed = self.documented().of_period(period.product_no, period.start());
+            let billed: Vec<(BilledKey, i64)> =
+                billed.filter(|(billed, _)| billed.line == key).map(|(billed, minor)| (billed.clone(), minor)).collect();
+            let taken = self.take_from(&billed, -step.amount.minor(), Some(family));
+            return taken.iter().map(|(billed, minor)| self.taken_back(&revised, billed, *minor)).collect();
+        }
+        let mut differences = Vec::new();
+        for (tax, has_default_tax, minor) in self.spread(period, &key, family, step.amount.minor())? {
+            let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
+            let amount = Money::from_minor(minor, step.amount.currency());
+            let service_period = period.days();
+            let line = LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount };
+            differences.push(Difference { family, line });
+        }
+        Ok(differences)
+    }
+
+    /// A line of no amount, at what a family bills it.
+    pub(super) fn line_of_nothing(
+        &self,
+        period: &ProductPeriod<'_>,
+        key: &LineKey,
+        family: DocumentRef,
+    ) -> Result<LedgerLine, Refusal> {
+        let (tax, has_default_tax, _) = self.spread(period, key, family, 0)?.swap_remove(0);
+        let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
+        let amount = Money::zero(period.terms.pricing.currency);
+        Ok(LedgerLine { key: key.clone(), service_period: period.days(), rates, has_default_tax, usage: None, amount })
+    }
+
+    /// Discount and tax in force for a line of a period now, and whether the tax follows a default.
+    pub(super) fn rates_now(
+        &self,
+        line_item: Option<&LineItemId>,
+        period: &ProductPeriod<'_>,
+    ) -> Result<(Rates, bool), Refusal> {
+        let rates = Rates { discount: self.discount_of(line_item, period.terms), tax: self.treatment_now(period)? };
+        Ok((rates, !period.terms.stated_tax().is_complete()))
+    }
+
+    /// The family whose children bill the usage of a period whose own document is open; `None` where nothing of it is billed so.
+    pub(super) fn family_of_children(&self, period: &ProductPeriod<'_>) -> Result<Option<DocumentRef>, Refusal> {
+        let carrier = self.home(period, BillWith::Usage);
+        if !super::post::is_due_upon_usage(self, carrier, period)? {
+            return Ok(None);
+        }
+        let parent = self.in_place(super::post::invoice_of(period).place()).map(|parent| parent.family);
+        let bills = |family: &DocumentRef| {
+            let billed = self.documented().of_period(period.product_no, period.start());
+            billed.into_iter().any(|(key, _)| {
+                key.family == *family
+                    && key.line.bill_with == BillWith::Usage
+                    && key.line.line_item_id.as_ref().is_some_and(|id| !id.is_of_charge())
+            })
+        };
+        Ok(parent.filter(bills))
+    }
+
+    /// The invoice an adjustment of a document's usage names as its parent (billing rules 5).
+    pub(super) fn parent_for(&self, document: &BookDocument) -> Result<DocumentRef, Refusal> {
+        match (document.head.kind, document.head.parent) {
+            (DocumentKind::Invoice, _) => Ok(document.head.document_ref),
+            (DocumentKind::Credit | DocumentKind::Debit, Some(parent)) => Ok(parent),
+            (DocumentKind::Credit | DocumentKind::Debit, None) => {
+                Err(Refusal::Broken(format!("document {} has no parent", document.head.document_ref)))
+            }
+        }
+    }
+
+    /// Puts differences of an event or a charge on open adjustments, of each family one: on `onto`, whatever their sign, where that
+    /// is of the family, or else on the open adjustment of its parent and of the kind that their sum asks for. `parent` is the
+    /// parent in its own family, of others it is their invoice. Returns the adjustments.
+    pub(super) fn adjust(
+        &mut self,
+        period: (ProductNo, Period),
+        differences: Vec<Difference>,
+        (onto, parent): (Option<DocumentRef>, Option<DocumentRef>),
+        now: Timestamp,
+        supplies: &mut impl Supplies,
+    ) -> Result<Vec<DocumentRef>, Refusal> {
+        let mut families: BTreeMap<DocumentRef, Vec<LedgerLine>> = BTreeMap::new();
+        for Difference { family, line } in differences {
+            families.entry(family).or_default().push(line);
+        }
+        let family_of = |of: Option<DocumentRef>| of.map(|of| Ok::<_, Refusal>((self.known(of)?.family, of))).transpose();
+        let (onto, parent) = (family_of(onto)?, family_of(parent)?);
+        let mut adjusted = Vec::new();
+        for (family, lines) in families {
+            let document_ref = match onto.filter(|(of, _)| *of == family) {
+                Some((_, onto)) => onto,
+                None => {
+                    let parent = parent.filter(|(of, _)| *of == family).map_or(family, |(_, parent)| parent);
+                    let currency = self.known(parent)?.head.currency;
+                    let kind = kind_of(Money::sum(currency, lines.iter().map(|line| line.amount))?);
+                    self.adjustment(parent, kind, period, now, supplies)?
+                }
+            };
+            let is_credit = self.known(document_ref)?.head.kind == DocumentKind::Credit;
+            let lines = if is_credit { negated(lines)? } else { lines };
+            self.collect(document_ref, period, lines)?;
+            adjusted.push(document_ref);
+        }
+        Ok(adjusted)
+    }
+
+    /// Puts the differences of a change of terms on adjustments (billing rules 7): per family one credit with the products whose
+    /// difference is below zero and one debit with the others, changed rates as a credit at the old and a debit at the new. The
+    /// open adjustment of that parent and kind takes them up. Returns the adjustments.
+    pub(super) fn adjust_terms(
+        &mut self,
+        differences: Vec<Difference>,
+        now: Timestamp,
+        supplies: &mut impl Supplies,
+    ) -> Result<Vec<DocumentRef>, Refusal> {
+        let mut families: BTreeMap<DocumentRef, BTreeMap<(ProductNo, Rates), Vec<LedgerLine>>> = BTreeMap::new();
+        for Difference { family, line } in differences.into_iter().filter(|difference| difference.line.amount.minor() != 0) {
+            let key = (line.key.product_no, line.rates.clone());
+            families.entry(family).or_default().entry(key).or_default().push(line);
+        }
+        let mut adjusted = Vec::new();
+        for (family, products) in families {
+            let (mut down, mut up): (Vec<LedgerLine>, Vec<LedgerLine>) = (Vec::new(), Vec::new());
+            for lines in products.into_values() {
+                let sum = Money::sum(lines[0].amount.currency(), lines.iter().map(|line| line.amount))?;
+                match kind_of(sum) {
+                    DocumentKind::Credit => down.extend(negated(lines)?),
+                    DocumentKind::Debit | DocumentKind::Invoice => up.extend(lines),
+                }
+            }
+            for (kind, lines) in [(DocumentKind::Credit, down), (DocumentKind::Debit, up)] {
+                let Some(days) = reach(&lines) else { continue };
+                let period = (lines[0].key.product_no, days);
+                let adjustment = self.adjustment(family, kind, period, now, supplies)?;
+                self.collect(adjustment, period, lines)?;
+                adjusted.push(adjustment);
+            }
+        }
+        Ok(adjusted)
+    }
+
+    /// The open adjustment of a parent and kind, opened where there is none.
+    pub(super) fn adjustment(
+        &mut self,
+        parent: DocumentRef,
+        kind: DocumentKind,
+        (product_no, period): (ProductNo, Period),
+        now: Timestamp,
+        supplies: &mut impl Supplies,
+    ) -> Result<DocumentRef, Refusal> {
+        if let Some(open) = self.open_adjustment(parent, kind) {
+            return Ok(open.head.document_ref);
+        }
+        let head = &self.known(parent)?.head;
+        let new = New {
+            kind,
+            purpose: Purpose::Adjustment,
+            entity_ref: head.entity_ref.clone(),
+            currency: head.currency,
+            period,
+            is_partial_period: self.is_partial(product_no, period),
+            parts: vec![product_no],
+            net_terms: head.net_terms,
+            payment: head.payment.clone(),
+            parent: Some(parent),
+            replaces: None,
+        };
+        self.open(new, now, supplies)
+    }
+
+    fn is_partial(&self, product_no: ProductNo, days: Period) -> bool {
+        let period = self.contract.product(product_no).and_then(|product| product.period_at(days.start()));
+        period.is_none_or(|period| period.period.nominal() != days)
+    }
+
+    /// Adds lines to an open adjustment; its period then reaches from the first day it corrects to the last.
+    pub(super) fn collect(
+        &mut self,
+        document_ref: DocumentRef,
+        (product_no, days): (ProductNo, Period),
+        lines: Vec<LedgerLine>,
+    ) -> Result<(), Refusal> {
+        let mut head = self.known(document_ref)?.head.clone();
+        let merged = merge(self.lines_of(document_ref).to_vec(), lines)?;
+        if let Some(period) = Period::new(head.period.start().min(days.start()), head.period.end().max(days.end())) {
+            head.is_partial_period =
+                if period == head.period { head.is_partial_period } else { self.is_partial(product_no, period) };
+            head.period = period;
+        }
+        let parts: BTreeSet<ProductNo> =
+            head.parts.iter().copied().chain(merged.iter().map(|line| line.key.product_no)).chain([product_no]).collect();
+        head.parts = parts.into_iter().collect();
+        self.put(Entry::Lines { document_ref, lines: merged })?;
+        if head != self.known(document_ref)?.head {
+            self.put(Entry::Redrawn(Box::new(head)))?;
+        }
+        // Amounts that can't be added up refuse the change.
+        self.content(document_ref)?;
+        Ok(())
+    }
+
+    /// Refuses a price of a period that is too large, where it isn't less than it was (billing rules 6).
+    pub(super) fn require_in_range(&self, before: &[DocumentLine], after: &[DocumentLine]) -> Result<(), Refusal> {
+        let amount_of = |lines: &[DocumentLine], like: &DocumentLine| {
+            let same = lines.iter().find(|line| (&line.line_item_id, line.bill_with) == (&like.line_item_id, like.bill_with));
+            same.map_or(0, |line| line.amount.minor())
+        };
+        let is_above = |after: i128, before: i128| after.abs() > i128::from(MAX_PERIOD_MINOR) && after.abs() > before.abs();
+        let sum = |lines: &[DocumentLine]| lines.iter().map(|line| i128::from(line.amount.minor())).sum::<i128>();
+        let is_line_above = |line: &DocumentLine| is_above(line.amount.minor().into(), amount_of(before, line).into());
+        if after.iter().any(is_line_above) || is_above(sum(after), sum(before)) {
+            return Err(AmountOutOfRange.into());
+        }
+        Ok(())
+    }
+}
+
+/// Notes on differences by how much quantities changed, on the first of each line; where there is none, on one of no amount.
+pub(super) fn with_quantities(
+    mut differences: Vec<Difference>,
+    family: DocumentRef,
+    changed: Vec<(LedgerLine, LedgerUsage)>,
+) -> Vec<Difference> {
+    for (line, usage) in changed {
+        let same = |difference: &&mut Difference| difference.family == family && difference.line.key == line.key;
+        match differences.iter_mut().find(same) {
+            Some(difference) => difference.line.usage = Some(usage),
+            None => differences.push(Difference { family, line: LedgerLine { usage: Some(usage), ..line } }),
+        }
+    }
+    differences
+}
+
+/// Parts of an amount in proportion to weights, which aren't below zero; they make the whole amount.
+fn in_proportion(amount: i64, weights: &[i64]) -> Vec<i64> {
+    let total: i128 = weights.iter().map(|weight| i128::from(*weight)).sum();
+    if total == 0 {
+        return weights.iter().map(|_| 0).collect();
+    }
+    let (mut reached, mut given, mut parts) = (0, 0, Vec::with_capacity(weights.len()));
+    for weight in weights {
+        reached += i128::from(*weight);
+        let until = i128::from(amount) * reached / total;
+        // It lies between nothing and the amount.
+        parts.push(i64::try_from(until - given).unwrap_or_default());
+        given = until;
+    }
+    parts
+}
+
+/// From the first day that lines bill or give back to the last; `None` without lines.
+fn reach(lines: &[LedgerLine]) -> Option<Period> {
+    let start = lines.iter().map(|line| line.service_period.start()).min()?;
+    let end = lines.iter().map(|line| line.service_period.end()).max()?;
+    Period::new(start, end)
+}
+
+/// Whether lines change no amount.
+pub(super) fn no_amount(lines: &[LedgerLine]) -> bool {
+    lines.iter().all(|line| line.amount.minor() == 0)
+}
