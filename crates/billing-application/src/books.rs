@@ -9,7 +9,7 @@ use billing_domain::document::lines::{FamilySums, LedgerLine, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{BookDocument, DefaultTax, DocumentHead, DocumentKind, Standing};
+use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
 use billing_domain::ledger::{Agreement, BookRows, ContractBook, CurrencyPair, Entry, Extent};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
@@ -138,8 +138,11 @@ pub(crate) fn whole_all(
         let rows = rows.remove(&contract).unwrap_or_default();
         // An adjustment of an event's own document names that child, which isn't among them.
         let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
-        wanted.push(open.filter_map(|document| document.head.parent).collect());
-        whole.push(book.with_rows(Extent::Whole, rows)?);
+        let parents: BTreeSet<DocumentRef> = open.filter_map(|document| document.head.parent).collect();
+        let mut book = book.with_rows(Extent::Whole, rows)?;
+        book.set_as_of(now);
+        wanted.push(parents);
+        whole.push(book);
     }
     know_all(tx, organization, whole.iter_mut().collect(), wanted)?;
     know_papers_all(tx, organization, &mut whole, now)?;
@@ -354,7 +357,6 @@ pub(crate) fn write_all<'b>(
 #[derive(Default)]
 struct Kept<'e> {
     lines: BTreeMap<DocumentKey, &'e [LedgerLine]>,
-    default_taxes: BTreeMap<DocumentKey, DefaultTax>,
     sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum>,
     totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)>,
     due: BTreeMap<ContractKey, Option<Timestamp>>,
@@ -369,9 +371,6 @@ impl<'e> Kept<'e> {
             match entry {
                 Entry::Lines { document_ref, lines } => {
                     self.lines.insert(DocumentKey { organization, customer, document: *document_ref }, lines);
-                }
-                Entry::DefaultTaxKept { family, default_tax } => {
-                    self.default_taxes.insert(DocumentKey { organization, customer, document: *family }, *default_tax);
                 }
                 Entry::Issued { document_ref, issued } => self.add_sums(book, *document_ref, 1, &issued.content)?,
                 Entry::Voided { document_ref, content, .. } => self.add_sums(book, *document_ref, -1, content)?,
@@ -410,7 +409,7 @@ impl<'e> Kept<'e> {
         let mut sums = FamilySums::default();
         content.add_to(&mut sums, document.head.kind, times)?;
         for (key, sum) in sums.iter() {
-            let added = self.sums.entry((book.contract.customer_id, document.family, key)).or_default();
+            let added = self.sums.entry((book.contract.customer_id, document.family, key.clone())).or_default();
             (added.base, added.amount) = (added.base + sum.base, added.amount + sum.amount);
         }
         Ok(())
@@ -419,9 +418,6 @@ impl<'e> Kept<'e> {
     fn write(self, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<()> {
         if !self.lines.is_empty() {
             tx.put_lines_of_drafts(organization, &Vec::from_iter(self.lines))?;
-        }
-        if !self.default_taxes.is_empty() {
-            tx.keep_default_taxes(organization, &Vec::from_iter(self.default_taxes))?;
         }
         if !self.sums.is_empty() {
             let sum = |((customer, family, key), sum)| (customer, FamilySum { family, key, sum });
@@ -464,7 +460,7 @@ impl Step {
             Entry::EventsMoved { .. } => Self::MoveEvents,
             Entry::Charged { .. } => Self::Charge,
             Entry::Issued { .. } => Self::Issue,
-            Entry::Lines { .. } | Entry::DefaultTaxKept { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => return None,
+            Entry::Lines { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => return None,
         })
     }
 }
@@ -507,7 +503,7 @@ fn write_together(tx: &mut dyn Tx, deciding: Deciding<'_>, entries: &[(CustomerI
             }
             Entry::Charged { superseded: None, charge } => inserted(Thing::Charge, tx.insert_charge(organization, charge)?)?,
             Entry::Charged { superseded: Some(superseded), charge } => tx.revise_charge(organization, superseded, charge)?,
-            Entry::Lines { .. } | Entry::DefaultTaxKept { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => {}
+            Entry::Lines { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => {}
         }
     }
     if !opened.is_empty() {

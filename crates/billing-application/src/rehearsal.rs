@@ -116,7 +116,6 @@ impl Rehearsal {
                 Entry::Amended(_)
                 | Entry::EventsMoved { .. }
                 | Entry::Charged { .. }
-                | Entry::DefaultTaxKept { .. }
                 | Entry::UsageMoved { .. }
                 | Entry::Due(_) => None,
             });

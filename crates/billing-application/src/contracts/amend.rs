@@ -165,6 +165,10 @@ fn amend(
         let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
         books::recount_all(tx, organization, &mut book)?;
+        let children = Vec::from_iter(book.outer_children());
+        if !children.is_empty() {
+            books::know(tx, organization, &mut book, &children)?;
+        }
         let present = view((*book.contract).clone(), &book.entities, now)?;
         decide(tx, &mut book, backdated, now)?;
         books::write(tx, Deciding::of(services, principal, now), &mut book)?;

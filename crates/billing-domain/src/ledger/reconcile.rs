@@ -157,17 +157,15 @@ impl ContractBook {
             // What children bill together stands in the place of a line's whole price, which has minimums that the draft bills.
             let of_children = children_price.iter().find(|line| line.line_item_id == unbilled.line.line_item_id);
             let family = if of_children.is_some() { children } else { issued };
-            if let Some(line) = of_children {
+            if let Some(line) = of_children.filter(|line| line.amount.minor() < unbilled.line.amount.minor()) {
                 unbilled.line.amount = line.amount;
             }
             let rest = unbilled.rest()?;
             let key = unbilled.line.key(period.product_no);
             let mut left = rest.minor();
-            if left < 0 {
-                for (billed, minor) in self.take_from(&unbilled.billed, -left, family) {
-                    left += minor;
-                    differences.push(self.taken_back(revised, &billed, minor)?);
-                }
+            for (billed, minor) in self.take_from(&unbilled.billed, -left, family) {
+                left += minor;
+                differences.push(self.taken_back(revised, &billed, minor)?);
             }
             if let Some(family) = family.filter(|_| left != 0) {
                 let amount = Money::from_minor(left, rest.currency());
@@ -199,22 +197,23 @@ impl ContractBook {
         Ok(Difference { family, line: LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount } })
     }
 
-    /// Takes an amount from what is billed of a line: a family first, then the others, the latest first; in proportion to what
-    /// stands at each tax of a family.
+    /// Takes an amount from what is billed of a line with the same sign: a family first, then the others, the latest first; in
+    /// proportion to what stands at each tax of a family.
     fn take_from(
         &self,
         billed: &[(BilledKey, i64)],
         amount: i64,
         first: Option<DocumentRef>,
     ) -> Vec<(BilledKey, i64)> {
+        let sign = amount.signum();
         let mut families: BTreeMap<DocumentRef, Vec<(&BilledKey, i64)>> = BTreeMap::new();
         for (key, minor) in billed {
-            families.entry(key.family).or_default().push((key, *minor));
+            families.entry(key.family).or_default().push((key, sign * minor));
         }
         let mut order: Vec<DocumentRef> = families.keys().copied().collect();
         let opened = |family: &DocumentRef| self.document(*family).map(|document| document.head.number_in_contract);
         order.sort_by_key(|family| (Some(*family) != first, std::cmp::Reverse((opened(family), *family))));
-        let (mut left, mut taken) = (amount, Vec::new());
+        let (mut left, mut taken) = (amount.abs(), Vec::new());
         for family in order {
             let of_family: Vec<(&BilledKey, i64)> = families.remove(&family).unwrap_or_default();
             let stands: i64 = of_family.iter().map(|(_, minor)| minor).sum();
@@ -222,7 +221,7 @@ impl ContractBook {
             let above: Vec<i64> = of_family.iter().map(|(_, minor)| (*minor).max(0)).collect();
             for ((key, _), minor) in of_family.iter().zip(in_proportion(most, &above)) {
                 if minor != 0 {
-                    taken.push(((*key).clone(), minor));
+                    taken.push(((*key).clone(), sign * minor));
                 }
             }
             left -= most;
@@ -250,7 +249,11 @@ impl ContractBook {
             for (billed, minor) in billed.filter(|(billed, _)| fits(&billed.line) && self.stands_right(billed, period.terms)) {
                 *stands.entry(billed.rates.tax.clone()).or_insert(0) += minor;
             }
-            stands.retain(|_, minor| *minor > 0);
+            // Of the same sign, or else whatever there is above zero.
+            let is_alike = |sum: &i64| sum.signum() == minor.signum();
+            let sign = if stands.values().any(is_alike) { minor.signum() } else { 1 };
+            stands.retain(|_, sum| sum.signum() == sign);
+            stands.values_mut().for_each(|sum| *sum = sum.abs());
             stands
         };
         let same_line = |other: &LineKey| other == key;
@@ -289,8 +292,15 @@ impl ContractBook {
             let taken = self.take_from(&billed, -step.amount.minor(), Some(family));
             return taken.iter().map(|(billed, minor)| self.taken_back(&revised, billed, *minor)).collect();
         }
+        // Children together bill no more than the line costs with and without its minimum.
+        let same = |line: &&DocumentLine| line.key(period.product_no) == key;
+        let costs = |lines: Vec<DocumentLine>| lines.iter().find(same).map_or(0, |line| line.amount.minor());
+        let most = costs(children_price(&self.contract, period, self.usage())?).min(costs(self.price_of(period)?));
+        let billed = self.documented().of_period(period.product_no, period.start());
+        let billed: i64 = billed.filter(|(billed, _)| billed.line == key).map(|(_, minor)| minor).sum();
+        let minor = step.amount.minor().min(most.saturating_sub(billed)).max(0);
         let mut differences = Vec::new();
-        for (tax, has_default_tax, minor) in self.spread(period, &key, family, step.amount.minor())? {
+        for (tax, has_default_tax, minor) in self.spread(period, &key, family, minor)? {
             let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
             let amount = Money::from_minor(minor, step.amount.currency());
             let service_period = period.days();

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{ContractBook, Supplies};
+use super::{ContractBook, Entry, Supplies, issue};
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::document::lines::BillWith;
 use crate::document::linking::{Part, Place, Slot, part_for_usage, parts_of_period};
-use crate::document::{BookDocument, DraftContent, Purpose, Standing};
+use crate::document::{BookDocument, DocumentKind, DraftContent, IssuedDocument, Purpose, Standing};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
@@ -38,7 +38,7 @@ pub fn current(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusa
             places.extend(shown_places(book, period));
         }
     }
-    let mut planned = joined(book)?;
+    let mut planned = joined(book, now)?;
     let mut shown = show(book, &mut planned, &places, now)?;
     let mut others = Vec::new();
     for document in book.documents().filter(|document| !document.standing.is_void()) {
@@ -57,8 +57,9 @@ pub fn current(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusa
             others.push(document.head.document_ref);
         }
     }
+    let mut ids = Provisional(u128::MAX / 2);
     for document_ref in others {
-        shown.push(stored(&planned, document_ref)?);
+        shown.extend(split(&planned, stored(&planned, document_ref)?, now, &mut ids)?);
     }
     Ok(in_order(shown))
 }
@@ -90,7 +91,7 @@ pub fn next(book: &ContractBook, now: Timestamp) -> Result<Vec<Shown>, Refusal> 
             places.extend(shown_places(book, next));
         }
     }
-    Ok(in_order(show(book, &mut joined(book)?, &places, now)?))
+    Ok(in_order(show(book, &mut joined(book, now)?, &places, now)?))
 }
 
 /// The places of a period's own documents: its invoice, and with `BEFORE_USE` the debit of its usage, where it is there or
@@ -114,8 +115,9 @@ fn bills_usage(book: &ContractBook, period: &ProductPeriod<'_>) -> bool {
 }
 
 /// A book whose drafts have the products that they would be issued with.
-fn joined(book: &ContractBook) -> Result<ContractBook, Refusal> {
+fn joined(book: &ContractBook, now: Timestamp) -> Result<ContractBook, Refusal> {
     let mut planned = book.clone();
+    planned.set_as_of(now);
     let drafts = book.documents().filter(|document| document.standing == Standing::Draft);
     for draft in drafts {
         planned.join(draft.head.document_ref)?;
@@ -133,11 +135,40 @@ fn show(book: &ContractBook, planned: &mut ContractBook, places: &[Place], now: 
             shown.push(document_ref);
         }
     }
-    let show = |document_ref: DocumentRef| {
+    let mut previews = Vec::new();
+    for document_ref in shown {
         let is_opened = book.document(document_ref).is_some();
-        Ok(Shown { is_opened, ..stored(planned, document_ref)? })
-    };
-    shown.into_iter().map(show).collect()
+        let preview = Shown { is_opened, ..stored(planned, document_ref)? };
+        previews.extend(split(planned, preview, now, &mut ids)?);
+    }
+    Ok(previews)
+}
+
+/// An invoice whose total is below zero as it would be issued: with a credit of its lines below zero (billing rules 7). Any other
+/// document, and one that couldn't be issued, as it is.
+fn split(book: &ContractBook, preview: Shown, now: Timestamp, ids: &mut Provisional) -> Result<Vec<Shown>, Refusal> {
+    let is_below = preview.content.as_ref().is_some_and(|draft| draft.content.total.minor() < 0);
+    if preview.document.head.kind != DocumentKind::Invoice || !is_below {
+        return Ok(vec![preview]);
+    }
+    let mut issued = book.clone();
+    let due_at = issue::draft_due_at(book, &preview.document.head)?.unwrap_or(now);
+    if issue::issue(&mut issued, preview.document.head.document_ref, due_at.max(now), ids).is_err() {
+        return Ok(vec![preview]);
+    }
+    let mut split = Vec::new();
+    for entry in issued.take_entries() {
+        let Entry::Issued { document_ref, issued: said } = entry else { continue };
+        let IssuedDocument { parties, po_number, note, content, paper, .. } = *said;
+        let is_invoice = document_ref == preview.document.head.document_ref;
+        let document = BookDocument { standing: Standing::Draft, ..issued.known(document_ref)?.clone() };
+        split.push(Shown {
+            document: if is_invoice { preview.document.clone() } else { document },
+            is_opened: is_invoice && preview.is_opened,
+            content: Some(DraftContent { parties, po_number, note, content, paper }),
+        });
+    }
+    Ok(split)
 }
 
 /// A document of the book as it is.

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{BookDocument, Purpose, Standing};
 use billing_domain::money::Percentage;
+use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
+use billing_domain::tax::TaxTreatment;
 
 use crate::convert;
 use crate::model::calendar::Date;
 use crate::model::rating::round_ratio;
-use crate::model::{Model, Part, Slot, With};
+use crate::model::{Part, Slot, With};
 use crate::world::{Checked, World, sign, slot};
 
 /// What an amount is for: product, first day of the service period, line item, with what it is billed.
 type Key = (u16, Date, Option<String>, With);
-type RateKey = (Percentage, Percentage);
+type RateKey = (Percentage, TaxTreatment);
 
 #[derive(Default)]
 struct Seen {
@@ -25,7 +27,7 @@ struct Seen {
     of_children: BTreeSet<Key>,
     places: BTreeSet<(u16, Date, Slot)>,
     discounts: BTreeMap<(DocumentRef, u16, RateKey), (i64, i64)>,
-    taxes: BTreeMap<(DocumentRef, Percentage), (i64, i64)>,
+    taxes: BTreeMap<(DocumentRef, TaxTreatment), (i64, i64)>,
 }
 
 impl World {
@@ -40,16 +42,16 @@ impl World {
         self.check_rates(&seen, &parts)?;
         for ((family, no, rates), (base, amount)) in &seen.discounts {
             let expected = percent(*base, rates.0);
-            if *amount != expected && !self.waits_for_replacement(*family) {
+            if *amount != expected && !self.has_void(*family) {
                 return Err(format!(
                     "discount of family {family}, product {no} at {rates:?}: {amount}, not {expected} of {base}"
                 ));
             }
         }
-        for ((family, rate), (base, amount)) in &seen.taxes {
-            let expected = percent(*base, *rate);
-            if *amount != expected && !self.waits_for_replacement(*family) {
-                return Err(format!("tax of family {family} at {rate:?}: {amount}, not {expected} of {base}"));
+        for ((family, tax), (base, amount)) in &seen.taxes {
+            let expected = percent(*base, tax.rate);
+            if *amount != expected && !self.has_void(*family) {
+                return Err(format!("tax of family {family} at {tax:?}: {amount}, not {expected} of {base}"));
             }
         }
         self.check_events()?;
@@ -57,14 +59,10 @@ impl World {
         self.check_money()
     }
 
-    /// Whether a document of a family is void and nothing issued replaces it: until then the family's sums, each rounded
-    /// when it was issued, may be a cent off.
-    fn waits_for_replacement(&self, family: DocumentRef) -> bool {
-        let replaces = |void: DocumentRef| {
-            self.book.documents().any(|other| other.head.replaces == Some(void) && other.standing.is_issued())
-        };
-        let mut void = self.book.documents().filter(|document| document.family == family && document.standing == Standing::Void);
-        void.any(|document| !replaces(document.head.document_ref))
+    /// Whether a document of a family is void: then the family's sums, each rounded when it was issued, may be a cent off until
+    /// something is issued at the same rates.
+    fn has_void(&self, family: DocumentRef) -> bool {
+        self.book.documents().any(|document| document.family == family && document.standing == Standing::Void)
     }
 
     fn seen(&self) -> Checked<Seen> {
@@ -76,11 +74,12 @@ impl World {
             if let Some(slot) = slot(document) {
                 seen.places.extend(head.parts.iter().map(|no| (no.0, head.period.start(), slot)));
             }
-            let is_child = head.purpose == Purpose::Usage;
+            let corrects_children = head.purpose == Purpose::Adjustment && head.net_terms == NetTerms::DueUponUsage;
+            let is_child = head.purpose == Purpose::Usage || corrects_children;
             let (mut sub_total, mut discount) = (0, 0);
-            let mut bases: BTreeMap<Percentage, i64> = BTreeMap::new();
+            let mut bases: BTreeMap<TaxTreatment, i64> = BTreeMap::new();
             for product in &content.products {
-                let rates = (product.discount_rate, product.tax_rate);
+                let rates = (product.rates.discount, product.rates.tax.clone());
                 let mut of_lines = 0;
                 for line in &product.lines {
                     let with = if line.bill_with == BillWith::Fixed { With::Fixed } else { With::Usage };
@@ -88,7 +87,7 @@ impl World {
                     let key = (product.product_no.0, line.period_start, id, with);
                     of_lines += line.amount.minor();
                     *seen.sums.entry(key.clone()).or_insert(0) += sign * line.amount.minor();
-                    *seen.by_rate.entry((document.family, key.clone(), rates)).or_insert(0) += sign * line.amount.minor();
+                    *seen.by_rate.entry((document.family, key.clone(), rates.clone())).or_insert(0) += sign * line.amount.minor();
                     if is_child {
                         seen.of_children.insert(key);
                     }
@@ -98,17 +97,17 @@ impl World {
                 }
                 sub_total += of_lines;
                 discount += product.discount.minor();
-                *bases.entry(product.tax_rate).or_insert(0) += product.net.minor();
+                *bases.entry(rates.1.clone()).or_insert(0) += product.net.minor();
                 let sum = seen.discounts.entry((document.family, product.product_no.0, rates)).or_insert((0, 0));
                 *sum = (sum.0 + sign * of_lines, sum.1 + sign * product.discount.minor());
             }
             let mut tax = 0;
             for of_rate in &content.taxes {
-                if bases.remove(&of_rate.rate) != Some(of_rate.base.minor()) {
-                    return Err(format!("the tax at {:?} of {} has another base", of_rate.rate, self.told(document)));
+                if bases.remove(&of_rate.treatment) != Some(of_rate.base.minor()) {
+                    return Err(format!("the tax at {:?} of {} has another base", of_rate.treatment, self.told(document)));
                 }
                 tax += of_rate.amount.minor();
-                let sum = seen.taxes.entry((document.family, of_rate.rate)).or_insert((0, 0));
+                let sum = seen.taxes.entry((document.family, of_rate.treatment.clone())).or_insert((0, 0));
                 *sum = (sum.0 + sign * of_rate.base.minor(), sum.1 + sign * of_rate.amount.minor());
             }
             let adds_up = content.sub_total.minor() == sub_total
@@ -136,7 +135,8 @@ impl World {
             let index = product.periods.iter().position(|period| period.start == part.own).expect("a period");
             let is_covered = seen.places.contains(&(part.product, part.own, part.slot));
             let due = self.model.due_at(product, index, part.slot);
-            let is_settled = is_covered || self.has_run && due <= self.now;
+            let waits = self.model.may_lack(product.periods[index].terms.entity);
+            let is_settled = is_covered || self.has_run && due <= self.now && !waits;
             let fits = sum == part.minor || !is_settled && (sum == 0 || seen.of_children.contains(&key));
             if is_settled && part.with == With::Usage {
                 settled.insert((part.product, part.start));
@@ -169,12 +169,23 @@ impl World {
                 }
                 return Err(format!("{key:?} isn't owed, and {rates:?} has {sum}"));
             };
-            let default = self.defaults.get(family).copied().unwrap_or(self.model.catalog.customer.tax);
-            let (discount, tax) = Model::rates(&part.terms, default);
-            let discount = if self.model.is_discountable(key.2.as_deref()) { discount } else { 0 };
-            let expected = (convert::rate(discount), convert::rate(tax));
-            if *rates != expected {
-                return Err(format!("{key:?} stands at rates {rates:?} with {sum}, not at {expected:?}"));
+            let is_discountable = self.model.is_discountable(key.2.as_deref());
+            let discount = convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0));
+            let stated = part.terms.tax.map(convert::rate);
+            // What the contract leaves to a default stands at what its document had.
+            if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) {
+                return Err(format!("{key:?} of {family} stands at {rates:?} with {sum}, not at {discount:?} and {stated:?}"));
+            }
+        }
+        // No tax has more or less than nothing the wrong way: what was billed at one is taken back at it.
+        let mut at_taxes: BTreeMap<(&Key, &TaxTreatment), i64> = BTreeMap::new();
+        for ((_, key, (_, tax)), sum) in &seen.by_rate {
+            *at_taxes.entry((key, tax)).or_insert(0) += sum;
+        }
+        for ((key, tax), sum) in at_taxes {
+            let all = seen.sums.get(key).copied().unwrap_or(0);
+            if sum != 0 && (all == 0 || sum.signum() != all.signum()) {
+                return Err(format!("{key:?} has {sum} at {tax:?}, of {all} in all"));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use billing_domain::catalog::{
     Charge, FixedPrice, LineItem, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
     UsagePrice, UsageProduct, UsageProductProfile,
 };
-use billing_domain::codes::UnitCode;
+use billing_domain::codes::{CountryCode, UnitCode};
 use billing_domain::contract::Contract;
 use billing_domain::contract::ContractProduct;
 use billing_domain::contract::agreement;
@@ -15,10 +15,12 @@ use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
 };
 use billing_domain::money::{Currency, Percentage};
-use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix};
+use billing_domain::party::legal::{PaperProfile, Strictness};
+use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix};
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
+use billing_domain::tax::{DatedTax, DefaultTaxes, StatedTax, TaxBasis, TaxCategory, TaxTreatment};
 use billing_domain::text::{OneLine, Prose};
 use uuid::Uuid;
 
@@ -81,11 +83,55 @@ pub(crate) fn entities(catalog: &Catalog) -> Vec<Entity> {
         profile: EntityProfile {
             time_zone: TimeZone::parse(spec.zone).expect("a zone"),
             grace_hours: spec.grace_hours,
+            taxes: taxes(&spec.taxes),
+            legal_name: Some(line("Seller")),
+            tax_id: Some(line("1")),
+            address: Some(address()),
+            paper: PaperProfile {
+                strictness: if spec.strict { Strictness::Strict } else { Strictness::Lenient },
+                tax_currency: spec.lacks_rate.then(|| Currency::from_code("PLN").expect("a currency")),
+                ..PaperProfile::default()
+            },
             ..EntityProfile::plain(line(&format!("E{index}")), prefix(spec))
         },
         created_at: at("2025-01-01T00:00:00Z"),
     };
     catalog.entities.iter().enumerate().map(entity).collect()
+}
+
+fn address() -> Address {
+    Address {
+        line1: Some(Prose::parse("Street 1").expect("an address")),
+        city: Some(Prose::parse("Town").expect("an address")),
+        zip_code: Some(Prose::parse("12345").expect("an address")),
+        country_code: Some(CountryCode::parse("DE").expect("a country")),
+        ..Address::default()
+    }
+}
+
+fn taxes(specs: &TaxSpecs) -> DefaultTaxes {
+    DefaultTaxes::new(specs.iter().map(|(from, spec)| DatedTax { from: *from, stated: stated_tax(spec) }).collect())
+}
+
+pub(crate) fn stated_tax(spec: &TaxSpec) -> StatedTax {
+    StatedTax { rate: spec.rate.map(rate), basis: spec.category.map(basis).unwrap_or_default() }
+}
+
+/// A category, with a reason where it needs one.
+pub(crate) fn basis(category: Category) -> TaxBasis {
+    let category = match category {
+        "S" => TaxCategory::S,
+        "Z" => TaxCategory::Z,
+        "E" => TaxCategory::E,
+        "AE" => TaxCategory::Ae,
+        other => panic!("{other} is not in the histories"),
+    };
+    TaxBasis { category: Some(category), exemption_code: None, exemption_reason: category.needs_reason().then(|| line("because")) }
+}
+
+/// How something is taxed: a rate, and a category or none.
+pub(crate) fn treatment((rate_of, category): (Rate, Option<Category>)) -> TaxTreatment {
+    TaxTreatment { rate: rate(rate_of), basis: category.map(basis).unwrap_or_default() }
 }
 
 pub(crate) fn customer(catalog: &Catalog) -> Customer {
@@ -94,7 +140,9 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
         id: CustomerId::from_uuid(Uuid::from_u128(1)),
         customer_ref: CustomerRef::parse("acme").expect("a reference"),
         profile: CustomerProfile {
-            tax: spec.tax.map(rate),
+            taxes: taxes(&spec.taxes),
+            legal_name: spec.complete.then(|| line("Buyer")),
+            billing_address: spec.complete.then(address),
             entity_ref: spec.entity.map(entity_ref),
             net_terms: spec.net_terms,
             apply_balance: spec.applies_balance,

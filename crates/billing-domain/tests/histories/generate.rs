@@ -43,10 +43,11 @@ fn catalog(r: &mut Random) -> Catalog {
     let zones: Vec<&'static str> = if r.percent(50) { vec!["UTC"; 3] } else { ZONES.to_vec() };
     let count = usize::try_from(r.between(1, 3)).expect("a count");
     let entities: Vec<EntitySpec> =
-        zones.into_iter().take(count).zip(0..).map(|(zone, prefix)| EntitySpec { zone, grace_hours: grace(r), prefix }).collect();
+        zones.into_iter().take(count).zip(0..).map(|(zone, prefix)| entity(r, zone, prefix)).collect();
     let customer = CustomerSpec {
         entity: r.maybe(30, |r| index(r, entities.len())),
-        tax: r.maybe(50, |r| *r.pick(&[700, 1900])),
+        taxes: r.maybe(60, |r| (None, tax(r))).into_iter().collect(),
+        complete: r.percent(50),
         net_terms: r.maybe(15, |r| *r.pick(&[NetTerms::Days(30), NetTerms::DueUponUsage])),
         applies_balance: r.percent(90),
     };
@@ -56,6 +57,31 @@ fn catalog(r: &mut Random) -> Catalog {
     let currency = *r.pick(&CURRENCIES);
     let pricings = (0..r.between(2, 4)).map(|_| pricing(r, currency)).collect();
     Catalog { entities, default_entity: 0, customer, usage, pricings }
+}
+
+fn entity(r: &mut Random, zone: &'static str, prefix: usize) -> EntitySpec {
+    EntitySpec {
+        zone,
+        grace_hours: grace(r),
+        prefix,
+        taxes: r.maybe(30, |r| (None, TaxSpec { rate: None, category: Some(category(r)) })).into_iter().collect(),
+        strict: r.percent(10),
+        lacks_rate: r.percent(5),
+    }
+}
+
+fn category(r: &mut Random) -> Category {
+    *r.pick(&["Z", "E", "AE"])
+}
+
+/// A default tax of a customer.
+fn tax(r: &mut Random) -> TaxSpec {
+    match r.below(10) {
+        0..5 => TaxSpec { rate: Some(*r.pick(&[700, 1_600, 1_900])), category: None },
+        5..8 => TaxSpec { rate: Some(0), category: r.maybe(80, category) },
+        8 => TaxSpec { rate: None, category: Some(category(r)) },
+        _ => TaxSpec::default(),
+    }
 }
 
 fn grace(r: &mut Random) -> u16 {
@@ -356,6 +382,12 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
             grace_hours: grace(r),
             prefix: r.maybe(30, |r| index(r, 5)),
             is_default: r.percent(20),
+            tax: r.maybe(30, |r| {
+                let category = r.maybe(80, category);
+                (TaxSpec { rate: None, category }, r.maybe(50, day))
+            }),
+            strict: r.percent(10),
+            lacks_rate: r.percent(5),
         },
         5..7 => edit_customer(r, catalog),
         7..17 => edit(r, catalog),
@@ -405,7 +437,8 @@ fn charged(r: &mut Random) -> Step {
 fn edit_customer(r: &mut Random, catalog: &Catalog) -> Step {
     Step::EditCustomer {
         entity: r.maybe(30, |r| index(r, catalog.entities.len())),
-        tax: r.maybe(60, |r| *r.pick(&[700, 1_900])),
+        tax: r.maybe(60, |r| (tax(r), r.maybe(50, day))),
+        complete: r.percent(60),
         net_terms: r.maybe(20, net_terms),
         applies_balance: r.percent(85),
     }

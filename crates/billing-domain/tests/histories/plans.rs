@@ -84,9 +84,8 @@ impl World {
                 self.model.catalog.pricings[*pricing] = content.clone();
                 Ok(())
             }
-            Step::EditCustomer { entity, tax, .. } => {
+            Step::EditCustomer { entity, .. } => {
                 self.model.catalog.customer.entity = *entity;
-                self.model.catalog.customer.tax = *tax;
                 Ok(())
             }
             Step::Clock { seconds } => {
@@ -216,8 +215,10 @@ impl World {
                 .map_err(|problem| format!("product {}, {is}: {problem}", product.no))?;
             for item in &period.terms.items {
                 let id = billing_domain::refs::LineItemId::parse(item.id).expect("an id");
-                if product.is_first_with(period, item.id) != other.is_first_with(&id) {
-                    return Err(format!("product {}, {is}: whether it is the first with {id}", product.no));
+                let first = self.contract.once_billed_in(&convert::pricing_ref(period.terms.pricing), &id);
+                let first = first.map(|(start, no)| (start, no.0));
+                if first != self.model.first_with(period.terms.pricing, item.id) {
+                    return Err(format!("product {}, {is}: {first:?} is the first with {id}", product.no));
                 }
             }
         }

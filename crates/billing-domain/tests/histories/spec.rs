@@ -28,18 +28,38 @@ pub(crate) struct Catalog {
     pub(crate) pricings: Vec<PricingSpec>,
 }
 
+/// What kind of tax something bears at a rate of 0.
+pub(crate) type Category = &'static str;
+
+/// What is stated about tax.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TaxSpec {
+    pub(crate) rate: Option<Rate>,
+    pub(crate) category: Option<Category>,
+}
+
+/// Default taxes, each from its day on; the first may have none.
+pub(crate) type TaxSpecs = Vec<(Option<Date>, TaxSpec)>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct EntitySpec {
     pub(crate) zone: &'static str,
     pub(crate) grace_hours: u16,
     /// The number in its prefix.
     pub(crate) prefix: usize,
+    pub(crate) taxes: TaxSpecs,
+    /// Whether it issues complete papers only.
+    pub(crate) strict: bool,
+    /// Whether it accounts for tax in a currency that no exchange rate is known for.
+    pub(crate) lacks_rate: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct CustomerSpec {
     pub(crate) entity: Option<usize>,
-    pub(crate) tax: Option<Rate>,
+    pub(crate) taxes: TaxSpecs,
+    /// Whether it and the entities have everything that the law asks for.
+    pub(crate) complete: bool,
     pub(crate) net_terms: Option<NetTerms>,
     pub(crate) applies_balance: bool,
 }
@@ -239,10 +259,14 @@ pub(crate) enum Step {
         grace_hours: u16,
         prefix: Option<usize>,
         is_default: bool,
+        tax: Option<(TaxSpec, Option<DaySpec>)>,
+        strict: bool,
+        lacks_rate: bool,
     },
     EditCustomer {
         entity: Option<usize>,
-        tax: Option<Rate>,
+        tax: Option<(TaxSpec, Option<DaySpec>)>,
+        complete: bool,
         net_terms: Option<NetTerms>,
         applies_balance: bool,
     },

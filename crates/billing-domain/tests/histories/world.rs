@@ -6,6 +6,7 @@ use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::agreement;
+use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentKind, Purpose, Standing};
@@ -22,7 +23,7 @@ use uuid::Uuid;
 use crate::concrete;
 use crate::convert;
 use crate::follow::{Deed, Follower};
-use crate::model::calendar::{Date, service_date};
+use crate::model::calendar::{Date, plus, service_date};
 use crate::model::terms::Product;
 use crate::model::{Charge, Event, Facts, LastDay, Model, Slot, Verdict, With};
 use crate::money::Accounts;
@@ -47,8 +48,6 @@ pub(crate) struct World {
     pub(crate) events: Vec<Kept>,
     /// What issued documents said when they were issued.
     pub(crate) frozen: BTreeMap<DocumentRef, DocumentContent>,
-    /// The customer's default tax when the first document of a family was issued.
-    pub(crate) defaults: BTreeMap<DocumentRef, Option<Rate>>,
     /// Set right after a billing run.
     pub(crate) has_run: bool,
     pub(crate) ids: u128,
@@ -79,7 +78,6 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
         now,
         events: Vec::new(),
         frozen: BTreeMap::new(),
-        defaults: BTreeMap::new(),
         has_run: false,
         ids: 1_000,
         money: Accounts::default(),
@@ -163,11 +161,13 @@ impl World {
                     if issued.content.total.minor() < 0 {
                         return Err(format!("a document is issued with a total of {}", issued.content.total));
                     }
-                    let family = self.book.document(*document_ref).ok_or("an unknown document is issued")?.family;
-                    self.defaults.entry(family).or_insert(self.model.catalog.customer.tax);
-                    let head = &self.book.document(*document_ref).expect("it is there").head;
-                    let what = format!("issued {:?} {:?}", head.kind, head.purpose);
-                    self.note(&what);
+                    let document = self.book.document(*document_ref).ok_or("an unknown document is issued")?.clone();
+                    self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
+                    let is_opened = |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
+                    // A child that waits for its paper has the tax of the day of its event.
+                    if document.head.purpose != Purpose::Usage || entries.iter().any(is_opened) {
+                        self.check_taxes(&document, &issued.content)?;
+                    }
                 }
                 Entry::EventsMoved { from, to, of } => {
                     for i in 0..self.events.len() {
@@ -197,9 +197,21 @@ impl World {
                 self.model.catalog.pricings[*pricing] = content.clone();
                 self.tell(Deed::Pricing(*pricing), true)
             }
-            Step::EditEntity { entity, zone, grace_hours, prefix, is_default } => {
+            Step::EditEntity { entity, zone, grace_hours, prefix, is_default, tax, strict, lacks_rate } => {
                 let present = &self.model.catalog.entities[*entity];
-                let wanted = EntitySpec { zone, grace_hours: *grace_hours, prefix: prefix.unwrap_or(present.prefix) };
+                let today = service_date(zone, self.now);
+                let mut taxes = present.taxes.clone();
+                if let Some((tax, from)) = tax {
+                    taxes = Model::with_tax(&taxes, tax, from.map(|from| self.model.date(from, self.now)), today);
+                }
+                let wanted = EntitySpec {
+                    zone,
+                    grace_hours: *grace_hours,
+                    prefix: prefix.unwrap_or(present.prefix),
+                    taxes,
+                    strict: *strict,
+                    lacks_rate: *lacks_rate,
+                };
                 let deed = Deed::Entity(*entity, wanted.clone(), *is_default);
                 if let Some(why) = self.prefix_refused(*entity, wanted.prefix) {
                     self.note(&format!("entity refused: {why}"));
@@ -214,10 +226,16 @@ impl World {
                 self.book.entities = convert::entities(&self.model.catalog);
                 self.tell(deed, true)
             }
-            Step::EditCustomer { entity, tax, net_terms, applies_balance } => {
+            Step::EditCustomer { entity, tax, complete, net_terms, applies_balance } => {
                 self.model.catalog.customer.applies_balance = *applies_balance;
                 self.model.catalog.customer.entity = *entity;
-                self.model.catalog.customer.tax = *tax;
+                self.model.catalog.customer.complete = *complete;
+                if let Some((tax, from)) = tax {
+                    let today = service_date(self.model.zone(self.model.catalog.default_entity), self.now);
+                    let from = from.map(|from| self.model.date(from, self.now));
+                    let taxes = Model::with_tax(&self.model.catalog.customer.taxes, tax, from, today);
+                    self.model.catalog.customer.taxes = taxes;
+                }
                 self.model.catalog.customer.net_terms = *net_terms;
                 self.book.customer = convert::customer(&self.model.catalog);
                 self.tell(Deed::Customer, true)
@@ -262,7 +280,7 @@ impl World {
                         LastDay::Day(day) => todays.iter().all(|today| day <= *today),
                     };
                     let open = self.book.documents().find(|document| document.standing == Standing::Draft);
-                    if let Some(open) = open.filter(|_| is_final) {
+                    if let Some(open) = open.filter(|open| is_final && !self.may_lack(open)) {
                         return Err(format!("a final cancel leaves a draft open: {}", self.told(open)));
                     }
                 }
@@ -345,6 +363,11 @@ impl World {
                 }
             } else {
                 facts.maybe_begun.extend(nos);
+                if document.standing == Standing::Draft && document.head.purpose == Purpose::Usage {
+                    let lines = self.book.lines().find(|(other, _)| *other == document.head.document_ref);
+                    let lines = lines.into_iter().flat_map(|(_, lines)| lines);
+                    facts.issued_children.extend(lines.map(|line| (line.key.product_no.0, line.key.period_start)));
+                }
             }
         }
         for event in &self.model.events {
@@ -565,6 +588,7 @@ impl World {
                 with: if *fixed { With::Fixed } else { With::Usage },
                 discountable: *discountable,
                 currency: self.model.product(*no).period_at(day).expect("it bills the day").terms.currency,
+                recorded: self.now,
                 deleted: false,
             }),
             _ => None,
@@ -637,7 +661,8 @@ impl World {
         let (present, occasion) = (self.theirs(index), self.occasion(false));
         let made = self.decide(|book, _, mut ids| charge::delete(book, &present, occasion, &mut ids))?;
         let deleted = Charge { deleted: true, ..self.model.charges[index].clone() };
-        self.charged("delete of a charge", made, Some((index, deleted)), Deed::DeleteCharge(present.charge_ref))
+        let expected = Some((index, deleted)).filter(|(_, deleted)| !self.model.takes_too_much(Some(deleted), deleted));
+        self.charged("delete of a charge", made, expected, Deed::DeleteCharge(present.charge_ref))
     }
 
     fn numbered(&self, document: usize, standing: Standing) -> Option<BookDocument> {
@@ -648,10 +673,17 @@ impl World {
     fn issue(&mut self, document: usize) -> Checked {
         let Some(draft) = self.numbered(document, Standing::Draft) else { return Ok(()) };
         let made = self.decide(|book, now, mut ids| issue::issue(book, draft.head.document_ref, now, &mut ids))?;
-        let (_, entries) = made.map_err(|refusal| format!("the issue of a draft was refused: {refusal:?}"))?;
+        let place = self.place_of(draft.head.document_ref).ok_or("an unknown draft")?;
+        let (_, entries) = match made {
+            Ok(made) => made,
+            Err(_) if self.may_lack(&draft) => {
+                self.note("issue refused: the paper lacks something");
+                return self.tell(Deed::Issue(place), false);
+            }
+            Err(refusal) => return Err(format!("the issue of a draft was refused: {refusal:?}")),
+        };
         self.note("issue taken");
         self.write(&entries)?;
-        let place = self.place_of(draft.head.document_ref).ok_or("an unknown draft")?;
         self.tell(Deed::Issue(place), true)
     }
 
@@ -718,10 +750,11 @@ impl World {
         }
         let left = self.book.documents().find(|document| {
             document.standing == Standing::Draft
+                && !self.may_lack(document)
                 && match document.head.purpose {
                     Purpose::Regular(_) => self.due_of(document).is_some_and(|due| due <= self.now),
-                    Purpose::Usage => true,
-                    Purpose::Adjustment => self.is_older(document),
+                    Purpose::Usage => document.head.created_at <= self.now,
+                    Purpose::Adjustment => self.is_older(document) && self.period_goes_on(document).is_none_or(|due| due <= self.now),
                 }
         });
         if let Some(left) = left {
@@ -730,21 +763,66 @@ impl World {
         self.has_run = true;
         let again = self.decide(|book, now, mut ids| issue::run(book, now, usize::MAX, &mut ids))?;
         let (_, entries) = again.map_err(|refusal| format!("a second run was refused: {refusal:?}"))?;
-        if entries.iter().any(|entry| !matches!(entry, Entry::Due(_))) {
+        let lacks = (0..self.model.catalog.entities.len()).any(|entity| self.model.may_lack(entity));
+        if !lacks && entries.iter().any(|entry| !matches!(entry, Entry::Due(_))) {
             return Err(format!("a second run does {entries:?}"));
         }
         Ok(())
     }
 
+    fn entity_of(document: &BookDocument) -> usize {
+        document.head.entity_ref.as_str()[1..].parse().expect("an entity's number")
+    }
+
     pub(crate) fn zone_of(&self, document: &BookDocument) -> &'static str {
-        let index: usize = document.head.entity_ref.as_str()[1..].parse().expect("an entity's number");
-        self.model.zone(index)
+        self.model.zone(Self::entity_of(document))
+    }
+
+    /// Whether a document may have to wait, because its paper lacks something.
+    pub(crate) fn may_lack(&self, document: &BookDocument) -> bool {
+        self.model.may_lack(Self::entity_of(document))
+    }
+
+    /// A document that bills something for the first time has the tax in force on the day of its issue, or on the last of the
+    /// service period if that is earlier (billing rules 7).
+    fn check_taxes(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
+        if document.head.purpose == Purpose::Adjustment || document.head.kind == DocumentKind::Credit {
+            return Ok(());
+        }
+        for product in &content.products {
+            for line in product.lines.iter().filter(|line| line.amount.minor() > 0) {
+                let Some(period) = self.model.product(product.product_no.0).period_at(line.period_start) else { continue };
+                let day = service_date(self.zone_of(document), self.now).min(plus(period.end, -1));
+                let expected = convert::treatment(self.model.treatment(&period.terms, day));
+                if product.rates.tax != expected {
+                    return Err(format!("{} bills {line:?} at {:?}, not {expected:?}", self.told(document), product.rates.tax));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a document was opened on an earlier service date.
     fn is_older(&self, document: &BookDocument) -> bool {
         let zone = self.zone_of(document);
         service_date(zone, document.head.created_at) < service_date(zone, self.now)
+    }
+
+    /// When a debit is due that bills more of an invoice after use because its period goes on (billing rules 7).
+    fn period_goes_on(&self, document: &BookDocument) -> Option<Timestamp> {
+        let parent = self.book.document(document.head.parent?)?;
+        if document.head.kind != DocumentKind::Debit || slot(parent) != Some(Slot::Period) || !parent.standing.is_issued() {
+            return None;
+        }
+        let shared = parent.head.parts.iter().filter(|no| document.head.parts.contains(no));
+        let dues = shared.filter_map(|no| {
+            let product = self.model.product(no.0);
+            let index = product.periods.iter().position(|period| period.start == parent.head.period.start())?;
+            let period = &product.periods[index];
+            let goes_on = period.terms.payment_time == PaymentTime::AfterUse && period.end > parent.head.period.end();
+            goes_on.then(|| self.model.due_at(product, index, Slot::Period))
+        });
+        dues.max()
     }
 
     /// When the model has a regular document due; `None` where it has none there.
@@ -765,9 +843,15 @@ impl World {
         let planned: Vec<Shown> = shown
             .into_iter()
             .filter(|shown| shown.document.standing == Standing::Draft && slot(&shown.document).is_some())
+            .filter(|shown| !self.may_lack(&shown.document))
             .collect();
         let due = planned.iter().filter_map(|shown| self.due_of(&shown.document)).max();
         let Some(due) = due else { return Ok(()) };
+        let on = |shown: &Shown| {
+            let due = self.due_of(&shown.document).unwrap_or(self.now).max(self.now);
+            (shown.document.head.document_ref, service_date(self.zone_of(&shown.document), due))
+        };
+        let expected_on: BTreeMap<DocumentRef, Date> = planned.iter().map(on).collect();
         self.now = self.now.max(due);
         self.run()?;
         self.note("foreseen");
@@ -775,6 +859,9 @@ impl World {
             let Some(said) = &shown.content else { return Err("a preview without content".to_owned()) };
             // A total below zero makes a document of another kind of it.
             if said.content.total.minor() < 0 {
+                if shown.document.head.kind == DocumentKind::Invoice {
+                    return Err(format!("a preview shows an invoice of {}", said.content.total));
+                }
                 continue;
             }
             let says_nothing =
@@ -812,7 +899,9 @@ impl World {
                 return Err(format!("a preview shows {:?}, and {:?} is issued", lines(&said.content), lines(is)));
             }
             let alone = self.book.documents().filter(|other| other.family == issued.family).count() == 1;
-            if alone && is.total != said.content.total {
+            // A default tax that begins in between changes what is issued later than it was due.
+            let is_on_its_day = issued.issue_date.is_some_and(|day| expected_on.get(&shown.document.head.document_ref) == Some(&day));
+            if alone && is_on_its_day && is.total != said.content.total {
                 return Err(format!("a preview shows a total of {}, and {} is issued", said.content.total, is.total));
             }
         }
@@ -847,8 +936,8 @@ impl World {
                     format!(
                         "{:?} d{:?} t{:?}: {}",
                         product.product_no.0,
-                        product.discount_rate,
-                        product.tax_rate,
+                        product.rates.discount,
+                        product.rates.tax,
                         lines.join(", ")
                     )
                 });

@@ -8,7 +8,7 @@ use super::ContractBook;
 use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct};
-use crate::document::lines::LedgerLine;
+use crate::document::lines::{BillWith, LedgerLine};
 use crate::document::paper::{Corrected, Paper, PaperFacts, is_correction};
 use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentHead, Purpose, Standing};
@@ -117,7 +117,8 @@ impl ContractBook {
         Some((first, children.last().unwrap_or(first)))
     }
 
-    /// The first and the last child of each service period of the contract: a correction of several names them (billing rules 3).
+    /// The first and the last child of each service period whose own document is open, as far as the book doesn't hold them: what
+    /// corrects several names them (billing rules 3).
     pub fn outer_children(&self) -> BTreeSet<DocumentRef> {
         let mut outer: BTreeMap<(ProductNo, NaiveDate), (DocumentRef, DocumentRef)> = BTreeMap::new();
         for (child, lines) in self.lines().filter(|(document_ref, _)| !self.documents.contains_key(document_ref)) {
@@ -125,6 +126,11 @@ impl ContractBook {
                 outer.entry((line.key.product_no, line.key.period_start)).and_modify(|ends| ends.1 = child).or_insert((child, child));
             }
         }
+        let is_open = |(no, start): &(ProductNo, NaiveDate)| {
+            let period = self.contract.product(*no).and_then(|product| product.period_from(*start));
+            period.is_some_and(|period| !self.is_billed(&period, BillWith::Usage))
+        };
+        outer.retain(|period, _| is_open(period));
         outer.into_values().flat_map(|(first, last)| [first, last]).collect()
     }
 

@@ -120,8 +120,19 @@ impl Model {
         (q, here.len() as i128)
     }
 
+    /// The period of a contract that has a line item of a pricing first, whichever product it is of (billing rules 6).
+    pub(crate) fn first_with(&self, pricing: usize, item: &str) -> Option<(Date, u16)> {
+        let first = |product: &Product| {
+            let has_item = |period: &&Period| {
+                period.terms.pricing == pricing && period.terms.items.iter().any(|has| has.id == item)
+            };
+            product.periods.iter().find(has_item).map(|period| (period.start, product.no))
+        };
+        self.products.iter().filter_map(first).min()
+    }
+
     /// A fixed line item's price of a period; `None` of a `ONCE` item in another period than its first.
-    fn fixed(product: &Product, period: &Period, item: &Item) -> Option<i64> {
+    fn fixed(&self, product: &Product, period: &Period, item: &Item) -> Option<i64> {
         let ChargeSpec::Fixed { price, once } = &item.charge else { return None };
         let currency = period.terms.currency;
         let on = |day: Date| {
@@ -129,8 +140,8 @@ impl Model {
             before.next_back().map_or(1_000, |(_, quantity)| *quantity)
         };
         if *once {
-            let first = product.is_first_with(period, item.id);
-            return first.then(|| rating::fixed(price, &[(on(period.start), 1)], 1, currency));
+            let is_first = self.first_with(period.terms.pricing, item.id) == Some((period.start, product.no));
+            return is_first.then(|| rating::fixed(price, &[(on(period.start), 1)], 1, currency));
         }
         let mut parts: Vec<(u32, i64)> = Vec::new();
         let mut from = period.start;
@@ -157,7 +168,8 @@ impl Model {
         let (terms, share) = (&period.terms, period.share());
         let (usage_index, usage_slot) = product.usage_slot(index);
         let usage_own = product.periods[usage_index].start;
-        let mut sum = 0;
+        // For the minimum fee what is billed once doesn't count.
+        let (mut sum, mut all) = (0, 0);
         let mut part = |item: Option<&str>, with: With, minor: i64| {
             let (own, slot) = match with {
                 With::Fixed => (period.start, Slot::Period),
@@ -169,8 +181,9 @@ impl Model {
         for item in &terms.items {
             match &item.charge {
                 ChargeSpec::Fixed { .. } => {
-                    if let Some(minor) = Self::fixed(product, period, item) {
-                        sum += minor;
+                    if let Some(minor) = self.fixed(product, period, item) {
+                        all += minor;
+                        sum += if matches!(item.charge, ChargeSpec::Fixed { once: true, .. }) { 0 } else { minor };
                         part(Some(item.id), With::Fixed, minor);
                     }
                 }
@@ -183,17 +196,44 @@ impl Model {
                         part(Some(item.id), With::Fixed, ahead);
                     }
                     sum += minor;
+                    all += minor;
                     part(Some(item.id), With::Usage, minor - ahead.unwrap_or(0));
                 }
             }
         }
         if let Some(fee) = terms.minimum_fee {
             let missing = (rating::price(fee, share, terms.currency) - sum).max(0);
+            all += missing;
             part(None, With::Usage, missing);
         }
-        let here = |charge: &&Charge| !charge.deleted && charge.product == product.no && period.contains(charge.day);
-        for charge in self.charges.iter().filter(here) {
-            part(Some(&charge.id), charge.with, rating::charge(charge.price, charge.quantity, charge.currency));
+        let mut here: Vec<&Charge> =
+            self.charges.iter().filter(|it| !it.deleted && it.product == product.no && period.contains(it.day)).collect();
+        here.sort_by_key(|charge| (charge.day, charge.recorded, charge.id.clone()));
+        // Those below zero come last, and count as far as there is something to take.
+        let (below, above): (Vec<&Charge>, Vec<&Charge>) =
+            here.into_iter().partition(|it| rating::charge(it.price, it.quantity, it.currency) < 0);
+        let (mut discountable, mut fixed) = (all, 0);
+        for charge in above.into_iter().chain(below) {
+            let mut minor = rating::charge(charge.price, charge.quantity, charge.currency);
+            let left = |minor: i64| {
+                let (discountable, fixed) =
+                    if charge.discountable { (discountable + minor, fixed) } else { (discountable, fixed + minor) };
+                rating::net(discountable, fixed, terms.discount.unwrap_or(0))
+            };
+            if minor < 0 && left(minor) < 0 {
+                // Half by half, as far as it goes.
+                let mut step = minor.unsigned_abs().next_power_of_two().cast_signed();
+                minor = 0;
+                while step > 0 {
+                    let tried = minor - step;
+                    if tried > rating::charge(charge.price, charge.quantity, charge.currency) && left(tried) >= 0 {
+                        minor = tried;
+                    }
+                    step /= 2;
+                }
+            }
+            if charge.discountable { discountable += minor } else { fixed += minor }
+            part(Some(&charge.id), charge.with, minor);
         }
     }
 }

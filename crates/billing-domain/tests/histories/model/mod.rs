@@ -11,7 +11,7 @@ use billing_domain::calendar::Timestamp;
 
 use self::calendar::{Date, service_date};
 use self::terms::{Product, Terms};
-use crate::spec::{Catalog, Element, Rate};
+use crate::spec::{Catalog, Category, Element, Rate, TaxSpec, TaxSpecs};
 pub(crate) use amend::{Facts, LastDay, QuantityRequest};
 pub(crate) use dues::{Part, Slot, With};
 
@@ -38,6 +38,8 @@ pub(crate) struct Charge {
     pub(crate) with: With,
     pub(crate) discountable: bool,
     pub(crate) currency: &'static str,
+    /// When it was first taken.
+    pub(crate) recorded: Timestamp,
     pub(crate) deleted: bool,
 }
 
@@ -157,32 +159,38 @@ impl Model {
         self.products.iter().filter(bills).map(|product| product.no).collect()
     }
 
-    /// Whether a charge takes more than the documents of its period bill of its product, after discount. `before` is what
-    /// it was, in the same period or another.
-    pub(crate) fn takes_too_much(&self, before: Option<&Charge>, charge: &Charge) -> bool {
-        let period = |charge: &Charge| self.product(charge.product).period_at(charge.day).expect("a period").start;
-        let minor = |charge: &Charge| rating::charge(charge.price, charge.quantity, charge.currency);
-        let start = period(charge);
-        let takes_less = before.is_some_and(|before| period(before) == start && minor(charge) >= minor(before));
-        if minor(charge) >= 0 || takes_less {
-            return false;
-        }
+    /// What a product's service period costs after discount with charges in full (billing rules 9), counted with other charges
+    /// than it has now.
+    fn net_in_full(&self, product: u16, start: Date, charges: &[Charge]) -> i64 {
+        let period = self.product(product).period_at(start).expect("a period").clone();
+        let of_charge = |item: &Option<String>| self.charges.iter().any(|charge| item.as_ref() == Some(&charge.id));
         let parts = self.parts();
-        let others = parts
-            .iter()
-            .filter(|part| part.product == charge.product && part.start == start && part.item.as_ref() != Some(&charge.id));
-        let (mut discounted, mut whole) = (0, 0);
-        for part in others {
-            if self.is_discountable(part.item.as_deref()) { discounted += part.minor } else { whole += part.minor }
+        let own = parts.iter().filter(|part| part.product == product && part.start == start && !of_charge(&part.item));
+        let mut discountable: i64 = own.map(|part| part.minor).sum();
+        let mut fixed = 0;
+        for charge in charges.iter().filter(|charge| !charge.deleted && charge.product == product && period.contains(charge.day)) {
+            let minor = rating::charge(charge.price, charge.quantity, charge.currency);
+            if charge.discountable { discountable += minor } else { fixed += minor }
         }
-        if charge.discountable {
-            discounted += minor(charge)
-        } else {
-            whole += minor(charge)
+        rating::net(discountable, fixed, period.terms.discount.unwrap_or(0))
+    }
+
+    /// Whether charges take more than a product bills without them once one is in the place of another, or of none: in any
+    /// period that it leaves or comes to, where they didn't take as much before.
+    pub(crate) fn takes_too_much(&self, before: Option<&Charge>, after: &Charge) -> bool {
+        let mut charges = self.charges.clone();
+        match charges.iter_mut().find(|charge| charge.id == after.id) {
+            Some(charge) => *charge = after.clone(),
+            None => charges.push(after.clone()),
         }
-        let rate = self.product(charge.product).period_at(charge.day).expect("a period").terms.discount.unwrap_or(0);
-        let discount = rating::round_ratio(i128::from(discounted) * i128::from(rate), 10_000);
-        discounted - discount + whole < 0
+        before.into_iter().chain([after]).any(|charge| {
+            let Some(period) = self.product(charge.product).period_at(charge.day) else { return false };
+            let (was, is) = (
+                self.net_in_full(charge.product, period.start, &self.charges),
+                self.net_in_full(charge.product, period.start, &charges),
+            );
+            is < 0 && is < was
+        })
     }
 
     /// Whether the discount applies to a line item.
@@ -190,8 +198,41 @@ impl Model {
         self.charges.iter().find(|charge| item == Some(&charge.id)).is_none_or(|charge| charge.discountable)
     }
 
-    /// Discount and tax in force on terms, with a default tax.
-    pub(crate) fn rates(terms: &Terms, default_tax: Option<Rate>) -> (Rate, Rate) {
-        (terms.discount.unwrap_or(0), terms.tax.or(default_tax).unwrap_or(0))
+    /// The default tax in force on a day.
+    fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
+        let in_force = taxes.iter().filter(|(from, _)| from.is_none_or(|from| from <= day)).next_back();
+        in_force.map(|(_, tax)| tax.clone()).unwrap_or_default()
+    }
+
+    /// How terms are taxed with the defaults of a day: a rate, and a category or none (billing rules 7, 10).
+    pub(crate) fn treatment(&self, terms: &Terms, day: Date) -> (Rate, Option<Category>) {
+        let customer = Self::default_tax(&self.catalog.customer.taxes, day);
+        let entity = Self::default_tax(&self.catalog.entities[terms.entity].taxes, day);
+        let rate = terms.tax.or(customer.rate).unwrap_or(0);
+        let category = if rate > 0 { Some("S") } else { customer.category.or(entity.category) };
+        (rate, category)
+    }
+
+    /// Whether a contract says all of a tax itself.
+    pub(crate) fn states_tax(terms: &Terms) -> bool {
+        terms.tax.is_some_and(|rate| rate > 0)
+    }
+
+    /// A default tax from a day on: left out, from today, or from the beginning where none is in force (billing rules 7).
+    pub(crate) fn with_tax(taxes: &TaxSpecs, tax: &TaxSpec, from: Option<Date>, today: Date) -> TaxSpecs {
+        let from = from.or((Self::default_tax(taxes, today) != TaxSpec::default()).then_some(today));
+        let earlier = |other: &Option<Date>| match (*other, from) {
+            (None, Some(_)) => true,
+            (Some(other), Some(from)) => other < from,
+            (_, None) => false,
+        };
+        let mut kept: TaxSpecs = taxes.iter().filter(|(other, _)| earlier(other)).cloned().collect();
+        kept.push((from, tax.clone()));
+        kept
+    }
+
+    /// Whether papers of an entity may lack what they need: then its documents wait.
+    pub(crate) fn may_lack(&self, entity: usize) -> bool {
+        self.catalog.entities[entity].strict || self.catalog.entities[entity].lacks_rate
     }
 }

@@ -36,6 +36,11 @@ pub(crate) fn charge(price: i64, quantity: u32, currency: &str) -> i64 {
     round(i128::from(price) * i128::from(quantity), 1, currency)
 }
 
+/// What is left after discount.
+pub(crate) fn net(discountable: i64, fixed: i64, discount: u32) -> i64 {
+    discountable - round_ratio(i128::from(discountable) * i128::from(discount), 10_000) + fixed
+}
+
 /// A price in minor units, of the days of a period.
 pub(crate) fn price(price: u32, (days, of): Share, currency: &str) -> i64 {
     round(i128::from(price) * PER_PRICE * i128::from(days), of, currency)

@@ -395,10 +395,4 @@ impl Product {
     pub(crate) fn next_start(&self, day: Date) -> Option<Date> {
         self.periods.iter().map(|period| period.start).find(|start| *start > day)
     }
-
-    /// Whether a `ONCE` line item is billed in a period.
-    pub(crate) fn is_first_with(&self, period: &Period, id: &str) -> bool {
-        let first = self.periods.iter().find(|period| period.terms.items.iter().any(|item| item.id == id));
-        first.is_some_and(|first| first.start == period.start)
-    }
 }
