@@ -35,12 +35,12 @@ impl Draft {
         let (was, is) = (present(product), as_of(next, u32::MAX));
         let same = was.segments.iter().zip(&is.segments).take_while(|(was, is)| was == is).count();
         let mut said = is.segments[same..].to_vec();
-        // What was said for the days before it goes on where it isn't taken back.
+        // What held before it is said anew, so that it holds on in its place.
         if let Some(first) = was.segments.get(same).map(|first| first.in_force_from)
             && said.first().is_none_or(|next| first < next.in_force_from)
         {
-            let agreed = same.checked_sub(1).map_or(Agreed::Ended(self.ends), |before| was.segments[before].agreed.clone());
-            said.insert(0, Segment { version, in_force_from: first, agreed });
+            let nothing = Segment { version, in_force_from: first, agreed: Agreed::Ended(self.ends) };
+            said.insert(0, same.checked_sub(1).map_or(nothing, |before| was.segments[before].clone()));
         }
         if said.is_empty() {
             return;
@@ -147,33 +147,27 @@ pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLin
     now
 }
 
-/// The first day on which a plan bills otherwise than another: other terms, other days, or another quantity.
+/// The first day that is billed otherwise: on other terms, not at all any more or now, or in another quantity.
 fn first_change(was: &[Clip<'_>], is: &[Clip<'_>]) -> Option<NaiveDate> {
-    let (timed_was, timed_is) = (timed(was), timed(is));
-    let same = timed_was.iter().zip(&timed_is).take_while(|(was, is)| was == is).count();
-    let by_terms = match (timed_was.get(same), timed_is.get(same)) {
-        (Some((was, old)), Some((is, new))) if was == is && old.start() == new.start() => Some(old.end().min(new.end())),
-        (Some((_, was)), Some((_, is))) => Some(was.start().min(is.start())),
-        (Some((_, only)), None) | (None, Some((_, only))) => Some(only.start()),
-        (None, None) => None,
+    let (old, new) = (timed(was), timed(is));
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let by_terms = match (old.get(same), new.get(same)) {
+        (Some((old, was)), Some((new, is))) if old == new && was.start() == is.start() => Some(was.end().min(is.end())),
+        (old, new) => old.into_iter().chain(new).map(|(_, days)| days.start()).min(),
     };
-    let mut by_steps: Vec<NaiveDate> = Vec::new();
-    for was in was {
-        for is in is {
-            let Some(days) = was.days.intersection(is.days) else { continue };
-            by_steps
-                .extend(first_step_changed(was.terms, is.terms).filter(|day| *day < days.end()).map(|day| day.max(days.start())));
-        }
-    }
+    let both = was.iter().flat_map(|was| is.iter().filter_map(move |is| Some((was, is, was.days.intersection(is.days)?))));
+    let by_steps = both.filter_map(|(was, is, days)| {
+        let changed = first_step_changed(was.terms, is.terms).filter(|day| *day < days.end())?;
+        Some(changed.max(days.start()))
+    });
     by_terms.into_iter().chain(by_steps).min()
 }
 
-/// A plan of stripped terms, those that are the same joined.
+/// What is billed when, in stripped terms; days that follow each other on the same terms are one.
 fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
     let mut timed: Vec<(ProductTerms, Period)> = Vec::new();
     for clip in plan {
-        let mut terms = clip.terms.clone();
-        strip(&mut terms);
+        let terms = stripped(clip.terms.clone());
         match timed.last_mut() {
             Some((before, days)) if *before == terms && days.end() == clip.days.start() => {
                 *days = Period::new(days.start(), clip.days.end()).unwrap_or(*days);
@@ -200,16 +194,12 @@ fn first_step_changed(was: &ProductTerms, is: &ProductTerms) -> Option<NaiveDate
 }
 
 /// Terms without what holds by its own dates, or for documents that aren't there yet.
-fn strip(terms: &mut ProductTerms) {
+fn stripped(mut terms: ProductTerms) -> ProductTerms {
     for item in &mut terms.line_items {
         if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
             *quantities = Quantities::default();
         }
     }
-    terms.note = None;
-    terms.buyer_reference = None;
-    terms.net_terms = None;
-    terms.payment = PaymentDetails::default();
-    terms.schedule = terms.schedule.endless();
+    let schedule = terms.schedule.endless();
+    ProductTerms { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..terms }
 }
-
