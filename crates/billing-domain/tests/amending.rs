@@ -7,6 +7,7 @@ use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::{
     Amendment, ContractEdit, LastDay, ProductPatch, QuantityChange, Since, Situation, cancelled, edited, resumed, with_quantity,
 };
+use billing_domain::contract::schedule::BillingSchedule;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, RequestedLineItem, SelectedCharge};
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::patch::Patch;
@@ -95,6 +96,11 @@ fn quantities(steps: &[(&str, &str)]) -> Quantities {
 
 fn amended(contract: &Contract, today: &str, edit: &ContractEdit) -> Amendment {
     on(today, &[], |now| edited(contract, edit, &catalog(), now)).expect("an amendment")
+}
+
+/// An edit of a contract whose first two products have begun.
+fn begun(contract: &Contract, today: &str, edit: &ContractEdit) -> Result<Amendment, Refusal> {
+    on(today, &[0, 1], |now| edited(contract, edit, &catalog(), now))
 }
 
 /// The contract after an edit that is made on a day.
@@ -348,7 +354,7 @@ fn what_an_edit_does_not_name_keeps_its_plan() {
             "a later end",
             api(|p| p.billing_end_date = Some(date("2027-03-31"))),
             Since::NextPeriod,
-            &["2026-01-01…2026-02-28 at 10", "2026-03-01…2026-03-31 at 10", "2026-04-01…2027-03-31 at 20 −25 %"],
+            &["2026-01-01…2026-03-31 at 10", "2026-04-01…2027-03-31 at 20 −25 %"],
         ),
     ];
     for (what, patch, since, expected) in rows {
@@ -405,17 +411,17 @@ fn a_change_is_noted_from_the_first_day_that_bills_otherwise() {
         ("a price and earlier seats", priced_and(seats(&[("2026-02-17", "3")])), from("2026-04-01"), "2026-02-17"),
         ("a price and later seats", priced_and(seats(&[("2026-06-17", "3")])), from("2026-04-01"), "2026-04-01"),
         (
-            "an end, which the periods are counted from",
+            "an end, whatever day is named",
             api(|p| {
-                p.billing_end_date = Some(date("2026-08-31"));
+                p.billing_end_date = Some(date("2026-08-20"));
                 p.line_items = seats(&[("2026-10-01", "3")]);
             }),
             from("2026-03-01"),
-            "2026-03-01",
+            "2026-08-21",
         ),
     ];
     for (what, patch, from, expected) in rows {
-        let amendment = amended(&year(), "2026-07-10", &edit(vec![patch], from));
+        let amendment = begun(&year(), "2026-07-10", &edit(vec![patch], from)).expect("an amendment");
         assert_eq!(amendment.since, first_days(&[(0, expected)]), "{what}");
     }
 }
@@ -427,23 +433,30 @@ fn what_structures_documents_is_noted_apart() {
         ("payment time", |p| p.payment_time = Patch::Set(PaymentTime::BeforeUse), true),
         ("entity", |p| p.entity_ref = Patch::Set(entity_ref("elsewhere")), true),
         ("issue day", |p| p.issue_day = Patch::Set(date("2026-01-15")), true),
-        ("an end without an issue day", |p| p.billing_end_date = Some(date("2027-12-31")), true),
+        ("an end", |p| p.billing_end_date = Some(date("2028-01-20")), false),
         ("price", |p| p.line_items = costs("20"), false),
         ("tax", |p| p.tax = Patch::Set(percent("7")), false),
     ];
     for (what, change, is_structure) in rows {
-        let amendment = amended(&year(), "2026-03-10", &edit(vec![api(change)], Since::NextPeriod));
+        let amendment = begun(&year(), "2026-03-10", &edit(vec![api(change)], Since::NextPeriod)).expect("an amendment");
         let expected = if is_structure { first_days(&[(0, "2026-04-01")]) } else { BTreeMap::new() };
         assert_eq!(amendment.restructured, expected, "{what}");
     }
 }
 
 #[test]
-fn with_an_issue_day_the_end_structures_nothing() {
+fn an_end_structures_nothing_but_before_the_product_has_begun() {
     let with_day = fixtures::agreed_with(&pricings()[0], "2026-01-01", "2026-12-31", |r| r.issue_day = Some(date("2026-02-01")));
-    let later = edit(vec![api(|p| p.billing_end_date = Some(date("2027-12-31")))], Since::NextPeriod);
+    let later = edit(vec![api(|p| p.billing_end_date = Some(date("2028-01-20")))], Since::NextPeriod);
+    for contract in [contract(vec![with_day.clone()]), year()] {
+        let amendment = begun(&contract, "2026-03-10", &later).expect("an amendment");
+        assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
+    }
+    let amendment = amended(&year(), "2026-03-10", &later);
+    let everywhere = first_days(&[(0, "2026-01-01")]);
+    assert_eq!((amendment.restructured, amendment.since), (everywhere.clone(), everywhere));
     let amendment = amended(&contract(vec![with_day]), "2026-03-10", &later);
-    assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2026-04-01")])));
+    assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
 }
 
 /// Products 0 and 1 of pricing `api`, one after the other, and 2 of `other`.
@@ -643,10 +656,14 @@ fn an_end_that_is_taken_back_to_before_later_terms_is_no_product_left_out() {
 fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let other_of = |change: QuantityChange| QuantityChange { pricing_ref: pricing_ref("other"), ..change };
     let left_out_again = after(&without_other(), "2026-02-12", &edit(vec![api(|_| ())], from("2026-02-20")));
-    let left_out_for_good = after(&without_other(), "2026-02-12", &edit(vec![api(|_| ())], from("2026-01-01")));
+    let both = contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-01-01", "2026-12-31")]);
+    let left_out_for_good = after(&both, "2026-02-12", &edit(vec![api(|_| ())], from("2026-01-01")));
+    assert!(plan(&left_out_for_good, 1).is_empty());
     let resumed = resumed(&cancel(&without_other(), "2026-02-12", LastDay::Today).expect("an amendment").contract).contract;
+    // One that is left out again keeps the end that is planned.
+    assert_eq!(left_out_again, without_other());
     let rows =
-        [("left out from an earlier day", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
+        [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
     for (what, contract) in rows {
         assert!(contract.products[1].is_removed(), "{what}");
         let contract =
@@ -681,14 +698,13 @@ fn a_product_that_is_over_goes_on_only_from_a_day_that_is_said() {
         ("2026-04-01", "2026-12-31", &["2026-01-01…2026-02-28 at 5", "2026-04-01…2026-12-31 at 5"]),
         ("2026-04-01", "2026-08-31", &["2026-01-01…2026-02-28 at 5", "2026-04-01…2026-08-31 at 5"]),
         ("2026-03-01", "2026-12-31", &["2026-01-01…2026-12-31 at 5"]),
-        // Also from a day that it was still billed on.
-        ("2026-02-01", "2026-08-31", &["2026-01-01…2026-01-31 at 5", "2026-02-01…2026-08-31 at 5"]),
+        // Also from a day that it was still billed on; what it billed stays as it was.
+        ("2026-02-01", "2026-08-31", &["2026-01-01…2026-08-31 at 5"]),
     ];
     for (day, last, expected) in rows {
-        let amendment = amended(&contract, "2026-03-10", &edit(until(last), from(day)));
-        let plan: Vec<String> = plan(&amendment.contract, 1).iter().map(|text| text.replace(" Removed", "")).collect();
-        assert_eq!(plan, expected, "from {day} to {last}");
-        assert_eq!(amendment.since, first_days(&[(1, day)]), "from {day} to {last}");
+        let amendment = begun(&contract, "2026-03-10", &edit(until(last), from(day))).expect("an amendment");
+        assert_eq!(plan(&amendment.contract, 1), expected, "from {day} to {last}");
+        assert_eq!(amendment.since, first_days(&[(1, day.max("2026-03-01"))]), "from {day} to {last}");
     }
 }
 
@@ -716,7 +732,7 @@ fn a_contract_that_is_over_goes_on_by_a_later_end_and_a_day() {
         )
     };
     assert_eq!(code(&refused(&year(), "2027-02-10", &later(Since::NextPeriod))), ["product_over"]);
-    let amendment = amended(&year(), "2027-02-10", &later(from("2027-03-01")));
+    let amendment = begun(&year(), "2027-02-10", &later(from("2027-03-01"))).expect("an amendment");
     assert_eq!(plan(&amendment.contract, 0), ["2026-01-01…2026-12-31 at 10", "2027-03-01…2027-12-31 at 10"]);
     assert_eq!(amendment.since, first_days(&[(0, "2027-03-01")]));
 }
@@ -1137,6 +1153,15 @@ fn cost_of(product: &ContractProduct, day: chrono::NaiveDate) -> Option<(Product
         }
     }
     (terms.note, terms.net_terms, terms.payment) = (None, None, billing_domain::party::PaymentDetails::default());
+    // Ends have their own day: what counts is by which whole period a day is billed.
+    let nominal = terms.schedule.period_at(day)?.nominal();
+    terms.schedule = BillingSchedule::anchored(
+        (nominal.start(), nominal.last_day()),
+        terms.schedule.cycle(),
+        terms.schedule.issue_day(),
+        nominal.end(),
+    )
+    .expect("a schedule");
     Some((terms, many))
 }
 

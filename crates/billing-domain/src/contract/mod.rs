@@ -73,6 +73,23 @@ pub enum Agreed {
     Ended(EndReason),
 }
 
+impl Agreed {
+    /// The terms, of days that are billed.
+    pub fn terms(&self) -> Option<&ProductTerms> {
+        match self {
+            Self::Billed(terms) => Some(terms),
+            Self::Ended(_) => None,
+        }
+    }
+
+    fn terms_mut(&mut self) -> Option<&mut ProductTerms> {
+        match self {
+            Self::Billed(terms) => Some(terms),
+            Self::Ended(_) => None,
+        }
+    }
+}
+
 /// Why a product is billed no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
@@ -249,10 +266,7 @@ impl ContractProduct {
 
     /// All terms, oldest first.
     pub fn terms(&self) -> impl Iterator<Item = &ProductTerms> {
-        self.segments.iter().filter_map(|segment| match &segment.agreed {
-            Agreed::Billed(terms) => Some(&**terms),
-            Agreed::Ended(_) => None,
-        })
+        self.segments.iter().filter_map(|segment| segment.agreed.terms())
     }
 
     /// From the first day billed to the last; `None` when no day is.
@@ -313,31 +327,39 @@ impl ContractProduct {
 
     /// What was to be billed when, as a version had it.
     pub fn plan_of(&self, version: u32) -> Vec<Clip<'_>> {
-        let mut plan = Vec::new();
-        // From its date on, a segment takes the place of all before it, also where it begins before them.
-        let mut next: Option<&Segment> = None;
-        for segment in self.segments.iter().rev().filter(|segment| segment.version <= version) {
-            let until = next.map_or(NaiveDate::MAX, |next| next.in_force_from);
-            if segment.in_force_from < until {
-                if let Agreed::Billed(terms) = &segment.agreed
-                    && let Some(days) = Period::new(segment.in_force_from, until)
-                        .and_then(|in_force| terms.schedule.range().intersection(in_force))
-                {
-                    let cut = next.and_then(|next| match next.agreed {
-                        Agreed::Ended(reason)
-                            if days.end() == next.in_force_from && days.end() < terms.schedule.range().end() =>
-                        {
-                            Some(reason)
-                        }
-                        Agreed::Ended(_) | Agreed::Billed(_) => None,
-                    });
-                    plan.push(Clip { terms, days, cut });
-                }
-                next = Some(segment);
+        let chain = self.chain_of(version);
+        let until = chain.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
+        let mut plan: Vec<Clip<'_>> = Vec::with_capacity(chain.len());
+        for (segment, until) in chain.iter().copied().zip(until) {
+            if let Some(terms) = segment.agreed.terms()
+                && let Some(in_force) = Period::new(segment.in_force_from, until)
+                && let Some(days) = terms.schedule.range().intersection(in_force)
+            {
+                plan.push(Clip { terms, days, cut: None });
             }
         }
-        plan.reverse();
+        if let Some(last) = plan.last_mut()
+            && let Some(Segment { in_force_from, agreed: Agreed::Ended(reason), .. }) = chain.last().copied()
+            && *in_force_from == last.days.end()
+            && last.days.end() < last.terms.schedule.range().end()
+        {
+            last.cut = Some(*reason);
+        }
         plan
+    }
+
+    /// The segments that hold as a version has them, each until the next one's date. Those after the last day billed say what
+    /// was planned for a later end.
+    fn chain_of(&self, version: u32) -> Vec<&Segment> {
+        let mut chain: Vec<&Segment> = Vec::with_capacity(self.segments.len());
+        // From its date on, a segment takes the place of all before it, also where it begins before them.
+        for segment in self.segments.iter().rev().filter(|segment| segment.version <= version) {
+            if chain.last().is_none_or(|next| segment.in_force_from < next.in_force_from) {
+                chain.push(segment);
+            }
+        }
+        chain.reverse();
+        chain
     }
 }
 

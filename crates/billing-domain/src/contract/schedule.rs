@@ -70,6 +70,8 @@ pub struct BillingSchedule {
     range: Period,
     cycle: BillingCycle,
     issue_day: Option<NaiveDate>,
+    /// Only where the other fields don't say the same.
+    fixed_anchor: Option<NaiveDate>,
 }
 
 /// One billing period: the days it bills, and the whole period they are part of.
@@ -119,12 +121,73 @@ impl BillingSchedule {
                 format!("must not be before billing_start_date, {first}"),
             ));
         };
-        if let Some(day) = issue_day
-            && (day < first || day > range.end())
-        {
-            return Err(Violations::one(&["issue_day"], "out_of_range", format!("must lie between {first} and {}", range.end())));
+        let schedule = Self { range, cycle, issue_day, fixed_anchor: None };
+        schedule.check_issue_day()?;
+        Ok(schedule)
+    }
+
+    /// The schedule with a fixed anchor: its boundaries are counted from there, wherever its last day and its `issue_day`
+    /// are (billing rules 1.3).
+    ///
+    /// # Errors
+    /// Returns a violation of `billing_end_date` if the last day is before the first.
+    pub fn anchored(
+        (first, last): (NaiveDate, NaiveDate),
+        cycle: BillingCycle,
+        issue_day: Option<NaiveDate>,
+        anchor: NaiveDate,
+    ) -> Result<Self, Violations> {
+        let schedule = Self { issue_day, ..Self::new(first, last, cycle, None)? };
+        let says_so = schedule.check_issue_day().is_ok() && schedule.anchor() == anchor;
+        Ok(Self { fixed_anchor: (!says_so).then_some(anchor), ..schedule })
+    }
+
+    fn check_issue_day(&self) -> Result<(), Violations> {
+        let (first, end) = (self.range.start(), self.range.end());
+        match self.issue_day.filter(|day| *day < first || *day > end) {
+            None => Ok(()),
+            Some(_) => Err(Violations::one(&["issue_day"], "out_of_range", format!("must lie between {first} and {end}"))),
         }
-        Ok(Self { range, cycle, issue_day })
+    }
+
+    /// The schedule with another last day. `keeps_anchor`: no boundary moves; otherwise the anchor is computed anew (billing
+    /// rules 1.3). The one period of a `ONE_TIME` schedule that keeps its anchor never ends later than it did first.
+    ///
+    /// # Errors
+    /// Returns violations of `billing_end_date` and `issue_day`.
+    pub fn ending(self, last: NaiveDate, keeps_anchor: bool) -> Result<Self, Violations> {
+        let first = self.range.start();
+        match (keeps_anchor, self.cycle.months()) {
+            (false, _) => Self::new(first, last, self.cycle, self.issue_day),
+            (true, None) => {
+                let latest = self.anchor().pred_opt().unwrap_or(last);
+                Self::anchored((first, last.min(latest)), self.cycle, self.issue_day, self.anchor())
+            }
+            (true, Some(_)) => Self::anchored((first, last), self.cycle, self.issue_day, self.anchor()),
+        }
+    }
+
+    /// The schedule with another cycle or `issue_day`, which moves the anchor; the cycle doesn't (billing rules 1.3).
+    ///
+    /// # Errors
+    /// Returns a violation of an `issue_day` that moves out of the range.
+    pub fn rescheduled(self, cycle: BillingCycle, issue_day: Option<NaiveDate>) -> Result<Self, Violations> {
+        let days = (self.range.start(), self.range.last_day());
+        let is_one_time = cycle.months().is_none();
+        if issue_day != self.issue_day {
+            Self { issue_day, ..self }.check_issue_day()?;
+            if !is_one_time {
+                return Self::new(days.0, days.1, cycle, issue_day);
+            }
+        }
+        let becomes_one_time = is_one_time && self.cycle.months().is_some();
+        Self::anchored(days, cycle, issue_day, if becomes_one_time { self.range.end() } else { self.anchor() })
+    }
+
+    /// The schedule without its end: what its periods are counted by.
+    pub(super) fn endless(self) -> Self {
+        let range = Period::new(self.range.start(), NaiveDate::MAX).unwrap_or(self.range);
+        Self { range, fixed_anchor: Some(self.anchor()), ..self }
     }
 
     /// All days billed.
@@ -142,13 +205,24 @@ impl BillingSchedule {
         self.issue_day
     }
 
+    /// The day from which boundaries are counted; of a `ONE_TIME` schedule the day after its whole period.
+    pub fn anchor(&self) -> NaiveDate {
+        let issue_day = self.issue_day.filter(|_| self.cycle.months().is_some());
+        self.fixed_anchor.or(issue_day).unwrap_or(self.range.end())
+    }
+
+    /// The anchor, where range, cycle and `issue_day` alone don't tell it.
+    pub const fn fixed_anchor(&self) -> Option<NaiveDate> {
+        self.fixed_anchor
+    }
+
     /// The period a day lies in; `None` outside the range.
     pub fn period_at(&self, date: NaiveDate) -> Option<BillingPeriod> {
         if !self.range.contains(date) {
             return None;
         }
         let nominal = match self.cycle.months() {
-            None => self.range,
+            None => Period::new(self.range.start(), self.anchor())?,
             Some(months) => self.nominal_at(date, months)?,
         };
         BillingPeriod { span: nominal, nominal }.clip(self.range)
@@ -161,7 +235,7 @@ impl BillingSchedule {
 
     /// Boundaries are counted from the anchor, never from their neighbour (billing rules 1.3).
     fn nominal_at(&self, date: NaiveDate, months: i64) -> Option<Period> {
-        let anchor = self.issue_day.unwrap_or(self.range.end());
+        let anchor = self.anchor();
         let boundary = |k: i64| plus_months(anchor, k * months);
         let apart = i64::from(date.year() - anchor.year()) * 12 + i64::from(date.month()) - i64::from(anchor.month());
         let mut k = apart.div_euclid(months);

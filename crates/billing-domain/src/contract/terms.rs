@@ -512,8 +512,8 @@ impl ProductTerms {
 
     /// What structures documents: it can't change under an issued one (billing rules 7).
     pub fn structure(&self) -> impl PartialEq + use<'_> {
-        let anchor = self.schedule.issue_day().unwrap_or_else(|| self.schedule.range().end());
-        (&self.entity_ref, self.payment_time, self.schedule.cycle(), self.schedule.issue_day(), anchor, self.pricing.currency)
+        let schedule = &self.schedule;
+        (&self.entity_ref, self.payment_time, schedule.cycle(), schedule.issue_day(), schedule.anchor(), self.pricing.currency)
     }
 }
 

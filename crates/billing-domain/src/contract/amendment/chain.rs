@@ -1,0 +1,205 @@
+//! What holds for a product from day to day, and the segments by which a new version says so. A product in the making has
+//! one segment for each day on which its terms change, and none of them twice.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use super::Amendment;
+use crate::calendar::Period;
+use crate::contract::terms::{ProductTerms, Quantities, SelectedCharge, SelectedLineItem};
+use crate::contract::{Agreed, Clip, Contract, ContractProduct, EndReason, Segment};
+use crate::party::PaymentDetails;
+use crate::refs::ProductNo;
+
+/// The next version in the making.
+pub(super) struct Draft {
+    pub(super) contract: Contract,
+    /// Why what ends by it ends.
+    ends: EndReason,
+    pub(super) since: BTreeMap<ProductNo, NaiveDate>,
+    pub(super) restructured: BTreeMap<ProductNo, NaiveDate>,
+}
+
+impl Draft {
+    pub(super) fn of(contract: &Contract, ends: EndReason) -> Self {
+        let contract = Contract { version: contract.version + 1, ..contract.clone() };
+        Self { contract, ends, since: BTreeMap::new(), restructured: BTreeMap::new() }
+    }
+
+    /// Lets the new version say of a product what differs from what it has. `otherwise` is the day of a change that bills no
+    /// day otherwise.
+    pub(super) fn put(&mut self, next: &ContractProduct, otherwise: NaiveDate) {
+        let version = self.contract.version;
+        let Some(product) = self.contract.products.iter_mut().find(|product| product.no == next.no) else { return };
+        let (was, is) = (present(product), as_of(next, u32::MAX));
+        let same = was.segments.iter().zip(&is.segments).take_while(|(was, is)| was == is).count();
+        let mut said = is.segments[same..].to_vec();
+        // What held before it is said anew, so that it holds on in its place.
+        if let Some(first) = was.segments.get(same).map(|first| first.in_force_from)
+            && said.first().is_none_or(|next| first < next.in_force_from)
+        {
+            let nothing = Segment { version, in_force_from: first, agreed: Agreed::Ended(self.ends) };
+            said.insert(0, same.checked_sub(1).map_or(nothing, |before| was.segments[before].clone()));
+        }
+        if said.is_empty() {
+            return;
+        }
+        product.segments.extend(said.into_iter().map(|segment| Segment { version, ..segment }));
+        self.since.insert(next.no, first_change(&was.plan(), &is.plan()).unwrap_or(otherwise));
+    }
+
+    /// The amendment; nothing has changed where neither the products nor what is above them did.
+    pub(super) fn done(self, before: &Contract) -> Amendment {
+        let Self { contract, since, restructured, .. } = self;
+        let unchanged = Contract { version: before.version, ..contract.clone() } == *before;
+        Amendment { contract: if unchanged { before.clone() } else { contract }, since, restructured }
+    }
+}
+
+/// The product with what holds now.
+pub(super) fn present(product: &ContractProduct) -> ContractProduct {
+    as_of(product, u32::MAX)
+}
+
+/// The product with what held as a version had it.
+pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct {
+    let mut segments: Vec<Segment> = Vec::new();
+    let end = |in_force_from| Segment { version: 0, in_force_from, agreed: Agreed::Ended(EndReason::Removed) };
+    for segment in product.chain_of(version) {
+        match (segments.last().map(|before| &before.agreed), &segment.agreed) {
+            (None | Some(Agreed::Ended(_)), Agreed::Ended(_)) => continue,
+            (Some(Agreed::Billed(before)), Agreed::Billed(terms)) => {
+                if before == terms {
+                    continue;
+                }
+                // Days between that aren't billed were once left unsaid.
+                let until = before.schedule.range().end();
+                if until < segment.in_force_from && segment.in_force_from < terms.schedule.range().end() {
+                    segments.push(end(until));
+                }
+            }
+            _ => {}
+        }
+        segments.push(Segment { version: 0, ..segment.clone() });
+    }
+    ContractProduct { no: product.no, segments }
+}
+
+/// The product without the days from one on.
+pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) -> ContractProduct {
+    let mut next = present(product);
+    if product.billed().is_some_and(|billed| end < billed.end()) {
+        next.segments.retain(|segment| segment.in_force_from < end);
+        let in_force_from = take_end(&mut next).unwrap_or(end);
+        next.segments.push(Segment { version: 0, in_force_from, agreed: Agreed::Ended(reason) });
+    }
+    next
+}
+
+/// Takes back that a product ends otherwise than its terms do; returns the day it ended on.
+fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
+    let last = product.segments.pop_if(|last| matches!(last.agreed, Agreed::Ended(_)))?;
+    Some(last.in_force_from)
+}
+
+/// The product as if no edit had left it out: as it is to its end, then as it was planned before, in the quantities agreed
+/// since.
+pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
+    let versions = product.segments.iter().rev().map(|segment| as_of(product, segment.version.saturating_sub(1)));
+    let planned = versions.into_iter().find(|planned| matches!(planned.segments.last(), Some(last) if last.agreed.terms().is_some()));
+    let mut base = present(product);
+    let end = take_end(&mut base);
+    let (Some(planned), Some(end), Some(agreed)) = (&planned, end, base.newest_terms().cloned()) else {
+        return planned.unwrap_or(base);
+    };
+    let at_end = planned.segments.iter().rfind(|segment| segment.in_force_from <= end).into_iter();
+    for segment in at_end.chain(planned.segments.iter().filter(|segment| segment.in_force_from > end)) {
+        let mut segment = Segment { in_force_from: segment.in_force_from.max(end), ..segment.clone() };
+        for item in segment.agreed.terms_mut().into_iter().flat_map(|terms| &mut terms.line_items) {
+            if let Some(agreed) = agreed.line_item(&item.id) {
+                *item = keeping_quantities(item.clone(), agreed);
+            }
+        }
+        base.segments.push(segment);
+    }
+    present(&base)
+}
+
+/// The product with days left out that bills again from the second day on.
+pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: NaiveDate) -> ContractProduct {
+    let agreed = product.segments.iter().rfind(|segment| segment.in_force_from <= again).map(|segment| segment.agreed.clone());
+    let later = product.segments.iter().filter(|segment| segment.in_force_from > again).cloned();
+    let mut segments: Vec<Segment> = product.segments.iter().filter(|segment| segment.in_force_from < end).cloned().collect();
+    segments.push(Segment { version: 0, in_force_from: end, agreed: Agreed::Ended(EndReason::Removed) });
+    segments.extend(agreed.map(|agreed| Segment { version: 0, in_force_from: again, agreed }));
+    segments.extend(later);
+    present(&ContractProduct { no: product.no, segments })
+}
+
+/// A line item as it is priced now, in the quantities that were agreed.
+pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLineItem) -> SelectedLineItem {
+    if let (SelectedCharge::Fixed { quantities, .. }, SelectedCharge::Fixed { quantities: kept, .. }) =
+        (&mut now.charge, &agreed.charge)
+    {
+        *quantities = kept.clone();
+    }
+    now
+}
+
+/// The first day that is billed otherwise: on other terms, not at all any more or now, or in another quantity.
+fn first_change(was: &[Clip<'_>], is: &[Clip<'_>]) -> Option<NaiveDate> {
+    let (old, new) = (timed(was), timed(is));
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let by_terms = match (old.get(same), new.get(same)) {
+        (Some((old, was)), Some((new, is))) if old == new && was.start() == is.start() => Some(was.end().min(is.end())),
+        (old, new) => old.into_iter().chain(new).map(|(_, days)| days.start()).min(),
+    };
+    let both = was.iter().flat_map(|was| is.iter().filter_map(move |is| Some((was, is, was.days.intersection(is.days)?))));
+    let by_steps = both.filter_map(|(was, is, days)| {
+        let changed = first_step_changed(was.terms, is.terms).filter(|day| *day < days.end())?;
+        Some(changed.max(days.start()))
+    });
+    by_terms.into_iter().chain(by_steps).min()
+}
+
+/// What is billed when, in stripped terms; days that follow each other on the same terms are one.
+fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
+    let mut timed: Vec<(ProductTerms, Period)> = Vec::new();
+    for clip in plan {
+        let terms = stripped(clip.terms.clone());
+        match timed.last_mut() {
+            Some((before, days)) if *before == terms && days.end() == clip.days.start() => {
+                *days = Period::new(days.start(), clip.days.end()).unwrap_or(*days);
+            }
+            _ => timed.push((terms, clip.days)),
+        }
+    }
+    timed
+}
+
+/// The first day on which a line item that both terms have has another quantity.
+fn first_step_changed(was: &ProductTerms, is: &ProductTerms) -> Option<NaiveDate> {
+    let changed = was.line_items.iter().filter_map(|item| {
+        let (SelectedCharge::Fixed { quantities: a, .. }, SelectedCharge::Fixed { quantities: b, .. }) =
+            (&item.charge, &is.line_item(&item.id)?.charge)
+        else {
+            return None;
+        };
+        let (a, b) = (a.as_slice(), b.as_slice());
+        let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        [a.get(same), b.get(same)].into_iter().flatten().map(|step| step.from).min()
+    });
+    changed.min()
+}
+
+/// Terms without what holds by its own dates, or for documents that aren't there yet.
+fn stripped(mut terms: ProductTerms) -> ProductTerms {
+    for item in &mut terms.line_items {
+        if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
+            *quantities = Quantities::default();
+        }
+    }
+    let schedule = terms.schedule.endless();
+    ProductTerms { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..terms }
+}

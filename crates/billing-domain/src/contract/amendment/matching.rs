@@ -1,0 +1,79 @@
+//! Elements of an edit → the contract's products (billing rules 7).
+
+use super::{ProductPatch, Situation, start_of, still_bills};
+use crate::contract::{Contract, ContractProduct};
+use crate::refs::ProductNo;
+use crate::violation::Violations;
+
+/// Matches an edit's products to the contract's: those that say their number by that; others first by pricing and start,
+/// ended products too, then by pricing to the only one left that still bills. The order of the list decides nothing.
+///
+/// # Errors
+/// Returns `unknown_product`, `ambiguous_product` and `pricing_mismatch`, with paths below the contract.
+pub(super) fn match_products(
+    contract: &Contract,
+    patches: &[ProductPatch],
+    now: &Situation<'_>,
+) -> Result<Vec<Option<ProductNo>>, Violations> {
+    let priced = |product: &&ContractProduct, patch: &ProductPatch| {
+        product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == patch.pricing_ref)
+    };
+    let mut found = Violations::none();
+    let mut matched: Vec<Option<ProductNo>> = vec![None; patches.len()];
+    for (i, patch) in patches.iter().enumerate() {
+        let Some(no) = patch.product_no else { continue };
+        let index = i.to_string();
+        match contract.product(no) {
+            None => {
+                let detail = "must be the number of one of the contract's products, or be left out";
+                found.add(&["products", &index, "product_no"], "unknown_product", detail);
+            }
+            Some(product) if !priced(&product, patch) => {
+                let detail = format!("must be the pricing of product {}, because a product keeps its pricing", no.0);
+                found.add(&["products", &index, "product_pricing_ref"], "pricing_mismatch", detail);
+            }
+            Some(_) if matched.contains(&Some(no)) => {
+                let detail = "must not be the number of another element's product";
+                found.add(&["products", &index, "product_no"], "ambiguous_product", detail);
+            }
+            Some(_) => matched[i] = Some(no),
+        }
+    }
+    let unnumbered = |patch: &ProductPatch| patch.product_no.is_none();
+    for (i, patch) in patches.iter().enumerate().filter(|(_, patch)| unnumbered(patch)) {
+        let Some(start) = patch.billing_start_date else { continue };
+        let same = |product: &&ContractProduct| priced(product, patch) && start_of(product) == Some(start);
+        let free: Vec<&ContractProduct> =
+            contract.products.iter().filter(same).filter(|product| !matched.contains(&Some(product.no))).collect();
+        // Of several with one start those before were replaced: the newest is meant.
+        matched[i] = free.iter().rev().find(|product| still_bills(product, now)).or(free.last()).map(|product| product.no);
+    }
+    let by_start = matched.clone();
+    let is_open = |(i, patch): &(usize, &ProductPatch)| by_start[*i].is_none() && unnumbered(patch);
+    for (i, patch) in patches.iter().enumerate().filter(is_open) {
+        let left: Vec<&ContractProduct> = contract
+            .products
+            .iter()
+            .filter(|product| priced(product, patch) && still_bills(product, now) && !by_start.contains(&Some(product.no)))
+            .collect();
+        let rivals = patches.iter().enumerate().filter(is_open).filter(|(_, other)| other.pricing_ref == patch.pricing_ref);
+        let undated = rivals.clone().filter(|(_, other)| other.billing_start_date.is_none()).count();
+        let means_it = match (rivals.count(), undated) {
+            (1, _) => true,
+            (_, 1) => patch.billing_start_date.is_none(),
+            _ => false,
+        };
+        let index = i.to_string();
+        match left.as_slice() {
+            [] => {}
+            [only] if means_it => matched[i] = Some(only.no),
+            [_] if undated == 1 => {}
+            _ => {
+                let detail = "must tell which of the contract's products with this pricing is meant";
+                found.add(&["products", &index, "billing_start_date"], "ambiguous_product", detail);
+            }
+        }
+    }
+    found.or(matched)
+}
+

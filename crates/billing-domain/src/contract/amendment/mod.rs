@@ -1,0 +1,315 @@
+//! Edit, cancel and resume → the contract's next version (billing rules 7).
+//!
+//! What follows for documents isn't decided here: the new plan is all that events, previews and issues read. An
+//! amendment says from when a product's plan differs, so that whoever holds the documents knows which to look at.
+
+mod chain;
+mod matching;
+mod patch;
+mod product;
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use self::chain::{Draft, as_of, cut, present};
+use self::matching::match_products;
+pub use self::patch::{ProductPatch, TreatmentPatch};
+use self::product::{add_product, amend_product};
+use super::agreement::Catalog;
+use super::terms::{ProductTerms, QuantityStep, SelectedCharge};
+use super::{Agreed, Contract, ContractProduct, EndReason, check_products};
+use crate::calendar::{Timestamp, day_after};
+use crate::patch::Patch;
+use crate::quantity::Quantity;
+use crate::refs::{LineItemId, PricingRef, ProductNo};
+use crate::refusal::Refusal;
+use crate::text::OneLine;
+use crate::violation::Violations;
+
+/// Why a second cancel is refused.
+const ENDS_NO_EARLIER: &str = "the contract is cancelled already, and ends no earlier by this";
+/// The field of an edit that says from when it holds.
+const EFFECTIVE_FROM: &str = "effective_from";
+
+/// From when a change holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Since {
+    /// From each product's next period.
+    #[default]
+    NextPeriod,
+    /// From the start of each product's current period; products that leave: from tomorrow.
+    CurrentPeriod,
+    /// From a day, past or future.
+    Day(NaiveDate),
+}
+
+/// When a cancelled contract ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastDay {
+    /// With each product's current period.
+    #[default]
+    PeriodEnd,
+    /// Today.
+    Today,
+    /// On a day, past or future.
+    Day(NaiveDate),
+}
+
+/// What an edit asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractEdit {
+    /// Purchase order number.
+    pub po_number: Patch<OneLine>,
+    /// The new full list of products; `None` keeps the present one.
+    pub products: Option<Vec<ProductPatch>>,
+    /// From when it holds.
+    pub since: Since,
+    /// The version the edit starts from: it names only what differs from that.
+    pub version: Option<u32>,
+}
+
+/// A quantity of a fixed line item to agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityChange {
+    /// Which product.
+    pub pricing_ref: PricingRef,
+    /// Which product, where several have the pricing.
+    pub billing_start_date: Option<NaiveDate>,
+    /// Which line item.
+    pub line_item_id: LineItemId,
+    /// How many.
+    pub quantity: Quantity,
+    /// From when; today where it is left out.
+    pub from: Option<NaiveDate>,
+    /// Whether that day is kept; else the quantity holds from the next period's first day.
+    pub prorate: bool,
+}
+
+/// A contract's next version, and from when it differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amendment {
+    /// The contract with its next version; as it was, where nothing changes.
+    pub contract: Contract,
+    /// The products whose plan differs, each with the first day on which it does.
+    pub since: BTreeMap<ProductNo, NaiveDate>,
+    /// The products whose documents change their structure, each with the first day on which they do.
+    pub restructured: BTreeMap<ProductNo, NaiveDate>,
+}
+
+/// What a decision about terms needs to know beside the contract.
+pub struct Situation<'a> {
+    /// Today, where a product's terms bill.
+    pub today: &'a dyn Fn(&ProductTerms) -> NaiveDate,
+    /// Whether a product has billed or has usage: its first day stands then.
+    pub has_begun: &'a dyn Fn(ProductNo) -> bool,
+}
+
+/// The contract after an edit.
+///
+/// # Errors
+/// [`Refusal::Invalid`] with every violation, [`Refusal::Conflict`] `version_conflict`, `already_started` or
+/// `product_over`.
+pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: &Situation<'_>) -> Result<Amendment, Refusal> {
+    if let Some(version) = edit.version.filter(|version| *version != contract.version) {
+        if version > contract.version {
+            let detail = format!("must be the contract's newest version, {}, or be left out", contract.version);
+            return Err(Refusal::field(&["version"], "out_of_range", detail));
+        }
+        let detail = format!("the contract has version {} now: read it again and edit that", contract.version);
+        return Err(Refusal::conflict("version_conflict", detail));
+    }
+    if let (Since::Day(day), Some(first)) = (edit.since, contract.first_day())
+        && day < first
+    {
+        let detail = format!("must not be before the contract's first day, {first}");
+        return Err(Refusal::field(&[EFFECTIVE_FROM], "out_of_range", detail));
+    }
+    let mut draft = Draft::of(contract, EndReason::Removed);
+    if edit.po_number.is_named() {
+        draft.contract.po_number = edit.po_number.clone().apply(contract.po_number.clone());
+    }
+    let Some(patches) = &edit.products else { return Ok(draft.done(contract)) };
+    let matched = match_products(contract, patches, now)?;
+    let kept: Vec<ProductNo> = matched.iter().filter_map(|no| *no).collect();
+    // One that is over bills no more, and one that was left out before keeps its end: leaving it out says nothing.
+    let is_left_out = |product: &&ContractProduct| !kept.contains(&product.no) && !product.is_removed();
+    for product in contract.products.iter().filter(is_left_out).filter(|product| still_bills(product, now)) {
+        if let Some(end) = end_of(product, edit.since, now) {
+            draft.put(&cut(product, end, EndReason::Removed), end);
+        }
+    }
+    // With a version, or with a body that says no more than what is wanted, what is said again is no change.
+    let compares = edit.version.is_some() || edit.since == Since::NextPeriod;
+    let mut found = Violations::none();
+    for (i, (patch, no)) in patches.iter().zip(&matched).enumerate() {
+        let index = i.to_string();
+        let decided = match no.and_then(|no| contract.product(no)) {
+            Some(product) => amend_product(&mut draft, product, patch, (edit.since, compares), catalog, now),
+            None => add_product(&mut draft, patch, catalog),
+        };
+        match decided {
+            Ok(()) => {}
+            Err(Refusal::Invalid(violations)) => {
+                // The day is the edit's own field, whichever product it doesn't fit.
+                let is_day = violations.iter().all(|violation| violation.path == [EFFECTIVE_FROM]);
+                let below = ["products", index.as_str()];
+                found.extend_below(if is_day { &[] } else { &below }, violations);
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    let amendment = found.or(draft.done(contract))?;
+    let place = |no: ProductNo| {
+        matched.iter().position(|matched| *matched == Some(no)).or_else(|| {
+            let added: Vec<usize> = matched.iter().enumerate().filter(|(_, no)| no.is_none()).map(|(i, _)| i).collect();
+            added.get(usize::from(no.0).checked_sub(contract.products.len())?).copied()
+        })
+    };
+    check_products(&amendment.contract.products, place)?;
+    Ok(amendment)
+}
+
+/// The contract after a cancel.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a last day outside the contract, [`Refusal::Conflict`] `contract_over` when it isn't shorter
+/// for it.
+pub fn cancelled(contract: &Contract, last_day: LastDay, at: Timestamp, now: &Situation<'_>) -> Result<Amendment, Refusal> {
+    if let (LastDay::Day(day), Some(first), Some(end)) = (last_day, contract.first_day(), contract.effective_end_date()) {
+        let earliest = first.pred_opt().unwrap_or(first);
+        if contract.cancelled_at.is_some() && day >= end {
+            return Err(Refusal::conflict("contract_over", ENDS_NO_EARLIER));
+        }
+        if day < earliest || day > end {
+            let detail = format!("must lie between {earliest}, the day before the contract's first, and its last, {end}");
+            return Err(Refusal::field(&["last_day"], "out_of_range", detail));
+        }
+    }
+    let mut draft = Draft::of(contract, EndReason::Cancelled);
+    for product in &contract.products {
+        let end = match last_day {
+            LastDay::PeriodEnd => end_of(product, Since::NextPeriod, now),
+            LastDay::Today => end_of(product, Since::CurrentPeriod, now),
+            LastDay::Day(day) => product.billed().map(|billed| day_after(day).max(billed.start())),
+        };
+        if let Some(end) = end {
+            draft.put(&cut(product, end, EndReason::Cancelled), end);
+        }
+    }
+    let again = contract.cancelled_at.is_some();
+    if again && draft.since.is_empty() {
+        return Err(Refusal::conflict("contract_over", ENDS_NO_EARLIER));
+    }
+    draft.contract.cancelled_at = Some(contract.cancelled_at.unwrap_or(at));
+    Ok(draft.done(contract))
+}
+
+/// The contract after a cancel was taken back: what was planned before it goes on.
+pub fn resumed(contract: &Contract) -> Amendment {
+    let mut draft = Draft::of(contract, EndReason::Removed);
+    let before = before_cancel(contract);
+    for product in &contract.products {
+        let was = as_of(product, before);
+        if let Some(first) = was.segments.first().map(|first| first.in_force_from) {
+            draft.put(&was, product.billed().map_or(first, |billed| billed.end()));
+        }
+    }
+    draft.contract.cancelled_at = None;
+    draft.done(contract)
+}
+
+/// The contract with one more step of a line item's quantity.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a product or line item that isn't there, and a day outside the product's.
+pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situation<'_>) -> Result<Amendment, Refusal> {
+    let of_pricing: Vec<&ContractProduct> = contract
+        .products
+        .iter()
+        .filter(|product| product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref))
+        .filter(|product| match change.billing_start_date {
+            Some(start) => start_of(product) == Some(start),
+            None => still_bills(product, now),
+        })
+        .collect();
+    let product = match of_pricing.as_slice() {
+        [only] => *only,
+        [] => {
+            let detail = "must be the pricing of a product that the contract bills";
+            return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
+        }
+        _ => {
+            let detail = "must tell which of the contract's products with this pricing is meant";
+            return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
+        }
+    };
+    let (Some(newest), Some(billed)) = (product.newest_terms(), product.billed()) else {
+        return Err(Refusal::conflict("product_over", "the product bills no day"));
+    };
+    let wanted = change.from.unwrap_or_else(|| (now.today)(newest).max(billed.start()));
+    let from = if change.prorate {
+        wanted
+    } else {
+        product.period_at(wanted).filter(|period| period.start() != wanted).map_or(wanted, |period| period.days().end())
+    };
+    if !billed.contains(from) {
+        let detail = format!("must lie between {} and {}, the days the product is billed", billed.start(), billed.last_day());
+        return Err(Refusal::field(&["from"], "out_of_range", detail));
+    }
+    let is_fixed = |terms: &ProductTerms| {
+        terms.line_item(&change.line_item_id).is_some_and(|item| matches!(item.charge, SelectedCharge::Fixed { .. }))
+    };
+    if !product.plan().iter().any(|clip| clip.days.end() > from && is_fixed(clip.terms)) {
+        let detail = "must be a fixed line item of the product on that day";
+        return Err(Refusal::field(&["line_item_id"], "unknown_line_item", detail));
+    }
+    let step = QuantityStep { from, quantity: change.quantity };
+    let mut next = present(product);
+    for terms in next.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
+        for item in terms.line_items.iter_mut().filter(|item| item.id == change.line_item_id) {
+            if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
+                *quantities = quantities.with(step);
+            }
+        }
+    }
+    let mut draft = Draft::of(contract, EndReason::Removed);
+    draft.put(&next, from);
+    Ok(draft.done(contract))
+}
+
+/// The version before the cancel that is in effect.
+fn before_cancel(contract: &Contract) -> u32 {
+    let cancels = |version: u32| {
+        let of_version = contract.products.iter().flat_map(|product| &product.segments).filter(|s| s.version == version);
+        of_version.into_iter().any(|segment| matches!(segment.agreed, Agreed::Ended(EndReason::Cancelled)))
+    };
+    (1..=contract.version).rev().find(|version| !cancels(*version)).unwrap_or(0)
+}
+
+fn start_of(product: &ContractProduct) -> Option<NaiveDate> {
+    product.newest_terms().map(|terms| terms.schedule.range().start())
+}
+
+fn still_bills(product: &ContractProduct, now: &Situation<'_>) -> bool {
+    match (product.billed(), product.newest_terms()) {
+        (Some(billed), Some(terms)) => (now.today)(terms) < billed.end(),
+        _ => false,
+    }
+}
+
+/// The first day a product isn't billed any more when it ends; `None` of one that is over by then.
+fn end_of(product: &ContractProduct, since: Since, now: &Situation<'_>) -> Option<NaiveDate> {
+    let (terms, billed) = (product.newest_terms()?, product.billed()?);
+    let today = (now.today)(terms);
+    let end = match since {
+        Since::Day(day) => day.max(billed.start()),
+        _ if today < billed.start() => billed.start(),
+        Since::CurrentPeriod => day_after(today),
+        Since::NextPeriod => match product.period_at(today) {
+            Some(current) => current.days().end(),
+            None => day_after(today),
+        },
+    };
+    (end < billed.end()).then_some(end)
+}

@@ -1,0 +1,269 @@
+//! One element of an edit → its product's next terms (billing rules 7).
+
+use chrono::NaiveDate;
+
+use super::chain::{Draft, before_removal, interrupted, present};
+use super::patch::Chooses;
+use super::{EFFECTIVE_FROM, ProductPatch, Since, Situation, start_of};
+use crate::calendar::{Period, day_after};
+use crate::contract::agreement::Catalog;
+use crate::contract::schedule::CycleUnit;
+use crate::contract::terms::{ProductTerms, RequestedProduct};
+use crate::contract::{Agreed, ContractProduct, Segment};
+use crate::party::PaymentDetails;
+use crate::refs::ProductNo;
+use crate::refusal::Refusal;
+use crate::tax::TaxBasis;
+use crate::violation::Violations;
+
+/// Adds the product of an element that matches none.
+///
+/// # Errors
+/// Returns every violation, with paths below the element.
+pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<(), Refusal> {
+    let mut found = Violations::none();
+    if patch.billing_start_date.is_none() {
+        found.add(&["billing_start_date"], "required", "must be given for a product that is added");
+    }
+    if patch.billing_end_date.is_none() {
+        found.add(&["billing_end_date"], "required", "must be given for a product that is added");
+    }
+    let (Some(billing_start_date), Some(billing_end_date)) = (patch.billing_start_date, patch.billing_end_date) else {
+        return Err(found.into());
+    };
+    let patch = patch.clone();
+    let terms = catalog.agree(RequestedProduct {
+        line_items: patch.line_items.apply(None),
+        minimum_fee: patch.minimum_fee,
+        entity_ref: patch.entity_ref.apply(None),
+        billing_cycle: patch.billing_cycle.apply(None),
+        issue_day: patch.issue_day.apply(None),
+        payment_time: patch.payment_time.apply(None),
+        tax: patch.tax.apply(None),
+        discount: patch.discount.apply(None),
+        net_terms: patch.net_terms.apply(None),
+        note: patch.note.apply(None),
+        payment: PaymentDetails {
+            bank_transfer: patch.bank_transfer.apply(None),
+            online: patch.online.apply(None),
+            crypto: patch.crypto.apply(None),
+        },
+        treatment: patch.treatment.apply(TaxBasis::default()),
+        buyer_reference: patch.buyer_reference.apply(None),
+        ..RequestedProduct::plain(patch.pricing_ref, billing_start_date, billing_end_date)
+    })?;
+    let no = ProductNo(draft.contract.products.iter().map(|product| product.no.0 + 1).max().unwrap_or(0));
+    let mut product = ContractProduct::new(no, terms);
+    product.segments[0].version = draft.contract.version;
+    draft.since.insert(no, billing_start_date);
+    draft.contract.products.push(product);
+    Ok(())
+}
+
+/// What an element asks of its product, and what the answer depends on.
+struct Change<'a> {
+    product: &'a ContractProduct,
+    newest: &'a ProductTerms,
+    patch: ProductPatch,
+    chooses: Chooses,
+    since: Since,
+    catalog: &'a Catalog,
+    today: NaiveDate,
+    has_begun: bool,
+}
+
+/// Changes a product's plan as an element of an edit says. `compares`: what equals the newest agreed terms says nothing.
+///
+/// # Errors
+/// Returns every violation, with paths below the element, `already_started` and `product_over`.
+pub(super) fn amend_product(
+    draft: &mut Draft,
+    product: &ContractProduct,
+    patch: &ProductPatch,
+    (since, compares): (Since, bool),
+    catalog: &Catalog,
+    now: &Situation<'_>,
+) -> Result<(), Refusal> {
+    let Some(newest) = product.newest_terms() else { return Err(Refusal::Broken("a product without terms".to_owned())) };
+    let chooses = Chooses::of(patch, compares.then_some(newest));
+    let patch = if compares { patch.clone().beyond(newest) } else { patch.clone() };
+    let (today, has_begun) = ((now.today)(newest), (now.has_begun)(product.no));
+    let change = Change { product, newest, patch, chooses, since, catalog, today, has_begun };
+    let Some(billed) = product.billed().filter(|_| change.new_start().is_none()) else {
+        return change.from_the_beginning(draft);
+    };
+    let is_over = today >= billed.end();
+    let goes_on = is_over && change.patch.billing_end_date.is_some_and(|last| last > billed.last_day());
+    let is_in_the_past = matches!(since, Since::Day(day) if day < billed.end());
+    // One that is put back before its end has come goes on as if nothing was.
+    let base = if product.is_removed() && (!is_over || goes_on) { before_removal(product) } else { present(product) };
+    if goes_on && !is_in_the_past { change.go_on(draft, &base, billed) } else { change.from_a_day(draft, &base, billed) }
+}
+
+impl Change<'_> {
+    /// The first day, where it moves.
+    fn new_start(&self) -> Option<NaiveDate> {
+        self.patch.billing_start_date.filter(|start| Some(*start) != start_of(self.product))
+    }
+
+    /// The last day, where it moves. One that is over keeps it by naming the day on which it ended, too.
+    fn new_last_day(&self) -> Option<NaiveDate> {
+        let ended = self.product.billed().filter(|billed| self.today >= billed.end()).map(Period::last_day);
+        let agreed = self.newest.schedule.range().last_day();
+        self.patch.billing_end_date.filter(|last| *last != agreed && Some(*last) != ended)
+    }
+
+    /// Moves the first day of a product that hasn't begun, or lets one come back that was annulled before it billed a day.
+    fn from_the_beginning(&self, draft: &mut Draft) -> Result<(), Refusal> {
+        let billed = self.product.billed();
+        let moves = self.new_start();
+        if moves.is_some() && self.has_begun {
+            let detail = "the product has billed or has usage: its billing_start_date stands; end it and add another";
+            return Err(Refusal::conflict("already_started", detail));
+        }
+        let is_over = billed.is_some_and(|billed| self.today >= billed.end());
+        let is_back = billed.is_none() || (self.product.is_removed() && !is_over);
+        let base = if is_back { before_removal(self.product) } else { present(self.product) };
+        let base = if moves.is_some() { self.with_timeless(base, None)? } else { self.timeless(base)? };
+        let next = self.dated(&base, NaiveDate::MIN)?;
+        let first = next.billed().or(billed).map_or(self.newest.schedule.range().start(), Period::start);
+        draft.put(&next, first);
+        Ok(())
+    }
+
+    /// Lets a product that is over go on. What it billed stays, and days between aren't billed.
+    fn go_on(&self, draft: &mut Draft, base: &ContractProduct, billed: Period) -> Result<(), Refusal> {
+        let Since::Day(day) = self.since else {
+            let detail = format!(
+                "the product of {} ended on {}: say by effective_from when it goes on",
+                self.patch.pricing_ref,
+                billed.last_day()
+            );
+            return Err(Refusal::conflict("product_over", detail));
+        };
+        let next = self.dated(&interrupted(&self.timeless(base.clone())?, billed.end(), day), day)?;
+        draft.put(&next, day);
+        Ok(())
+    }
+
+    /// Changes the terms from the day that is asked for; ends, quantities and notes have their own.
+    fn from_a_day(&self, draft: &mut Draft, base: &ContractProduct, billed: Period) -> Result<(), Refusal> {
+        self.refuse_early_end(billed)?;
+        let planned = present(&self.timeless(base.clone())?);
+        let days = planned.billed().unwrap_or(billed);
+        let from = match self.since {
+            Since::Day(day) => day.max(days.start()),
+            _ if self.today < days.start() => days.start(),
+            Since::CurrentPeriod => self.next_start(&planned, |current| current.start()).unwrap_or(days.end()),
+            Since::NextPeriod => self.next_start(&planned, Period::end).unwrap_or(days.end()),
+        };
+        let next = present(&self.dated(&planned, from)?);
+        self.refuse_split(&planned, &next, from)?;
+        let (was, is) = (base.plan(), next.plan());
+        let rebuilt = is.iter().flat_map(|is| {
+            let others = was.iter().filter(|was| was.terms.structure() != is.terms.structure());
+            others.filter_map(|was| was.days.intersection(is.days)).map(Period::start)
+        });
+        if let Some(first) = rebuilt.min() {
+            draft.restructured.insert(self.product.no, first);
+        }
+        draft.put(&next, from);
+        Ok(())
+    }
+
+    /// A day of today's period; where there is none, the first day of the next one.
+    fn next_start(&self, product: &ContractProduct, of_current: impl Fn(Period) -> NaiveDate) -> Option<NaiveDate> {
+        let current = product.period_at(self.today).map(|current| of_current(current.days()));
+        current.or_else(|| product.period_after(self.today).map(|next| next.start()))
+    }
+
+    /// Refuses an end that changes days before the product's next period, unless a day before them or the current period is
+    /// asked for (billing rules 7).
+    fn refuse_early_end(&self, billed: Period) -> Result<(), Refusal> {
+        let Some(last) = self.new_last_day().filter(|_| self.has_begun && self.today >= billed.start()) else { return Ok(()) };
+        let first = billed.end().min(day_after(last));
+        let next = match self.product.period_at(self.today) {
+            Some(current) if current.days().end() == billed.end() => Some(current.period.nominal().end()),
+            _ => self.next_start(self.product, Period::end),
+        };
+        let is_asked_for = match self.since {
+            Since::CurrentPeriod => true,
+            Since::Day(day) => day <= first,
+            Since::NextPeriod => false,
+        };
+        if day_after(last) == billed.end() || next.is_some_and(|next| next <= first) || is_asked_for {
+            return Ok(());
+        }
+        let before = next.map_or_else(|| "days that are over".to_owned(), |next| format!("days before the next period, {next}"));
+        let detail = format!(
+            "would change {before}: if that is meant, say include_current_invoice: true or an effective_from up to {first}"
+        );
+        Err(Refusal::field(&["billing_end_date"], "ends_before_next_period", detail))
+    }
+
+    /// Refuses a day on which terms would change within a period (billing rules 7).
+    fn refuse_split(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
+        let begins = |product: &ContractProduct| product.segments.iter().any(|segment| segment.in_force_from == from);
+        match planned.period_at(from).filter(|period| period.start() != from) {
+            Some(split) if matches!(self.since, Since::Day(_)) && begins(next) && !begins(planned) => {
+                let (before, after) = (split.start(), split.days().end());
+                let detail = format!("must be the first day of a period of {}: {before} or {after}", self.patch.pricing_ref);
+                Err(Refusal::field(&[EFFECTIVE_FROM], "not_a_period_start", detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The product with what an edit changes whatever the day: notes, net terms, payment details, quantities and the end.
+    fn timeless(&self, base: ContractProduct) -> Result<ContractProduct, Refusal> {
+        let last_day = self.new_last_day();
+        let schedule = base.newest_terms().map(|terms| terms.schedule).filter(|one| one.cycle().unit() == CycleUnit::OneTime);
+        if let (Some(last), Some(schedule)) = (last_day, schedule)
+            && self.has_begun
+            && last >= schedule.anchor()
+        {
+            let detail = format!("must be before {}, because the product is billed once: add another element", schedule.anchor());
+            return Err(Refusal::field(&["billing_end_date"], "not_retroactive", detail));
+        }
+        Ok(self.with_timeless(base, last_day)?)
+    }
+
+    fn with_timeless(&self, mut base: ContractProduct, last_day: Option<NaiveDate>) -> Result<ContractProduct, Violations> {
+        for terms in base.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
+            *terms = self.patch.timeless_onto(terms)?;
+            let issue_day = terms.schedule.issue_day();
+            let keeps_anchor = self.has_begun || self.patch.issue_day.clone().apply(issue_day) != issue_day;
+            if let Some(last) = last_day {
+                terms.schedule = terms.schedule.ending(last, keeps_anchor)?;
+            }
+        }
+        Ok(base)
+    }
+
+    /// The product with an edit's other fields in it from a day on, also in what was planned for later.
+    fn dated(&self, base: &ContractProduct, from: NaiveDate) -> Result<ContractProduct, Violations> {
+        let mut segments: Vec<Segment> = Vec::with_capacity(base.segments.len() + 1);
+        let until = base.segments.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
+        for (segment, until) in base.segments.iter().zip(until) {
+            let Some(old) = segment.agreed.terms().filter(|_| from < until) else {
+                segments.push(segment.clone());
+                continue;
+            };
+            let terms = match self.chooses {
+                Chooses::LineItems => self.patch.onto(old, self.product, self.catalog)?,
+                Chooses::Values => self.patch.clone().for_line_items_of(old).onto(old, self.product, self.catalog)?,
+            };
+            let start = terms.schedule.range().start();
+            // Where the first day moves, the first terms move with it.
+            let begins = if segments.is_empty() && from <= segment.in_force_from { start } else { segment.in_force_from };
+            if segment.in_force_from < from {
+                segments.push(segment.clone());
+            }
+            let agreed = Agreed::Billed(Box::new(terms));
+            segments.push(Segment { version: 0, in_force_from: begins.max(from).max(start), agreed });
+        }
+        // After the last day there is nothing that it could change.
+        let is_over = base.billed().is_some_and(|billed| from >= billed.end());
+        Ok(if is_over { base.clone() } else { ContractProduct { no: base.no, segments } })
+    }
+}
