@@ -225,6 +225,97 @@ impl fmt::Debug for Money {
     }
 }
 
+/// A sum of amounts of one currency, over any number of documents: it holds what [`Money`] can't.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MoneySum {
+    minor: i128,
+    currency: Currency,
+}
+
+/// The most minor units of a sum: as many as a decimal can hold, 2^96 - 1.
+const MAX_SUM: u128 = (1 << 96) - 1;
+
+impl MoneySum {
+    /// Nothing, in a currency.
+    pub const fn zero(currency: Currency) -> Self {
+        Self { minor: 0, currency }
+    }
+
+    /// From whole minor units.
+    ///
+    /// # Errors
+    /// [`AmountOutOfRange`] beyond 96 bits.
+    pub const fn from_minor(minor: i128, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        if minor.unsigned_abs() > MAX_SUM { Err(AmountOutOfRange) } else { Ok(Self { minor, currency }) }
+    }
+
+    /// Whole minor units.
+    pub const fn minor(self) -> i128 {
+        self.minor
+    }
+
+    /// The currency.
+    pub const fn currency(self) -> Currency {
+        self.currency
+    }
+
+    /// The sum with another amount or sum.
+    ///
+    /// # Errors
+    /// [`MoneyError`] beyond 96 bits, and when the currencies differ.
+    pub fn checked_add(self, other: impl Into<Self>) -> Result<Self, MoneyError> {
+        let other = other.into();
+        self.with(other.currency, self.minor.checked_add(other.minor))
+    }
+
+    /// The difference from another amount or sum.
+    ///
+    /// # Errors
+    /// As [`checked_add`](Self::checked_add).
+    pub fn checked_sub(self, other: impl Into<Self>) -> Result<Self, MoneyError> {
+        let other = other.into();
+        self.with(other.currency, self.minor.checked_sub(other.minor))
+    }
+
+    fn with(self, other: Currency, minor: Option<i128>) -> Result<Self, MoneyError> {
+        if self.currency != other {
+            return Err(MoneyError::TwoCurrencies(self.currency, other));
+        }
+        Ok(Self::from_minor(minor.ok_or(AmountOutOfRange)?, self.currency)?)
+    }
+
+    /// Adds amounts of one currency.
+    ///
+    /// # Errors
+    /// As [`checked_add`](Self::checked_add).
+    pub fn of(currency: Currency, amounts: impl IntoIterator<Item = Money>) -> Result<Self, MoneyError> {
+        amounts.into_iter().try_fold(Self::zero(currency), Self::checked_add)
+    }
+
+    /// The sum in whole units, with the currency's exponent as scale.
+    pub fn to_decimal(self) -> Decimal {
+        Decimal::from_i128_with_scale(self.minor, self.currency.exponent())
+    }
+}
+
+impl From<Money> for MoneySum {
+    fn from(amount: Money) -> Self {
+        Self { minor: i128::from(amount.minor), currency: amount.currency }
+    }
+}
+
+impl fmt::Display for MoneySum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.to_decimal(), self.currency)
+    }
+}
+
+impl fmt::Debug for MoneySum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// A percentage from 0 to 100 with at most six decimals: tax, discount, and the rate of a percentage price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percentage(Decimal);
@@ -357,6 +448,21 @@ mod tests {
         for sum in [eur.checked_add(usd), eur.checked_sub(usd), Money::sum(eur.currency(), [eur, usd])] {
             assert_eq!(sum, Err(MoneyError::TwoCurrencies(eur.currency(), usd.currency())));
         }
+    }
+
+    #[test]
+    fn a_sum_holds_what_an_amount_cannot() {
+        let most = Money::from_minor(i64::MAX, eur());
+        let sum = MoneySum::of(eur(), [most; 1_000]).expect("a sum");
+        assert_eq!(sum.to_string(), "92233720368547758070.00 EUR");
+        assert_eq!(sum.checked_sub(most).and_then(|rest| rest.checked_add(most)), Ok(sum));
+        assert_eq!(MoneySum::from(most).minor(), i128::from(i64::MAX));
+        assert_eq!(MoneySum::from_minor(-(1 << 96), eur()), Err(AmountOutOfRange));
+        let last = MoneySum::from_minor((1 << 96) - 1, eur()).expect("the largest sum");
+        assert_eq!(last.to_decimal().mantissa(), last.minor());
+        assert_eq!(last.checked_add(Money::from_minor(1, eur())), Err(AmountOutOfRange.into()));
+        let usd = Currency::from_code("USD").expect("a currency");
+        assert_eq!(sum.checked_add(Money::zero(usd)), Err(MoneyError::TwoCurrencies(eur(), usd)));
     }
 
     #[test]

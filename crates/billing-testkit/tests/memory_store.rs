@@ -179,7 +179,7 @@ fn what_must_be_held_is_refused_without_being_held() {
         &|tx| tx.put_ledger_lines(key, &[]),
         &|tx| tx.issue_document(key, &held.frozen).map(drop),
         &|tx| tx.void_draft(key, &held.said, held.at).map(drop),
-        &|tx| tx.void_issued(key, held.at).map(drop),
+        &|tx| tx.void_issued(key, held.at, fixtures::date("2026-02-12")).map(drop),
         &|tx| tx.add_family_sums(org, key.customer, &[sum]),
         &|tx| tx.keep_default_tax(key, DefaultTax(None)),
     ];

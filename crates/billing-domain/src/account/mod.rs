@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
-use crate::money::{Currency, Money, MoneyError};
+use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{ApplicationRef, CustomerId, DocumentRef, EntityRef, PaymentRef, WriteOffRef};
 use crate::text::OneLine;
 
@@ -149,13 +149,13 @@ pub struct Balance {
     /// Who bills.
     pub entity_ref: EntityRef,
     /// What is left to pay of its documents.
-    pub due: Money,
+    pub due: MoneySum,
     /// What of it should have been paid before today.
-    pub overdue: Money,
+    pub overdue: MoneySum,
     /// What of credits and payments is neither applied nor refunded.
-    pub unapplied: Money,
+    pub unapplied: MoneySum,
     /// What was given up on.
-    pub written_off: Money,
+    pub written_off: MoneySum,
 }
 
 /// The rows an account is made of. What a decision doesn't ask for need not be there.

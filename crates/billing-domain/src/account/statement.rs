@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use crate::document::numbering::DocumentNumber;
-use crate::money::{Currency, Money, MoneyError};
+use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{DocumentRef, EntityRef, PaymentRef};
 
 /// What changed what is owed.
@@ -17,6 +17,8 @@ pub enum StatementKind {
     Debit,
     /// A credit was issued.
     Credit,
+    /// An issued document was voided: the opposite of its entry, which stays.
+    Void,
     /// A payment came.
     Payment,
     /// A payment or a credit was paid out.
@@ -32,7 +34,7 @@ pub enum StatementKind {
 pub struct StatementEntry {
     /// Who bills.
     pub entity_ref: EntityRef,
-    /// When: the day of issue, payment or reversal.
+    /// When: the day of issue, void, payment or reversal.
     pub date: NaiveDate,
     /// What.
     pub kind: StatementKind,
@@ -52,7 +54,7 @@ pub struct StatementLine {
     /// The entry.
     pub entry: StatementEntry,
     /// What is owed after it.
-    pub balance: Money,
+    pub balance: MoneySum,
 }
 
 /// What happened to one account.
@@ -61,11 +63,11 @@ pub struct AccountStatement {
     /// Who bills.
     pub entity_ref: EntityRef,
     /// What was owed before the first day.
-    pub opening_balance: Money,
+    pub opening_balance: MoneySum,
     /// What changed it, by day.
     pub lines: Vec<StatementLine>,
     /// What is owed after the last day.
-    pub closing_balance: Money,
+    pub closing_balance: MoneySum,
 }
 
 /// Puts entries of one customer in order, account by account: by day, then as they came. Those before
@@ -84,7 +86,7 @@ pub fn statement(
     }
     let told = |((entity_ref, currency), mut entries): ((EntityRef, Currency), Vec<StatementEntry>)| {
         entries.sort_by_key(|entry| entry.date);
-        let mut balance = Money::zero(currency);
+        let mut balance = MoneySum::zero(currency);
         let mut opening_balance = balance;
         let mut lines = Vec::new();
         for entry in entries {

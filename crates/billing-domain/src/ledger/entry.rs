@@ -56,6 +56,8 @@ pub enum Entry {
         content: Box<DocumentContent>,
         /// When.
         at: Timestamp,
+        /// The entity's service date of that instant.
+        on: NaiveDate,
     },
     /// Events that stood on a document stand on another: all, or those of one service period.
     EventsMoved {

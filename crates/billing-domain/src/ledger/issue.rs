@@ -674,7 +674,8 @@ pub fn void(
             return Err(Refusal::conflict("billed_elsewhere", detail));
         }
     }
-    book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now })?;
+    let on = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+    book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now, on })?;
     for (place, usage) in carriers {
         if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
             book.move_events(usage, &[], carrier)?;

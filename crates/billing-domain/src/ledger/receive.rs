@@ -13,7 +13,7 @@ use crate::account::{AccountKey, AccountRows, Application, Payment, PaymentKind,
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::decimal::Digits;
 use crate::document::{BookDocument, DocumentKind, Owed, Purpose, Settlement, Standing};
-use crate::money::{Money, MoneyError};
+use crate::money::{Money, MoneyError, MoneySum};
 use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
@@ -114,9 +114,9 @@ pub struct Account {
     /// Whether balance goes to documents of other families by itself.
     applies_balance: bool,
     /// Σ of what is unapplied, of everything there is.
-    unapplied: Money,
+    unapplied: MoneySum,
     /// The same, as it was read.
-    unapplied_before: Money,
+    unapplied_before: MoneySum,
     documents: BTreeMap<DocumentRef, BookDocument>,
     payments: BTreeMap<PaymentRef, Payment>,
     applications: BTreeMap<ApplicationRef, Application>,
@@ -127,7 +127,8 @@ pub struct Account {
 
 impl Account {
     /// An account with a sum of what is unapplied, before anything of it is read.
-    pub fn new(key: AccountKey, applies_balance: bool, unapplied: Money) -> Self {
+    pub fn new(key: AccountKey, applies_balance: bool, unapplied: impl Into<MoneySum>) -> Self {
+        let unapplied = unapplied.into();
         Self {
             key,
             applies_balance,
@@ -158,7 +159,7 @@ impl Account {
     }
 
     /// Σ of what is unapplied.
-    pub const fn unapplied(&self) -> Money {
+    pub const fn unapplied(&self) -> MoneySum {
         self.unapplied
     }
 
@@ -253,8 +254,9 @@ impl Account {
         Ok(())
     }
 
-    /// Applies a credit in its own family: to what bills what it takes back, debits and children before the others, each latest first; then to
-    /// the rest of the family, latest first. First to what is due, then to what is written off.
+    /// Applies a credit in its own family: to what it corrects, due or written off; then to the rest of the family, latest first: to
+    /// what is due, then to what is written off. It corrects its parent, if that is an event's child, and the debits of that child; else
+    /// what bills what it takes back, debits and children before the others, each latest first.
     fn settle_family(
         &mut self,
         credit: DocumentRef,
@@ -262,26 +264,32 @@ impl Account {
         moment: &Moment,
         supplies: &mut impl Supplies,
     ) -> Result<(), Refusal> {
-        let family = self.known(credit)?.family;
+        let credit_document = self.known(credit)?;
+        let (family, parent) = (credit_document.family, credit_document.head.parent);
+        let child = parent.filter(|parent| self.documents.get(parent).is_some_and(is_child));
         let mut targets: Vec<&BookDocument> = self
             .documents
             .values()
             .filter(|document| document.family == family && document.head.kind != DocumentKind::Credit)
             .filter(|document| document.standing.is_issued())
             .collect();
-        let rank = |document: &BookDocument| {
-            let is_taken_back = takes_back.contains(&document.head.document_ref);
-            let is_root = document.head.kind == DocumentKind::Invoice && document.head.purpose != Purpose::Usage;
-            (!is_taken_back, is_taken_back && is_root)
-        };
-        targets.sort_by_key(|document| (rank(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
-        let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
-        for standing in [Standing::Issued, Standing::Uncollectible] {
-            for target in &targets {
-                if self.known(*target)?.standing == standing {
-                    self.apply_most(Source::Credit(credit), *target, moment.today(), moment, supplies)?;
+        let turn = |document: &BookDocument| {
+            let document_ref = document.head.document_ref;
+            match child {
+                Some(child) if document_ref == child => Turn::CorrectedFirst,
+                Some(child) if document.head.parent == Some(child) => Turn::Corrected,
+                None if takes_back.contains(&document_ref) => {
+                    let is_added = document.head.kind == DocumentKind::Debit || is_child(document);
+                    if is_added { Turn::CorrectedFirst } else { Turn::Corrected }
                 }
+                _ if document.standing == Standing::Uncollectible => Turn::WrittenOff,
+                _ => Turn::Due,
             }
+        };
+        targets.sort_by_key(|document| (turn(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
+        let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
+        for target in targets {
+            self.apply_most(Source::Credit(credit), target, moment.today(), moment, supplies)?;
         }
         Ok(())
     }
@@ -815,6 +823,20 @@ impl Account {
     }
 }
 
+/// When a document of its family has its turn to be settled by a credit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    CorrectedFirst,
+    Corrected,
+    Due,
+    WrittenOff,
+}
+
+/// Whether a document bills one event due upon usage.
+fn is_child(document: &BookDocument) -> bool {
+    document.head.kind == DocumentKind::Invoice && document.head.purpose == Purpose::Usage
+}
+
 /// A day from one on until tomorrow; today when left out.
 fn date_within(field: &str, date: Option<NaiveDate>, earliest: NaiveDate, moment: &Moment) -> Result<NaiveDate, Refusal> {
     let latest = day_after(moment.today()).max(earliest);
@@ -830,36 +852,37 @@ fn date_within(field: &str, date: Option<NaiveDate>, earliest: NaiveDate, moment
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`] when the amounts can't be held.
-pub fn check_account(account: &Account, written_off: Money) -> Result<Vec<String>, Refusal> {
+pub fn check_account(account: &Account, written_off: impl Into<MoneySum>) -> Result<Vec<String>, Refusal> {
+    let written_off = written_off.into();
     let mut found = Vec::new();
-    let mut to: BTreeMap<(DocumentRef, bool), i64> = BTreeMap::new();
-    let mut from: BTreeMap<Source, i64> = BTreeMap::new();
+    let mut to: BTreeMap<(DocumentRef, bool), i128> = BTreeMap::new();
+    let mut from: BTreeMap<Source, i128> = BTreeMap::new();
     for application in account.applications() {
-        let amount = application.amount.minor();
+        let amount = i128::from(application.amount.minor());
         if amount <= 0 {
             found.push(format!("application {}: it is of {amount}", application.application_ref));
         }
         *to.entry((application.to, matches!(application.from, Source::Payment(_)))).or_default() += amount;
         *from.entry(application.from).or_default() += amount;
     }
-    let (mut billed, mut moved, mut owed, mut given_up) = (0, 0, 0, 0);
-    let mut unapplied = 0;
+    let (mut billed, mut moved, mut owed, mut given_up) = (0_i128, 0_i128, 0_i128, 0_i128);
+    let mut unapplied = 0_i128;
     for payment in account.payments().filter(|payment| payment.reversal.is_none()) {
         match payment.kind {
             PaymentKind::Payment => {
-                moved -= payment.amount.minor();
-                unapplied += payment.unapplied()?.minor();
+                moved -= i128::from(payment.amount.minor());
+                unapplied += i128::from(payment.unapplied()?.minor());
             }
             PaymentKind::Refund(source) => {
-                moved += payment.amount.minor();
-                *from.entry(source).or_default() += payment.amount.minor();
+                moved += i128::from(payment.amount.minor());
+                *from.entry(source).or_default() += i128::from(payment.amount.minor());
             }
         }
     }
     for payment in account.payments().filter(|payment| payment.kind == PaymentKind::Payment) {
         let used = from.remove(&Source::Payment(payment.payment_ref)).unwrap_or(0);
-        let allowed = if payment.reversal.is_none() { payment.amount.minor() } else { 0 };
-        if used != payment.used.minor() || used < 0 || used > allowed {
+        let allowed = if payment.reversal.is_none() { i128::from(payment.amount.minor()) } else { 0 };
+        if used != i128::from(payment.used.minor()) || used < 0 || used > allowed {
             let noted = payment.used.minor();
             found
                 .push(format!("payment {}: {used} of {allowed} are applied or refunded, {noted} are noted", payment.payment_ref));
@@ -871,15 +894,15 @@ pub fn check_account(account: &Account, written_off: Money) -> Result<Vec<String
         let Some(total) = document.total.filter(|_| document.standing.is_issued()) else { continue };
         let settlement = &document.settlement;
         let is_credit = document.head.kind == DocumentKind::Credit;
-        billed += if is_credit { -total.minor() } else { total.minor() };
+        billed += i128::from(total.minor()) * if is_credit { -1 } else { 1 };
         let paid = to.remove(&(document_ref, true)).unwrap_or(0);
         let credits = to.remove(&(document_ref, false)).unwrap_or(0);
         let used = from.remove(&Source::Credit(document_ref)).unwrap_or(0);
-        let noted = (settlement.paid.minor(), settlement.credits.minor(), settlement.used.minor());
-        if noted != (paid, credits, used) {
+        let noted = [settlement.paid, settlement.credits, settlement.used].map(|amount| i128::from(amount.minor()));
+        if noted != [paid, credits, used] {
             found.push(format!(
                 "{number}: payments, credits and uses of {noted:?} are noted, {:?} are there",
-                (paid, credits, used)
+                [paid, credits, used]
             ));
         }
         let of = document.owed()?;
@@ -887,9 +910,9 @@ pub fn check_account(account: &Account, written_off: Money) -> Result<Vec<String
         if amounts.iter().any(|amount| amount.minor() < 0) {
             found.push(format!("{number}: an amount below zero is owed by it: {amounts:?}"));
         }
-        owed += amounts[0].minor();
-        given_up += amounts[1].minor();
-        unapplied += amounts[2].minor();
+        owed += i128::from(amounts[0].minor());
+        given_up += i128::from(amounts[1].minor());
+        unapplied += i128::from(amounts[2].minor());
         let is_settled = !is_credit && settlement.rest(total)?.minor() == 0;
         if settlement.paid_date.is_some() != is_settled {
             found.push(format!("{number}: its paid date is {:?}", settlement.paid_date));

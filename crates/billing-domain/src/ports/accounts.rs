@@ -9,7 +9,7 @@ use crate::account::{AccountKey, Application, Payment, Source, StatementEntry, W
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
 use crate::ledger::receive::AccountEntry;
-use crate::money::Money;
+use crate::money::MoneySum;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
 use crate::text::OneLine;
@@ -24,7 +24,7 @@ pub enum DocumentsOf<'a> {
     /// Credits with something unapplied.
     Unapplied,
     /// Those with something left to pay, earliest due date first, until what is left of them comes to an amount.
-    OpenUpTo(Money),
+    OpenUpTo(MoneySum),
     /// All that are in force.
     All,
 }
@@ -62,9 +62,9 @@ pub trait Accounts {
         &mut self,
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
-    ) -> StoreResult<BTreeMap<AccountKey, Money>>;
+    ) -> StoreResult<BTreeMap<AccountKey, MoneySum>>;
     /// Holds an account until the transaction ends, and answers the sum of what is unapplied in it.
-    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<Money> {
+    fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<MoneySum> {
         let held = self.hold_accounts(organization, &BTreeSet::from([key.clone()]))?;
         held.get(key).copied().ok_or_else(|| StoreError::Corrupt(format!("the account {key:?} isn't held")))
     }
@@ -95,7 +95,7 @@ pub trait Accounts {
         organization: OrganizationId,
         key: &AccountKey,
         entries: &[AccountEntry],
-        unapplied: Money,
+        unapplied: MoneySum,
         at: Timestamp,
     ) -> StoreResult<()>;
 }
@@ -171,15 +171,15 @@ pub trait Balances {
         &mut self,
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
-    ) -> StoreResult<Vec<(AccountKey, Money)>>;
+    ) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
     /// What is left to pay of a customer's documents, by account and due date.
     fn due_by_day(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-    ) -> StoreResult<Vec<(AccountKey, NaiveDate, Money)>>;
+    ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>>;
     /// Σ of what was written off, by account.
-    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, Money)>>;
+    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
     /// Everything that changed what a customer owes until a day, inclusive, in the order it was recorded; of one
     /// moment what was billed first, then what was paid.
     fn statement_entries(

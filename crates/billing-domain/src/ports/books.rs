@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
+
 use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
 use crate::document::lines::{LedgerLine, Sum, SumKey};
@@ -77,8 +79,8 @@ pub trait BookEntries {
     ) -> StoreResult<bool>;
     /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
     fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;
-    /// Puts an issued document out of force; `false` when it isn't issued. What it says stays.
-    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool>;
+    /// Puts an issued document out of force, on a service date of its entity; `false` when it isn't issued. What it says stays.
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp, on: NaiveDate) -> StoreResult<bool>;
     /// Adds to the sums of customers' families; those that aren't there begin at zero.
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()>;
 }

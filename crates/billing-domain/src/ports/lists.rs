@@ -12,7 +12,7 @@ use crate::calendar::Timestamp;
 use crate::contract::{Contract, ContractState};
 use crate::document::Document;
 use crate::document::numbering::DocumentNumber;
-use crate::money::{Currency, Money};
+use crate::money::{Currency, Money, MoneySum};
 use crate::page::{Order, Page, PageRequest};
 use crate::party::{Customer, Entity};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PricingRef};
@@ -185,9 +185,9 @@ pub struct DocumentSums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentAmounts {
     /// Σ totals, credits below zero.
-    pub total: Money,
+    pub total: MoneySum,
     /// Σ what is left to pay of invoices and debits.
-    pub due: Money,
+    pub due: MoneySum,
 }
 
 impl DocumentAmounts {

@@ -122,8 +122,9 @@ impl World {
         Ok(())
     }
 
-    /// A credit settles what it takes back, debits and children first, latest first, then the rest of its family, before anything else:
-    /// told from what documents say.
+    /// A credit settles what it corrects, due or written off: the child that is its parent and the debits of that child, or what bills what
+    /// it takes back, debits and children first, latest first. Then the rest of its family, latest first: what is due, then what is
+    /// written off. Then anything else. Told from what documents say.
     fn check_credit(&self, key: &AccountKey, credit: &Issue) -> Checked {
         let account = &self.money.accounts[key].account;
         let document_ref = credit.document.head.document_ref;
@@ -137,13 +138,24 @@ impl World {
             lines.collect()
         };
         let taken = billed(document_ref);
-        let rank = |document: &BookDocument| {
-            let takes = !billed(document.head.document_ref).is_disjoint(&taken);
-            let is_added = document.head.kind == DocumentKind::Debit || document.head.purpose == Purpose::Usage;
-            match (takes, is_added) {
-                (true, true) => 0,
-                (true, false) => 1,
-                (false, _) => 2,
+        let is_of_event = |document: &BookDocument| {
+            document.head.kind == DocumentKind::Invoice && document.head.purpose == Purpose::Usage
+        };
+        let parent = credit.document.head.parent.and_then(|parent| self.book.document(parent));
+        let of_event = parent.filter(|parent| is_of_event(parent)).map(|parent| parent.head.document_ref);
+        let turn = |document: &BookDocument| -> u8 {
+            let (head, is_written_off) = (&document.head, document.standing == Standing::Uncollectible);
+            let rest = if is_written_off { 4 } else { 3 };
+            if document.family != credit.document.family {
+                return 5;
+            }
+            match of_event {
+                Some(event) if head.document_ref == event => 0,
+                Some(event) if head.parent == Some(event) => 1,
+                Some(_) => rest,
+                None if billed(head.document_ref).is_disjoint(&taken) => rest,
+                None if head.kind == DocumentKind::Debit || is_of_event(document) => 1,
+                None => 2,
             }
         };
         let of_family: Vec<&BookDocument> = account
@@ -157,15 +169,12 @@ impl World {
             .filter_map(|application| account.documents().find(|other| other.head.document_ref == application.to))
             .collect();
         for to in settled {
-            let is_outside = to.family != credit.document.family;
             let better = of_family.iter().find(|other| {
                 let rest = other.settlement.rest(other.total.expect("a total")).expect("small amounts").minor();
-                let is_before = is_outside
-                    || other.standing == Standing::Issued && to.standing == Standing::Uncollectible
-                    || other.standing == to.standing
-                        && (rank(other), std::cmp::Reverse((other.issue_date, other.head.document_ref)))
-                            < (rank(to), std::cmp::Reverse((to.issue_date, to.head.document_ref)));
-                rest > 0 && is_before
+                let place = |document: &BookDocument| {
+                    (turn(document), std::cmp::Reverse((document.issue_date, document.head.document_ref)))
+                };
+                rest > 0 && place(other) < place(to)
             });
             if let Some(better) = better {
                 return Err(format!("a credit settles {} before {}", self.told(to), self.told(better)));

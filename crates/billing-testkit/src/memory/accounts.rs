@@ -6,7 +6,7 @@ use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Sou
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::{BookDocument, Document, DocumentKind, Lifecycle, Standing};
 use billing_domain::ledger::receive::AccountEntry;
-use billing_domain::money::Money;
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{
     Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, PaymentSortKey, Payments, PaymentsOf, StoreError, StoreResult,
@@ -34,11 +34,11 @@ impl Accounts for MemoryTx {
         &mut self,
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
-    ) -> StoreResult<BTreeMap<AccountKey, Money>> {
+    ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
         let mut held = BTreeMap::new();
         for key in keys {
             self.held.account(organization, key)?;
-            let unapplied = self.state.accounts.entry((organization, key.clone())).or_insert(Money::zero(key.currency));
+            let unapplied = self.state.accounts.entry((organization, key.clone())).or_insert(MoneySum::zero(key.currency));
             held.insert(key.clone(), *unapplied);
         }
         Ok(held)
@@ -106,7 +106,7 @@ impl Accounts for MemoryTx {
         organization: OrganizationId,
         key: &AccountKey,
         entries: &[AccountEntry],
-        unapplied: Money,
+        unapplied: MoneySum,
         at: Timestamp,
     ) -> StoreResult<()> {
         self.held.need_account(organization, key)?;
@@ -198,7 +198,7 @@ impl Balances for MemoryTx {
         &mut self,
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
-    ) -> StoreResult<Vec<(AccountKey, Money)>> {
+    ) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
         let of_organization = self.state.accounts.iter().filter(|((owner, _), _)| *owner == organization);
         let accounts = of_organization.map(|((_, key), unapplied)| (key.clone(), *unapplied));
         Ok(accounts.filter(|(key, _)| customer_id.is_none_or(|wanted| wanted == key.customer_id)).collect())
@@ -208,22 +208,22 @@ impl Balances for MemoryTx {
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-    ) -> StoreResult<Vec<(AccountKey, Date, Money)>> {
-        let mut sums: BTreeMap<(AccountKey, Date), Money> = BTreeMap::new();
+    ) -> StoreResult<Vec<(AccountKey, Date, MoneySum)>> {
+        let mut sums: BTreeMap<(AccountKey, Date), MoneySum> = BTreeMap::new();
         for document in self.known_to_book(organization, |row| row.head.customer_id == customer_id) {
             let due = document.owed().ok().and_then(|owed| owed.amount_due).filter(|due| due.minor() > 0);
             if let Some((amount, due_date)) = due.zip(document.due_date) {
-                let sum = sums.entry((AccountKey::of(&document), due_date)).or_insert(Money::zero(amount.currency()));
+                let sum = sums.entry((AccountKey::of(&document), due_date)).or_insert(MoneySum::zero(amount.currency()));
                 *sum = added(*sum, amount)?;
             }
         }
         Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
     }
 
-    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, Money)>> {
-        let mut sums: BTreeMap<AccountKey, Money> = BTreeMap::new();
+    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
+        let mut sums: BTreeMap<AccountKey, MoneySum> = BTreeMap::new();
         for kept in self.state.write_offs.of(organization).filter(|kept| kept.key.customer_id == customer_id) {
-            let sum = sums.entry(kept.key.clone()).or_insert(Money::zero(kept.key.currency));
+            let sum = sums.entry(kept.key.clone()).or_insert(MoneySum::zero(kept.key.currency));
             *sum = added(*sum, kept.row.amount)?;
         }
         Ok(sums.into_iter().collect())
@@ -241,7 +241,7 @@ impl Balances for MemoryTx {
             found.map(|document| document.head.number.clone()).ok_or_else(|| corrupt("a payment of no document"))
         };
         let mut entries: Vec<(Timestamp, StatementEntry)> = Vec::new();
-        for document in documents.iter().filter(|document| document.standing.is_issued()) {
+        for document in &documents {
             let head = &document.head;
             let (Some(date), Some(total)) = (document.issue_date, document.total) else { continue };
             let (kind, amount) = match head.kind {
@@ -252,6 +252,10 @@ impl Balances for MemoryTx {
             let (document_ref, document_number) = (head.document_ref, head.number.clone());
             let entity_ref = head.entity_ref.clone();
             let entry = StatementEntry { entity_ref, date, kind, document_ref, document_number, payment_ref: None, amount };
+            if let Some((at, on)) = self.state.voided.get(&head.document_ref) {
+                let (kind, amount) = (StatementKind::Void, negative(amount)?);
+                entries.push((*at, StatementEntry { date: *on, kind, amount, ..entry.clone() }));
+            }
             entries.push((head.created_at, entry));
         }
         for OfAccount { key, row: payment } in
@@ -365,7 +369,7 @@ fn missing(what: &impl std::fmt::Display) -> StoreError {
     corrupt(format!("{what} is not there to be settled"))
 }
 
-fn added(sum: Money, amount: Money) -> StoreResult<Money> {
+fn added(sum: MoneySum, amount: Money) -> StoreResult<MoneySum> {
     sum.checked_add(amount).map_err(|_| corrupt("a sum of amounts is out of range"))
 }
 

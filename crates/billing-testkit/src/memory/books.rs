@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::lines::{DocumentedLine, FamilySums, LedgerLine, Sum, SumKey};
 use billing_domain::document::linking::Place;
 use billing_domain::document::totals::UsageFacts;
@@ -122,10 +122,11 @@ impl BookEntries for MemoryTx {
         Ok(true)
     }
 
-    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp, on: Date) -> StoreResult<bool> {
         let Some(row) = self.entered(key, "void_issued")? else { return Ok(false) };
         let Lifecycle::Issued(issued) = &row.lifecycle else { return Ok(false) };
         row.lifecycle = Lifecycle::Void(issued.clone());
+        Arc::make_mut(&mut self.state.voided).insert(key.document, (at, on));
         self.note_update(key.document, at);
         Ok(true)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Agreed, Contract};
 use billing_domain::document::{Document, DocumentHead, DocumentKind, Lifecycle};
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
@@ -194,7 +194,7 @@ impl Lists for MemoryTx {
     }
 
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums> {
-        let mut sums: BTreeMap<&str, (Currency, i64, i64)> = BTreeMap::new();
+        let mut sums: BTreeMap<&str, (MoneySum, MoneySum)> = BTreeMap::new();
         let passed = self.passing(organization, filter);
         for row in &passed {
             let total = match &row.lifecycle {
@@ -202,14 +202,14 @@ impl Lists for MemoryTx {
                 Lifecycle::Draft | Lifecycle::Void(_) | Lifecycle::Discarded(_) => 0,
             };
             let total = if row.head.kind == DocumentKind::Credit { -total } else { total };
-            let sum = sums.entry(row.head.currency.code()).or_insert((row.head.currency, 0, 0));
-            let add = |to: i64, more: i64| to.checked_add(more).ok_or_else(|| corrupt("a sum is out of range"));
-            (sum.1, sum.2) = (add(sum.1, total)?, add(sum.2, amount_due(row).unwrap_or(0))?);
+            let currency = row.head.currency;
+            let sum = sums.entry(currency.code()).or_insert((MoneySum::zero(currency), MoneySum::zero(currency)));
+            let add = |to: MoneySum, more: i64| {
+                to.checked_add(Money::from_minor(more, currency)).map_err(|_| corrupt("a sum is out of range"))
+            };
+            *sum = (add(sum.0, total)?, add(sum.1, amount_due(row).unwrap_or(0))?);
         }
-        let amounts = |(currency, total, due)| DocumentAmounts {
-            total: Money::from_minor(total, currency),
-            due: Money::from_minor(due, currency),
-        };
+        let amounts = |(total, due)| DocumentAmounts { total, due };
         Ok(DocumentSums { count: passed.len() as u64, amounts: sums.into_values().map(amounts).collect() })
     }
 

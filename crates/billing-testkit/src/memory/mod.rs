@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use billing_domain::access::{AdminSession, Administrator, ApiKey, SigningSecret};
 use billing_domain::account::{AccountKey, Payment, WriteOff};
 use billing_domain::audit::AuditEntry;
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
@@ -42,7 +42,7 @@ use billing_domain::document::{DefaultTax, Document, DocumentKind};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::imports::{KeptImport, MadeEvent};
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
@@ -174,7 +174,7 @@ struct State {
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
     default_taxes: BTreeMap<DocumentRef, DefaultTax>,
-    accounts: BTreeMap<(OrganizationId, AccountKey), Money>,
+    accounts: BTreeMap<(OrganizationId, AccountKey), MoneySum>,
     payments: Rows<OfAccount<Payment>>,
     applications: Rows<OfAccount<KeptApplication>>,
     write_offs: Rows<OfAccount<WriteOff>>,
@@ -184,6 +184,8 @@ struct State {
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
     audit_log: Rows<AuditEntry>,
     refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
+    /// When issued documents were voided, and on which service date.
+    voided: Arc<BTreeMap<DocumentRef, (Timestamp, Date)>>,
     billing_runs: Arc<BTreeMap<(OrganizationId, BillingRunRef), KeptRun>>,
     verifications: Arc<BTreeMap<OrganizationId, RecordedVerification>>,
     imports: Arc<BTreeMap<(OrganizationId, ImportRef), KeptImport>>,

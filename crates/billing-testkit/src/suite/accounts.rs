@@ -4,7 +4,7 @@ use billing_domain::access::Actor;
 use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Reversal, Source, StatementKind, WriteOff};
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Settlement, Standing};
 use billing_domain::ledger::receive::AccountEntry;
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, PaymentRef, WriteOffRef};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::corrections::{adjustment, void_issued};
 use super::*;
 use crate::Singly as _;
-use crate::fixtures::{self, cents, date};
+use crate::fixtures::{self, cents, date, sum_of_cents};
 
 fn key(w: &World) -> AccountKey {
     AccountKey { customer_id: w.customer.id, entity_ref: w.entity.entity_ref.clone(), currency: fixtures::eur() }
@@ -83,23 +83,28 @@ fn documents(store: &dyn Store, w: &World, which: DocumentsOf<'_>) -> Vec<Docume
     found.into_iter().map(|document| document.head.document_ref).collect()
 }
 
+/// More than any single amount, and in no part zero.
+fn large() -> MoneySum {
+    sum_of_cents(12_345_678_901_234_567_890_123)
+}
+
 pub fn an_account_begins_with_nothing_and_keeps_what_is_unapplied(store: &dyn Store) {
     let w = world(store);
     assert_eq!(read(store, |tx| tx.accounts(w.org, None)), []);
-    assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), cents(0));
+    assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), sum_of_cents(0));
     write(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &[], cents(123), later(1))
+        tx.put_account(w.org, &key(&w), &[], large(), later(1))
     });
-    assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), cents(123));
+    assert_eq!(write(store, |tx| tx.hold_account(w.org, &key(&w))), large());
     undo(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &[], cents(7), later(1))
+        tx.put_account(w.org, &key(&w), &[], sum_of_cents(7), later(1))
     });
     let yen = AccountKey { currency: fixtures::currency("JPY"), ..key(&w) };
-    let nothing = Money::zero(yen.currency);
+    let nothing = MoneySum::zero(yen.currency);
     assert_eq!(write(store, |tx| tx.hold_account(w.org, &yen)), nothing);
-    let expected = vec![(key(&w), cents(123)), (yen, nothing)];
+    let expected = vec![(key(&w), large()), (yen, nothing)];
     assert_eq!(read(store, |tx| tx.accounts(w.org, Some(w.customer.id))), expected);
     assert_eq!(read(store, |tx| tx.accounts(w.org, None)), expected);
     assert_eq!(read(store, |tx| tx.accounts(w.org, Some(CustomerId::from_uuid(Uuid::now_v7())))), []);
@@ -141,7 +146,7 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
         found
     };
     assert_eq!(found(DocumentsOf::All), sorted(&[&open, &paid, &given_up, &credit, &used]));
-    assert_eq!(found(DocumentsOf::OpenUpTo(cents(1_000_000))), sorted(&[&open]));
+    assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open]));
     assert_eq!(found(DocumentsOf::Unapplied), sorted(&[&credit]));
     assert_eq!(found(DocumentsOf::Families(&[open.document_ref])), sorted(&[&open, &credit, &used]));
     assert_eq!(found(DocumentsOf::These(&[draft.document_ref, void.document_ref])), sorted(&[&draft, &void]));
@@ -152,9 +157,9 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
     assert_eq!((known.issue_date, known.due_date), (Some(said.issue_date), Some(said.due_date)));
     // Back again, and out of force.
     put(store, &w, &[settled(&given_up, 1000, Standing::Issued, none())]);
-    assert_eq!(found(DocumentsOf::OpenUpTo(cents(1_000_000))), sorted(&[&open, &given_up]));
+    assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open, &given_up]));
     assert!(void_issued(store, &w, &given_up));
-    assert_eq!(found(DocumentsOf::OpenUpTo(cents(1_000_000))), sorted(&[&open]));
+    assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open]));
 }
 
 pub fn open_documents_come_earliest_due_date_first_until_they_are_enough(store: &dyn Store) {
@@ -163,8 +168,8 @@ pub fn open_documents_come_earliest_due_date_first_until_they_are_enough(store: 
     let early = issue_due(store, &w, w.head(2), 100, "2026-03-01");
     let middle = issue_due(store, &w, w.head(3), 100, "2026-04-01");
     let all: Vec<DocumentRef> = [&early, &middle, &late].iter().map(|head| head.document_ref).collect();
-    assert_eq!(documents(store, &w, DocumentsOf::OpenUpTo(cents(1_000))), all);
-    let few = documents(store, &w, DocumentsOf::OpenUpTo(cents(150)));
+    assert_eq!(documents(store, &w, DocumentsOf::OpenUpTo(sum_of_cents(1_000))), all);
+    let few = documents(store, &w, DocumentsOf::OpenUpTo(sum_of_cents(150)));
     assert!(few.len() >= 2 && all.starts_with(&few), "{few:?}");
 }
 
@@ -199,7 +204,7 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
     let unknown = [AccountEntry::Used { payment_ref: PaymentRef::from_uuid(Uuid::now_v7()), used, unapplied: cents(0) }];
     let answer = transact_answer(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), &unknown, cents(0), later(1))
+        tx.put_account(w.org, &key(&w), &unknown, sum_of_cents(0), later(1))
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
@@ -257,7 +262,7 @@ pub fn applications_come_and_go(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.application(w.org, of_credit.application_ref)), None);
     let again = transact_answer(store, |tx| {
         tx.hold_account(w.org, &key(&w))?;
-        tx.put_account(w.org, &key(&w), std::slice::from_ref(&undone), cents(0), later(1))
+        tx.put_account(w.org, &key(&w), std::slice::from_ref(&undone), sum_of_cents(0), later(1))
     });
     assert!(matches!(again, Err(StoreError::Corrupt(_))), "{again:?}");
 }
@@ -279,7 +284,10 @@ pub fn what_is_written_off_adds_up(store: &dyn Store) {
     let invoice = w.issue(store, w.head(1), cents(1000));
     assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), []);
     put(store, &w, &[write_off(&invoice, 1000, "2026-03-01"), write_off(&invoice, -300, "2026-03-02")]);
-    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), cents(700))]);
+    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), sum_of_cents(700))]);
+    let most = write_off(&invoice, i64::MAX, "2026-03-03");
+    put(store, &w, &[most, write_off(&invoice, i64::MAX, "2026-03-04")]);
+    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), sum_of_cents(700 + 2 * i128::from(i64::MAX)))]);
     let told = read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[invoice.document_ref]));
     let told: Vec<_> = told.iter().map(|told| (told.amount, told.date, told.reason.is_some(), told.recorded_by)).collect();
     let lessened = (cents(-300), date("2026-03-02"), false, Actor::Service);
@@ -294,8 +302,12 @@ pub fn what_is_due_is_summed_up_by_day(store: &dyn Store) {
     }
     let paid = w.issue(store, w.head(4), cents(1000));
     put(store, &w, &[settled(&paid, 1000, Standing::Issued, Settlement { paid: cents(1000), ..none() })]);
-    let expected = [(key(&w), date("2026-03-01"), cents(120)), (key(&w), date("2026-04-01"), cents(3))];
+    let expected = [(key(&w), date("2026-03-01"), sum_of_cents(120)), (key(&w), date("2026-04-01"), sum_of_cents(3))];
     assert_eq!(read(store, |tx| tx.due_by_day(w.org, w.customer.id)), expected);
+    issue_due(store, &w, w.head(5), i64::MAX, "2026-04-01");
+    issue_due(store, &w, w.head(6), i64::MAX, "2026-04-01");
+    let large = (key(&w), date("2026-04-01"), sum_of_cents(3 + 2 * i128::from(i64::MAX)));
+    assert_eq!(read(store, |tx| tx.due_by_day(w.org, w.customer.id)), [expected[0].clone(), large]);
 }
 
 pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
@@ -308,6 +320,8 @@ pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
     w.open(store, w.head(4));
     let void = w.issue(store, w.head(5), cents(7));
     assert!(void_issued(store, &w, &void));
+    let discarded = w.open(store, w.head(6));
+    w.void(store, &discarded);
     let paid = Payment { recorded_at: later(40), ..payment(&invoice, 600) };
     let refund = Payment {
         kind: PaymentKind::Refund(Source::Credit(credit.document_ref)),
@@ -323,16 +337,19 @@ pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
         found.into_iter().map(|entry| (entry.kind, entry.amount.minor())).collect()
     };
     let all = [
+        (StatementKind::Invoice, 7),
         (StatementKind::Invoice, 1000),
         (StatementKind::Debit, 20),
         (StatementKind::Credit, -5),
         (StatementKind::Payment, -600),
         (StatementKind::Refund, 5),
+        (StatementKind::Void, -7),
         (StatementKind::Reversal, 600),
         (StatementKind::WriteOff, -900),
     ];
     assert_eq!(entries(None), all);
-    assert_eq!(entries(Some("2026-02-08")), all[..5]);
+    assert_eq!(entries(Some("2026-02-08")), all[..6]);
+    assert_eq!(entries(Some("2026-02-11")), [&all[..6], &all[7..]].concat(), "a void has a day of its own");
     assert_eq!(entries(Some("2026-01-01")), []);
 }
 
@@ -377,7 +394,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
     read(store, |tx| {
         for (org, key) in [(stranger.org, key(&w)), (w.org, yen.clone()), (w.org, key(&stranger))] {
             assert_eq!(tx.account_documents(org, &key, DocumentsOf::All)?, []);
-            assert_eq!(tx.account_documents(org, &key, DocumentsOf::OpenUpTo(cents(1)))?, []);
+            assert_eq!(tx.account_documents(org, &key, DocumentsOf::OpenUpTo(sum_of_cents(1)))?, []);
             assert_eq!(tx.account_documents(org, &key, DocumentsOf::These(&[invoice.document_ref]))?, []);
             assert_eq!(tx.account_payments(org, &key, PaymentsOf::All)?, []);
             assert_eq!(tx.account_applications(org, &key, ApplicationsOf::All)?, []);
@@ -401,7 +418,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
     for entry in [used, settled(&invoice, 1000, Standing::Issued, none())] {
         let answer = transact_answer(store, |tx| {
             tx.hold_account(stranger.org, &key(&stranger))?;
-            tx.put_account(stranger.org, &key(&stranger), std::slice::from_ref(&entry), cents(0), later(1))
+            tx.put_account(stranger.org, &key(&stranger), std::slice::from_ref(&entry), sum_of_cents(0), later(1))
         });
         assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     }

@@ -44,7 +44,7 @@ fn update(store: &dyn Store, w: &World, head: &DocumentHead) -> bool {
 pub(super) fn void_issued(store: &dyn Store, w: &World, head: &DocumentHead) -> bool {
     write(store, |tx| {
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
-        tx.void_issued(head.key(w.org), later(60))
+        tx.void_issued(head.key(w.org), later(60), fixtures::date("2026-02-12"))
     })
 }
 
@@ -134,7 +134,7 @@ pub fn a_voided_document_frees_its_place(store: &dyn Store) {
     let head = w.issue(store, w.head(1), cents(100));
     undo(store, |tx| {
         w.hold(tx)?;
-        tx.void_issued(head.key(w.org), later(1))
+        tx.void_issued(head.key(w.org), later(1), fixtures::date("2026-02-12"))
     });
     assert_eq!(in_place(store, &w, 0, "2026-01-01"), Some(head.document_ref), "rolled back");
     assert!(void_issued(store, &w, &head));

@@ -7,7 +7,7 @@ use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, Purpose, Settlement, Standing};
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ledger::receive::AccountEntry;
-use billing_domain::money::Money;
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
@@ -18,7 +18,7 @@ use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef, PricingRef};
 use billing_domain::usage::{KeptEvent, TakenEvent};
 use chrono::NaiveDate;
 
-use super::corrections::void_issued;
+use super::corrections::{adjustment, void_issued};
 use super::documents::two_products;
 use super::{
     World, all, done, keep_events, later, page, read, reads_backward, refs_of, settle, settle_at, updated, world, write,
@@ -277,7 +277,7 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
         let yen = Money::from_minor(20_000, heads[3].currency);
         settle(tx, w.org, &heads[3], yen, Standing::Uncollectible, Settlement::none(yen.currency()))
     });
-    let money = |minor, currency| Money::from_minor(minor, fixtures::currency(currency));
+    let money = |minor, currency| MoneySum::from_minor(minor, fixtures::currency(currency)).expect("a sum");
     let of = |total, due, currency| DocumentAmounts { total: money(total, currency), due: money(due, currency) };
     let whole = sums(&any());
     assert_eq!(whole.count, heads.len() as u64);
@@ -287,6 +287,16 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     assert_eq!((credits.count, credits.amounts), (1, vec![of(-300, 0, "EUR")]));
     let drafts = sums(&DocumentFilter { state: Some(DocumentState::Draft), ..any() });
     assert_eq!((drafts.count, drafts.amounts), (3, vec![of(0, 0, "EUR")]));
+    for month in [9, 10, 11] {
+        w.issue(store, w.head(month), Money::from_minor(i64::MAX, fixtures::eur()));
+    }
+    let invoice = w.issue(store, w.head(12), cents(1));
+    for number in 20..25 {
+        w.issue(store, adjustment(&w, DocumentKind::Credit, &invoice, number), Money::from_minor(i64::MAX, fixtures::eur()));
+    }
+    let most = i128::from(i64::MAX);
+    let large = of(1770 + 1 - 2 * most, 1670 + 1 + 3 * most, "EUR");
+    assert_eq!(sums(&any()).amounts[0], large, "more than any single amount");
 }
 
 pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
