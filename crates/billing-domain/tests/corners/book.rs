@@ -452,6 +452,18 @@ impl Book {
 
     /// Records a charge in the usage of a day's period under a reference.
     pub(crate) fn charge(&mut self, reference: &str, day: &str, unit_price: &str, issue: bool) -> Result<(), Refusal> {
+        self.charge_with(BillWith::Usage, reference, day, unit_price, issue)
+    }
+
+    /// Records a charge beside the usage or the fixed items of a day's period.
+    pub(crate) fn charge_with(
+        &mut self,
+        bill_with: BillWith,
+        reference: &str,
+        day: &str,
+        unit_price: &str,
+        issue: bool,
+    ) -> Result<(), Refusal> {
         let new = NewCharge {
             charge_ref: Some(ChargeRef::parse(reference).expect(reference)),
             product_pricing_ref: None,
@@ -460,7 +472,7 @@ impl Book {
             quantity: quantity("1"),
             unit_price: SignedPrice::parse(unit_price).expect(unit_price),
             unit: None,
-            bill_with: BillWith::Usage,
+            bill_with,
             discountable: false,
             note: None,
             reason: None,

@@ -174,13 +174,9 @@ fn a_resumed_period_is_billed_after_use() {
 fn a_period_whose_end_is_moved_back_is_billed_after_use() {
     let mut book = ended_today(|book| {
         book.edit(Since::CurrentPeriod, vec![ends("2027-02-25")]).expect("an edit");
-        let shown = book.preview_current().expect("a preview");
-        if shown.iter().any(|shown| shown.ends_with("DRAFT")) {
-            book.issue("INV-2").expect("an issue");
-        } else {
-            book.event("2027-02-20", "0");
-            book.issue("INV-2").expect("an issue");
-        }
+        // What counts nothing opens the invoice.
+        book.event("2027-02-20", "0");
+        book.issue("INV-2").expect("an issue");
     });
     book.edit(Since::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
     assert_one_debit(book);

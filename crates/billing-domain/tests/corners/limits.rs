@@ -1,9 +1,11 @@
 //! How much one line and one service period may come to (billing rules 6).
 
+use billing_domain::catalog::UsagePrice;
 use billing_domain::contract::amendment::Since;
+use billing_domain::contract::terms::{Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
-use billing_testkit::fixtures::{fixed, per_unit, pricing};
+use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity};
 
 use crate::book::{Book, Setup, code, element, from, repriced};
 
@@ -59,8 +61,17 @@ fn the_sum_of_a_periods_children_is_limited_as_one_line_is() {
 /// Finding 2, rules 6: the sum of a product's lines in one service period counts fixed items, too.
 #[test]
 fn fee_and_usage_of_a_period_together_are_limited() {
-    let mut book = after_use("6000000000000", "1");
+    let seats = fixed_at("seats", UsagePrice::PerUnit { unit_price: price("6000") });
+    let mut agreed = RequestedLineItem::plain(line_item_id("seats"));
+    let step = QuantityStep { from: date("2027-01-01"), quantity: quantity("1000000000") };
+    agreed.quantities = Quantities::new(vec![step]).ok();
+    let mut book = Setup::new()
+        .product(pricing("plan", vec![seats, per_unit("calls", "1")]), |product| {
+            product.line_items = Some(vec![agreed, RequestedLineItem::plain(line_item_id("calls"))]);
+        })
+        .create("2027-01-01");
     book.event("2027-01-10", "4000000000000");
+    assert_eq!(book.documents(), ["INV-1 10000000000000.00 DRAFT"]);
     let refusal = book.try_event("calls", "2027-01-11", "0.01").expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
     let refusal = book.charge("more", "2027-01-12", "0.01", false).expect_err("above the limit");

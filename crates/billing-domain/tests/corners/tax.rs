@@ -66,13 +66,15 @@ fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
 fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     let mut book = Setup::new()
         .customer_tax("19", TaxTreatment::default())
-        .product(plan(), |product| product.payment_time = Some(PaymentTime::DuringUse))
+        .product(pricing("plan", vec![fixed("fee", "100")]), |product| product.payment_time = Some(PaymentTime::DuringUse))
         .create("2027-01-01T00:00:00Z");
     book.run_on(["2027-01-01", "2027-02-01"]);
     book.go_to("2027-02-05").charge("more", "2027-01-20", "1000", true).expect("a charge");
+    // Two months and the charge.
     assert_eq!(book.owed(), "1428.00");
     book.edit_customer_tax("0", treatment(TaxCategory::Ae));
     book.cancel_on("2027-01-31").expect("a cancel");
+    assert_eq!(book.owed(), "1309.00");
     book.delete_charge("more").expect("a deletion");
     book.run("2027-02-06");
     assert_eq!(book.owed(), "119.00", "{}", book.dump());
