@@ -359,7 +359,7 @@ impl Changing<'_> {
             return Ok(None);
         }
         let total = books::total_of(tx, organization, book, &old_key)?;
-        let mut without = total.minus(present.event_ref, present.quantity)?;
+        let mut without = total.minus(present.counted())?;
         // What its line items ask for may not be known any more.
         if !book.tells(&old_key, &without) {
             if !may_count {
