@@ -20,7 +20,7 @@ use billing_domain::ledger::receive::{Account, Issue, Moment};
 use billing_domain::ledger::terms::{self, Backdated};
 use billing_domain::ledger::view::{self, Shown};
 use billing_domain::ledger::{ContractBook, Entry, check, issue, post};
-use billing_domain::matching::{EventFacts, match_event};
+use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::money::{Money, SignedPrice};
 use billing_domain::party::legal::{Strictness, VatId};
 use billing_domain::party::{Customer, Entity};
@@ -386,7 +386,12 @@ impl Book {
 
     /// Returns where an event with another timestamp lands.
     fn new_landing(&self, event: usize, at: Timestamp) -> Result<(ProductNo, NaiveDate, NaiveDate), Refusal> {
-        self.landing(&self.events[event].usage_product_ref, at)
+        let event = &self.events[event];
+        let facts = EventFacts { usage_product_ref: &event.usage_product_ref, occurred_at: at, validations: None };
+        let contracts = [(*self.ledger.contract).clone()];
+        let present = (self.ledger.contract.contract_ref, event.product_no);
+        let found = match_moved_event(facts, present, &contracts, &self.ledger.entities)?;
+        Ok((found.period.product_no, found.service_date, found.period.start()))
     }
 
     fn key(&self, event: usize) -> UsageKey {
