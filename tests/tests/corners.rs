@@ -210,9 +210,8 @@ fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) 
     scene.go_to("2027-01-20");
     let event = scene.calls("2027-01-15", 10);
     let second = scene.sell(&[product("q", "2027-01-10", "2027-12-31")]);
-    let move_to = |scene: &Scene, timestamp: &str| {
-        books::update(&scene.client, &event["event_ref"], json!({"timestamp": timestamp})).ok()
-    };
+    let move_to =
+        |scene: &Scene, timestamp: &str| books::update(&scene.client, &event["event_ref"], json!({"timestamp": timestamp})).ok();
     move_to(&scene, "2027-01-15T06:00:01Z");
     assert_eq!([scene.sums_of(&first)[3].clone(), scene.sums_of(&second)[3].clone()], ["10.00", "0.00"]);
 

@@ -144,11 +144,8 @@ impl Setup {
     pub(crate) fn product(self, pricing: Pricing, change: impl FnOnce(&mut RequestedProduct)) -> Self {
         let pricing_ref = pricing.pricing_ref.clone();
         let request = RequestedProduct::plain(pricing_ref, date("2027-01-01"), date("2027-12-31"));
-        let mut setup = if self.pricings.iter().any(|known| known.pricing_ref == pricing.pricing_ref) {
-            self
-        } else {
-            self.pricing(pricing)
-        };
+        let mut setup =
+            if self.pricings.iter().any(|known| known.pricing_ref == pricing.pricing_ref) { self } else { self.pricing(pricing) };
         setup.products.push(request);
         change(setup.products.last_mut().expect("the product"));
         setup
@@ -615,11 +612,8 @@ impl Book {
     fn describe(&self, document: &BookDocument) -> String {
         let parent = document.head.parent.and_then(|parent| self.ledger.document(parent));
         let parent = parent.map_or_else(String::new, |parent| format!(" of {}", self.number(parent)));
-        let amount = if document.standing.is_void() {
-            String::new()
-        } else {
-            format!(" {}", self.content(document).total.to_decimal())
-        };
+        let amount =
+            if document.standing.is_void() { String::new() } else { format!(" {}", self.content(document).total.to_decimal()) };
         format!("{}{amount} {}{parent}", self.number(document), standing(document.standing))
     }
 
@@ -655,7 +649,8 @@ impl Book {
         let content = self.content(self.named(number));
         let taxes = content.taxes.iter().filter(|tax| tax.base.minor() != 0);
         let text = |tax: &billing_domain::document::totals::Tax| {
-            let category = tax.treatment.category.map_or_else(|| "-".to_owned(), |category| format!("{category:?}").to_uppercase());
+            let category =
+                tax.treatment.category.map_or_else(|| "-".to_owned(), |category| format!("{category:?}").to_uppercase());
             format!("{} {category} {} {}", tax.rate.as_decimal().normalize(), tax.base.to_decimal(), tax.amount.to_decimal())
         };
         taxes.map(text).collect()

@@ -5,9 +5,7 @@ use billing_domain::contract::amendment::Since;
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::patch::Patch;
 use billing_domain::tax::TaxTreatment;
-use billing_testkit::fixtures::{
-    date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity, with_charge,
-};
+use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity, with_charge};
 
 use crate::book::{Book, Setup, element};
 

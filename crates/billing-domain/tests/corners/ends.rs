@@ -1,9 +1,9 @@
 //! Last days: by edit, leaving out, cancel, and back (billing rules 1, 7).
 
+use billing_domain::calendar::TimeZone;
 use billing_domain::contract::amendment::Since;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::calendar::TimeZone;
 use billing_testkit::fixtures::{date, fixed, per_unit, pricing};
 
 use crate::book::{Book, Setup, code, element, from};

@@ -80,7 +80,8 @@ fn a_setup_fee_moves_to_an_element_that_begins_earlier() {
     assert!(book.documents().contains(&"CRD-1 500.00 ISSUED of INV-1".to_owned()), "{}", book.dump());
     book.run_on(["2027-06-03", "2027-07-01"]);
     assert_eq!(book.owed(), "1100.00");
-    let setups: Vec<String> = book.numbers().iter().flat_map(|number| book.lines(number)).filter(|l| l.starts_with("setup")).collect();
+    let setups: Vec<String> =
+        book.numbers().iter().flat_map(|number| book.lines(number)).filter(|l| l.starts_with("setup")).collect();
     assert_eq!(setups.len(), 3, "{setups:?}");
     assert!(setups.contains(&"setup 2027-01-01 500.00".to_owned()), "{setups:?}");
 }

@@ -52,8 +52,7 @@ fn the_current_period_shows_children_whose_invoice_is_the_next_ones() {
 
 /// A yearly contract whose price of 0.10 was typed as 1.00: 5,000 calls were billed 5,000.00.
 fn mistyped() -> Book {
-    let mut book =
-        upon_usage("0", "1", |product| product.billing_cycle = BillingCycle::new(CycleUnit::Yearly, 1));
+    let mut book = upon_usage("0", "1", |product| product.billing_cycle = BillingCycle::new(CycleUnit::Yearly, 1));
     book.go_to("2027-02-10").event("2027-02-10", "5000");
     book.go_to("2027-03-01");
     let corrected = element("plan", |plan| plan.line_items = Patch::Set(vec![repriced("calls", "0.10")]));
