@@ -301,7 +301,7 @@ pub(crate) fn recount(
 
 /// Finds out every maximum and last day that isn't known, so that any decision can be made.
 pub(crate) fn recount_all(tx: &mut dyn Tx, organization: OrganizationId, book: &mut ContractBook) -> UseCaseResult<()> {
-    recount(tx, organization, book, |_, total| total.latest.is_none() || total.max.is_none())
+    recount(tx, organization, book, |_, total| total.last_day.is_none() || total.max.is_none())
 }
 
 /// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts

@@ -223,6 +223,7 @@ fn same_total(kept: Option<&UsageTotal>, counted: Option<&UsageTotal>) -> bool {
                 && kept.events == counted.events
                 && (kept.max.is_none() || kept.max == counted.max)
                 && (kept.latest.is_none() || kept.latest == counted.latest)
+                && (kept.last_day.is_none() || kept.last_day == counted.last_day)
         }
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,

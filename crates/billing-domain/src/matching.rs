@@ -7,7 +7,7 @@ use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
 use crate::party::Entity;
-use crate::refs::{EntityRef, UsageProductRef};
+use crate::refs::{ContractRef, EntityRef, ProductNo, UsageProductRef};
 use crate::refusal::MatchRefusal;
 use crate::usage::Validations;
 
@@ -54,6 +54,26 @@ pub fn match_event<'c>(
         Some(candidate) => Ok(*candidate),
         None => check_validations(validations, best.period.terms).map(|()| *best),
     }
+}
+
+/// Picks the contract product of an event whose timestamp changed: the one it is of, as long as that meters it on the new date
+/// and its validations are met there, else as [`match_event`] (billing rules 5).
+///
+/// # Errors
+/// As [`match_event`].
+pub fn match_moved_event<'c>(
+    event: EventFacts<'_>,
+    present: (ContractRef, ProductNo),
+    contracts: &'c [Contract],
+    entities: &'c [Entity],
+) -> Result<Match<'c>, MatchRefusal> {
+    let (contract_ref, product_no) = present;
+    let own = contracts.iter().filter(|contract| contract.contract_ref == contract_ref);
+    let stays = own.flat_map(|contract| candidates(event, contract, entities)).find(|candidate| {
+        let is_met = |validations| check_validations(validations, candidate.period.terms).is_ok();
+        candidate.period.product_no == product_no && event.validations.is_none_or(is_met)
+    });
+    stays.map_or_else(|| match_event(event, contracts, entities), Ok)
 }
 
 /// The latest billing start first, then the oldest contract, then the product's place in the list.

@@ -276,11 +276,13 @@ pub struct UsageTotal {
     pub max: Option<Quantity>,
     /// The latest event; `None` without events, and where only counting again tells.
     pub latest: Option<CountedEvent>,
+    /// The latest service date, which a time zone can make another than the latest event's; `None` as of `latest`.
+    pub last_day: Option<NaiveDate>,
 }
 
 impl UsageTotal {
     /// No usage.
-    pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None };
+    pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None, last_day: None };
 
     /// With one more event. The order in which events are added doesn't matter.
     ///
@@ -295,24 +297,28 @@ impl UsageTotal {
             // What isn't known stays so: the others may have decided it.
             max: if first { Some(event.quantity) } else { self.max.map(|max| max.max(event.quantity)) },
             latest: if first { Some(event) } else { self.latest.map(|latest| if later(latest) { event } else { latest }) },
+            last_day: if first { Some(event.service_date) } else { self.last_day.map(|day| day.max(event.service_date)) },
         })
     }
 
-    /// With one event less. Where it may have decided the largest or the latest, that isn't known any more.
+    /// With one event less. Where it may have decided the largest, the latest or the last day, that isn't known any more.
     ///
     /// # Errors
     /// [`AmountOutOfRange`] when the event wasn't part of the total.
-    pub fn minus(self, event_ref: EventRef, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
+    pub fn minus(self, event: CountedEvent) -> Result<Self, AmountOutOfRange> {
         let events = self.events.checked_sub(1).ok_or(AmountOutOfRange)?;
+        let sum = self.sum.minus(event.quantity)?;
         if events == 0 {
-            self.sum.minus(quantity)?;
             return Ok(Self::ZERO);
         }
+        let latest = self.latest.filter(|latest| latest.event_ref != event.event_ref);
+        let is_known = |day: &NaiveDate| *day != event.service_date || latest.is_some_and(|latest| latest.service_date == *day);
         Ok(Self {
-            sum: self.sum.minus(quantity)?,
+            sum,
             events,
-            max: self.max.filter(|max| *max != quantity),
-            latest: self.latest.filter(|latest| latest.event_ref != event_ref),
+            max: self.max.filter(|max| *max != event.quantity),
+            latest,
+            last_day: self.last_day.filter(is_known),
         })
     }
 
@@ -365,11 +371,35 @@ mod tests {
             .map(|aggregation| forwards.quantity(aggregation).to_string());
         assert_eq!(shown, ["18.6", "4", "9", "7"]);
 
-        let without_largest = forwards.minus(events[0].event_ref, events[0].quantity).expect("it was counted");
+        let without_largest = forwards.minus(events[0]).expect("it was counted");
         let known = [Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]
             .map(|aggregation| without_largest.knows(aggregation));
         assert_eq!(known, [true, true, false, true], "the largest has to be counted again, the sum hasn't");
         assert!(!without_largest.plus(events[1]).expect("in range").knows(Aggregation::Max), "one more doesn't tell the largest");
+    }
+
+    #[test]
+    fn the_last_day_is_the_latest_service_date_whatever_the_order_of_timestamps() {
+        let day = |day: u32| NaiveDate::from_ymd_opt(2026, 3, day).expect("a day of March");
+        let event = |n: u128, at: &str, on: u32| CountedEvent {
+            event_ref: EventRef::from_uuid(Uuid::from_u128(n)),
+            occurred_at: Timestamp::parse(at).expect(at),
+            service_date: day(on),
+            quantity: Quantity::ONE,
+        };
+        // The second was taken after the zone had moved west.
+        let (first, second) = (event(1, "2026-03-10T03:00:00Z", 10), event(2, "2026-03-10T05:00:00Z", 9));
+        let total = |events: &[CountedEvent]| events.iter().try_fold(UsageTotal::ZERO, |sum, e| sum.plus(*e)).expect("in range");
+        assert_eq!(total(&[first, second]).last_day, Some(day(10)));
+        assert_eq!(total(&[second, first]).last_day, Some(day(10)));
+        assert_eq!(total(&[first, second]).minus(second).expect("counted").last_day, Some(day(10)), "it didn't decide");
+        let without = total(&[first, second]).minus(first).expect("counted");
+        assert_eq!(without.last_day, None, "only counting again tells");
+        assert_eq!(without.plus(first).expect("in range").last_day, None);
+        assert_eq!(without.minus(second).expect("counted"), UsageTotal::ZERO);
+        // The latest event is of the same day.
+        let third = event(3, "2026-03-10T09:00:00Z", 10);
+        assert_eq!(total(&[first, second, third]).minus(first).expect("counted").last_day, Some(day(10)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use billing_domain::contract::terms::{ProductTerms, RequestedLineItem};
 use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
-use billing_domain::matching::{EventFacts, match_event};
+use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::party::Entity;
 use billing_domain::refs::{ProductNo, UsageProductRef};
 use billing_domain::refusal::MatchRefusal;
@@ -201,6 +201,31 @@ fn the_service_date_is_the_billing_entitys_own() {
         let expected = expected.map(|start| format!("1.0 from {start}")).ok_or(MatchRefusal::NoMatchingContract);
         assert_eq!(found, expected, "{entity} {occurred_at}");
     }
+}
+
+/// An event of the first contract, which began earlier and isn't where a new one would land.
+#[test]
+fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
+    let made =
+        contracts(vec![vec![calls("2026-01-01", "2026-06-30")], vec![calls_in("EUR", "berlin", "2026-02-01", "2026-12-31")]]);
+    let usage_product_ref = UsageProductRef::parse("calls").expect("a reference");
+    let entities = entities();
+    let moved = |occurred_at: &str, validations: Option<&Validations>| {
+        let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), validations };
+        let found = match_moved_event(event, (made[0].contract_ref, ProductNo(0)), &made, &entities)?;
+        Ok((found.contract.number, found.service_date.to_string()))
+    };
+    let by_berlin = Validations { entity_ref: Some(entity_ref("berlin")), ..Validations::default() };
+    let by_main = Validations { entity_ref: Some(entity_ref("main")), ..Validations::default() };
+    let is = |number: u64, day: &str| Ok::<_, MatchRefusal>((number, day.to_owned()));
+    assert_eq!(landed(&made, "calls", NOON, None), Ok("2.0 from 2026-03-01".to_owned()));
+    assert_eq!(moved(NOON, None), is(1, "2026-03-10"));
+    assert_eq!(moved(NOON, Some(&by_main)), is(1, "2026-03-10"));
+    assert_eq!(moved(NOON, Some(&by_berlin)), is(2, "2026-03-10"), "its validations don't hold there");
+    // Midnight is the entity's.
+    assert_eq!(moved("2026-06-30T23:30:00Z", None), is(1, "2026-06-30"));
+    assert_eq!(moved("2026-07-01T00:00:00Z", None), is(2, "2026-07-01"), "its days are over");
+    assert_eq!(moved("2027-03-10T12:00:00Z", None), Err(MatchRefusal::NoMatchingContract));
 }
 
 /// One contract whose only product has these versions, each from a day on.

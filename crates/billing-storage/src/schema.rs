@@ -380,6 +380,7 @@ tables! {
         latest_service_date -> Nullable<Day>,
         latest_event_id -> Nullable<Id>,
         latest_quantity -> Nullable<Dec>,
+        last_day -> Nullable<Day>,
     }
     usage_events (event_id, customer_id) {
         event_id -> Id,

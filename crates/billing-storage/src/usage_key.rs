@@ -46,6 +46,7 @@ pub(crate) struct PutTotal<'a> {
     latest_service_date: Option<NaiveDate>,
     latest_event_id: Option<Uuid>,
     latest_quantity: Option<Decimal>,
+    last_day: Option<NaiveDate>,
 }
 
 impl<'a> PutTotal<'a> {
@@ -61,6 +62,7 @@ impl<'a> PutTotal<'a> {
             latest_service_date: total.latest.map(|latest| latest.service_date),
             latest_event_id: total.latest.map(|latest| latest.event_ref.as_uuid()),
             latest_quantity: total.latest.map(|latest| latest.quantity.as_decimal()),
+            last_day: total.last_day,
         }
     }
 }
@@ -111,6 +113,8 @@ macro_rules! fragments {
                 out.push_bind_param::<Nullable<Id>, _>(&self.latest_event_id)?;
                 out.push_sql(", latest_quantity = ");
                 out.push_bind_param::<Nullable<Dec>, _>(&self.latest_quantity)?;
+                out.push_sql(", last_day = ");
+                out.push_bind_param::<Nullable<Day>, _>(&self.last_day)?;
                 out.push_sql(" WHERE customer_id = ");
                 out.push_bind_param::<Id, _>(&self.customer_id)?;
                 out.push_sql(" AND organization_id = ");
@@ -139,6 +143,7 @@ pub(crate) struct PutTotals {
     latest_service_dates: Vec<Option<NaiveDate>>,
     latest_event_ids: Vec<Option<Uuid>>,
     latest_quantities: Vec<Option<Decimal>>,
+    last_days: Vec<Option<NaiveDate>>,
 }
 
 impl PutTotals {
@@ -157,6 +162,7 @@ impl PutTotals {
             all.latest_service_dates.push(total.latest_service_date);
             all.latest_event_ids.push(total.latest_event_id);
             all.latest_quantities.push(total.latest_quantity);
+            all.last_days.push(total.last_day);
         }
         all
     }
@@ -174,7 +180,7 @@ impl QueryFragment<Pg> for PutTotals {
         out.push_sql(
             "UPDATE usage_totals t SET sum = n.sum, events = n.events, max = n.max, latest_at = n.latest_at, \
              latest_service_date = n.latest_service_date, latest_event_id = n.latest_event_id, \
-             latest_quantity = n.latest_quantity FROM unnest(",
+             latest_quantity = n.latest_quantity, last_day = n.last_day FROM unnest(",
         );
         out.push_bind_param::<Array<Id>, _>(&self.customers)?;
         out.push_sql(", ");
@@ -199,9 +205,11 @@ impl QueryFragment<Pg> for PutTotals {
         out.push_bind_param::<Array<Nullable<Id>>, _>(&self.latest_event_ids)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.latest_quantities)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Day>>, _>(&self.last_days)?;
         out.push_sql(
             ") AS n (customer_id, contract_id, product_no, period_start, usage_product_ref, sum, events, max, latest_at, \
-             latest_service_date, latest_event_id, latest_quantity) WHERE t.customer_id = n.customer_id \
+             latest_service_date, latest_event_id, latest_quantity, last_day) WHERE t.customer_id = n.customer_id \
              AND t.contract_id = n.contract_id AND t.product_no = n.product_no AND t.period_start = n.period_start \
              AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
         );

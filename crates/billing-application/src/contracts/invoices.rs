@@ -1,13 +1,15 @@
 //! What a contract bills in its current and in its next period: stored documents as they are, the others
 //! as they would be opened (billing rules 7). Nothing is stored by asking.
 
+use std::collections::BTreeSet;
+
 use billing_domain::access::Principal;
-use billing_domain::calendar::Timestamp;
-use billing_domain::document::{BookDocument, Purpose};
+use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::document::{BookDocument, Purpose, Standing};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::view::{self, Shown};
 use billing_domain::ports::{Access, Tx, transact};
-use billing_domain::refs::{ContractKey, ContractRef, DocumentRef};
+use billing_domain::refs::{ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 
 use crate::books;
@@ -24,7 +26,7 @@ pub fn current_invoices(
     principal: &Principal,
     contract_ref: ContractRef,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, view::current, Children::Shown)
+    invoices(services, principal, contract_ref, view::current, Children::Listed)
 }
 
 /// The documents of the period after the current one; of the first period when the contract hasn't started. Usage
@@ -46,10 +48,10 @@ pub(crate) fn planned_invoices(tx: &mut dyn Tx, contract: ContractKey, now: Time
     show_all(tx, organization, &book, &Relatives::default(), planned, now)
 }
 
-/// Whether the documents of events due upon usage are listed beside their invoice.
+/// Whether the documents of events due upon usage are listed beside the period's own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Children {
-    Shown,
+    Listed,
     LeftOut,
 }
 
@@ -67,20 +69,88 @@ fn invoices(
     transact(&*services.store, Access::Read, |tx| {
         let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
         let book = books::with_parties(tx, organization, agreed)?;
-        let book = books::whole(tx, organization, book, now)?;
+        let mut book = books::whole(tx, organization, book, now)?;
+        // Children are in the book by chance, where something open names them.
         let mut shown = ask(&book, now)?;
-        let opened: Vec<DocumentRef> =
-            shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect();
-        let relatives = Relatives::of_book(tx, organization, &book, &opened)?;
-        if children == Children::Shown {
-            let is_child = |below: &&BookDocument| below.head.purpose == Purpose::Usage && !below.standing.is_void();
-            let with_children = |parent: Shown| {
-                let below = relatives.below(parent.document.head.document_ref).into_iter().filter(is_child);
-                let below = below.map(|child| Shown { document: child.clone(), is_opened: true, content: None });
-                std::iter::once(parent).chain(below.collect::<Vec<_>>())
-            };
-            shown = shown.into_iter().flat_map(with_children).collect();
+        shown.retain(|shown| shown.document.head.purpose != Purpose::Usage);
+        let opened = |shown: &[Shown]| -> Vec<DocumentRef> {
+            shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect()
+        };
+        let mut parents = opened(&shown);
+        if children == Children::Listed {
+            parents.extend(later_invoices(&book, now)?);
         }
+        let mut relatives = Relatives::of_book(tx, organization, &book, &books::distinct(parents))?;
+        if children == Children::Listed {
+            add_children(tx, organization, &mut book, &relatives, &mut shown, now)?;
+        }
+        relatives.complete(tx, organization, &book, &opened(&shown))?;
         show_all(tx, organization, &book, &relatives, shown, now)
     })
+}
+
+/// Returns the regular documents whose period ends after today, void ones included: with `DURING_USE` they are the parents of
+/// children of the current period and aren't listed with it.
+fn later_invoices(book: &ContractBook, now: Timestamp) -> UseCaseResult<Vec<DocumentRef>> {
+    let mut later = Vec::new();
+    for document in book.documents().filter(|document| matches!(document.head.purpose, Purpose::Regular(_))) {
+        if document.head.period.end() > today_of(book, document, now)? {
+            later.push(document.head.document_ref);
+        }
+    }
+    Ok(later)
+}
+
+fn today_of(book: &ContractBook, document: &BookDocument, now: Timestamp) -> UseCaseResult<Date> {
+    Ok(book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now))
+}
+
+/// Adds the children in force whose parent is listed or whose own period contains today, and the open adjustments of them
+/// that aren't listed, each once: after its parent where that is listed, else where it was opened.
+fn add_children(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    book: &mut ContractBook,
+    relatives: &Relatives,
+    shown: &mut Vec<Shown>,
+    now: Timestamp,
+) -> UseCaseResult<()> {
+    let mut listed: BTreeSet<DocumentRef> = shown.iter().map(|shown| shown.document.head.document_ref).collect();
+    let mut children: Vec<BookDocument> = Vec::new();
+    for child in relatives.children().filter(|child| !child.standing.is_void()) {
+        let is_below_listed = child.head.parent.is_some_and(|parent| listed.contains(&parent));
+        if is_below_listed || child.head.period.contains(today_of(book, child, now)?) {
+            children.push(child.clone());
+        }
+    }
+    let drafts: Vec<DocumentRef> =
+        children.iter().filter(|child| child.standing == Standing::Draft).map(|child| child.head.document_ref).collect();
+    books::know(tx, organization, book, &drafts)?;
+    let refs: BTreeSet<DocumentRef> = children.iter().map(|child| child.head.document_ref).collect();
+    let mut added: Vec<Shown> = Vec::new();
+    for document in children {
+        let document_ref = document.head.document_ref;
+        added.push(match document.standing {
+            Standing::Draft => view::stored(book, document_ref)?,
+            _ => Shown { document, is_opened: true, content: None },
+        });
+    }
+    let is_open_of_child = |document: &&BookDocument| {
+        document.standing == Standing::Draft
+            && document.head.purpose == Purpose::Adjustment
+            && document.head.parent.is_some_and(|parent| refs.contains(&parent))
+            && !listed.contains(&document.head.document_ref)
+    };
+    let open: Vec<DocumentRef> = book.documents().filter(is_open_of_child).map(|document| document.head.document_ref).collect();
+    for document_ref in open {
+        added.push(view::stored(book, document_ref)?);
+    }
+    listed.extend(refs);
+    shown.extend(added);
+    shown.sort_by_key(|shown| {
+        let head = &shown.document.head;
+        let parent = head.parent.filter(|parent| head.purpose == Purpose::Usage && listed.contains(parent));
+        (!shown.is_opened, shown.is_opened.then_some((parent.unwrap_or(head.document_ref), head.document_ref)))
+    });
+    Ok(())
 }

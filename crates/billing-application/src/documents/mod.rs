@@ -348,24 +348,52 @@ impl Relatives {
     ) -> UseCaseResult<Self> {
         let mut relatives = Self::default();
         relatives.add(book.documents().cloned());
-        if book.has_children() {
+        // A child that something open names is in the book.
+        if book.has_children() || relatives.children().next().is_some() {
             relatives.add(tx.documents_of_parents(organization, book.contract.customer_id, parents)?);
-        }
-        let is_applied = |document: &&DocumentRef| book.document(**document).is_some_and(|of| is_applied(&of.settlement));
-        let applied: Vec<DocumentRef> = parents.iter().filter(is_applied).copied().collect();
-        relatives.add_applications(tx, organization, book.contract.customer_id, &applied)?;
-        let given_up =
-            |document: &&DocumentRef| book.document(**document).is_some_and(|of| of.standing == Standing::Uncollectible);
-        let given_up: Vec<DocumentRef> =
-            parents.iter().filter(|document| applied.contains(document) || given_up(document)).copied().collect();
-        if !given_up.is_empty() {
-            relatives.write_offs.extend(tx.write_offs_of(organization, book.contract.customer_id, &given_up)?);
         }
         Ok(relatives)
     }
 
+    /// Adds what documents that are shown need besides: parents that aren't there, and what settles them and is settled by them.
+    pub(crate) fn complete(
+        &mut self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        book: &ContractBook,
+        shown: &[DocumentRef],
+    ) -> UseCaseResult<()> {
+        let customer_id = book.contract.customer_id;
+        let known: Vec<&BookDocument> = shown.iter().filter_map(|document_ref| self.documents.get(document_ref)).collect();
+        let applied: Vec<DocumentRef> =
+            known.iter().filter(|of| is_applied(&of.settlement)).map(|of| of.head.document_ref).collect();
+        let given_up: Vec<DocumentRef> = known
+            .iter()
+            .filter(|of| is_applied(&of.settlement) || of.standing == Standing::Uncollectible)
+            .map(|of| of.head.document_ref)
+            .collect();
+        let parents = known.iter().filter_map(|of| of.head.parent).filter(|parent| !self.documents.contains_key(parent));
+        let parents = books::distinct(parents);
+        if !parents.is_empty() {
+            self.add(tx.book_documents_by_refs(organization, &[customer_id], &parents)?);
+        }
+        self.add_applications(tx, organization, customer_id, &applied)?;
+        if !given_up.is_empty() {
+            self.write_offs.extend(tx.write_offs_of(organization, customer_id, &given_up)?);
+        }
+        Ok(())
+    }
+
+    /// The events' own documents among them, by creation.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &BookDocument> {
+        let mut children: Vec<&BookDocument> =
+            self.documents.values().filter(|document| document.head.purpose == Purpose::Usage).collect();
+        children.sort_by_key(|child| (child.head.created_at, child.head.document_ref));
+        children.into_iter()
+    }
+
     /// Those that name a document as their parent, by creation.
-    pub(crate) fn below(&self, parent: DocumentRef) -> Vec<&BookDocument> {
+    fn below(&self, parent: DocumentRef) -> Vec<&BookDocument> {
         let mut below: Vec<&BookDocument> = self.documents.values().filter(|other| other.head.parent == Some(parent)).collect();
         below.sort_by_key(|other| (other.head.created_at, other.head.document_ref));
         below
@@ -403,7 +431,8 @@ pub(crate) fn show_refs(
     refs: &[DocumentRef],
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    let relatives = Relatives::of_book(tx, organization, book, refs)?;
+    let mut relatives = Relatives::of_book(tx, organization, book, refs)?;
+    relatives.complete(tx, organization, book, refs)?;
     let shown = refs.iter().map(|document_ref| view::stored(book, *document_ref)).collect::<Result<_, _>>()?;
     show_all(tx, organization, book, &relatives, shown, now)
 }

@@ -13,7 +13,7 @@ use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
-use billing_domain::matching::{EventFacts, check_validations, match_event};
+use billing_domain::matching::{EventFacts, check_validations, match_moved_event};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
@@ -359,7 +359,7 @@ impl Changing<'_> {
             return Ok(None);
         }
         let total = books::total_of(tx, organization, book, &old_key)?;
-        let mut without = total.minus(present.event_ref, present.quantity)?;
+        let mut without = total.minus(present.counted())?;
         // What its line items ask for may not be known any more.
         if !book.tells(&old_key, &without) {
             if !may_count {
@@ -511,14 +511,15 @@ fn refuse(outcomes: &mut [Outcome<Changed>], index: usize, error: UseCaseError) 
     Ok(())
 }
 
-/// The service period that an event lands in.
+/// The service period that an event with another timestamp lands in.
 fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<Target> {
     let facts = EventFacts {
         usage_product_ref: &event.usage_product_ref,
         occurred_at: event.occurred_at,
         validations: event.validations.as_ref(),
     };
-    let found = match_event(facts, contracts, entities)?;
+    let present = (event.placement.contract_ref, event.placement.product_no);
+    let found = match_moved_event(facts, present, contracts, entities)?;
     Ok(Target {
         key: usage_key(found.contract.contract_ref, &found.period, &event.usage_product_ref),
         service_period: found.period.days(),

@@ -314,8 +314,7 @@ fn refuse_homeless_usage(book: &ContractBook, before: &Contract, amendment: &Ame
             (_, None) => false,
             (old, Some(new)) => {
                 let is_shorter = old.is_none_or(|old| new.days().end() < old.days().end());
-                let last = total.latest.map(|latest| latest.service_date);
-                let holds = !is_shorter || last.is_some_and(|day| new.days().contains(day));
+                let holds = !is_shorter || total.last_day.is_some_and(|day| new.days().contains(day));
                 holds && new.terms.meters(&key.usage_product_ref)
             }
         };

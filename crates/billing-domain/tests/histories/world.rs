@@ -14,7 +14,7 @@ use billing_domain::ledger::charge::{self, Occasion};
 use billing_domain::ledger::terms::Backdated;
 use billing_domain::ledger::view::Shown;
 use billing_domain::ledger::{ContractBook, Entry, check, issue, post, terms, view};
-use billing_domain::matching::{EventFacts, match_event};
+use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
@@ -515,7 +515,19 @@ impl World {
         }
         // The same time is no change, whatever it would land on now.
         if after.at != before.at {
-            let Some((product, day)) = self.landing(before.usage, after.at)? else {
+            // It stays with its product while that meters it; the domain has to say the same.
+            let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == before.product);
+            let usage_product_ref = convert::usage_ref(before.usage);
+            let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, validations: None };
+            let contracts = [(*self.book.contract).clone()];
+            let present = (self.book.contract.contract_ref, ProductNo(before.product));
+            let theirs = match_moved_event(facts, present, &contracts, &self.book.entities);
+            let theirs = theirs.ok().map(|found| (found.period.product_no.0, found.service_date));
+            if theirs.is_some_and(|(no, _)| no == before.product) != stays.is_some() {
+                return Err(format!("usage moved to {} lands at {theirs:?}, not {stays:?}", after.at));
+            }
+            let landing = if stays.is_some() { theirs } else { self.landing(before.usage, after.at)? };
+            let Some((product, day)) = landing else {
                 self.note("update refused");
                 let quantity = quantity.map(convert::quantity);
                 return self.tell(Deed::Update { event: index, at: Some(after.at), quantity }, false);

@@ -63,6 +63,7 @@ pub(super) struct TotalRow {
     latest_service_date: Option<Cell<NaiveDate>>,
     latest_event_id: Option<Cell<Uuid>>,
     latest_quantity: Option<Cell<Decimal>>,
+    last_day: Option<Cell<NaiveDate>>,
 }
 
 impl TotalRow {
@@ -95,6 +96,7 @@ impl TotalRow {
             events: row.checked("events", u64::try_from(self.events))?,
             max: self.max.map(|max| quantity("max", max)).transpose()?,
             latest,
+            last_day: row.optional("last_day", self.last_day)?,
         };
         Ok((key, total))
     }

@@ -333,9 +333,16 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
             events: 9_000_000_000,
             max: Some(quantity("999999999999999.999999999")),
             latest: Some(latest),
+            last_day: Some(fixtures::date("2026-01-01")),
         },
-        UsageTotal { sum: QuantitySum::ZERO, events: 1, max: Some(quantity("0")), latest: Some(latest) },
-        UsageTotal { latest: None, max: None, events: 3, sum: QuantitySum::new(Decimal::new(150, 2)).expect("a sum") },
+        UsageTotal {
+            sum: QuantitySum::ZERO,
+            events: 1,
+            max: Some(quantity("0")),
+            latest: Some(latest),
+            last_day: Some(latest.service_date),
+        },
+        UsageTotal { events: 3, sum: QuantitySum::new(Decimal::new(150, 2)).expect("a sum"), ..UsageTotal::ZERO },
     ];
     let totals: Vec<(UsageKey, UsageTotal)> = keys.iter().cloned().zip(rows).collect();
     write(store, |tx| {

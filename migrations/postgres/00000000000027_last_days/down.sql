@@ -1,0 +1,1 @@
+ALTER TABLE usage_totals DROP COLUMN last_day;
