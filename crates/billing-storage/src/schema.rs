@@ -231,6 +231,7 @@ tables! {
         credits_minor -> BigInt,
         paid_date -> Nullable<Day>,
         voided_at -> Nullable<Ts>,
+        voided_on -> Nullable<Day>,
         family_document_id -> Id,
         default_tax -> Nullable<Text>,
         discarded_content -> Nullable<Json>,
@@ -328,6 +329,7 @@ tables! {
         currency -> Text,
         organization_id -> Id,
         unapplied_minor -> BigInt,
+        unapplied_high -> BigInt,
     }
     applications (application_id, customer_id) {
         application_id -> Id,
