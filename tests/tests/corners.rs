@@ -15,6 +15,7 @@ on_both_databases!(
     the_anchor_of_a_product_is_shown_and_stays,
     a_void_changes_no_earlier_balance,
     an_event_that_moves_by_a_second_stays_with_its_contract,
+    a_cancel_is_refused_for_usage_by_its_service_date,
 );
 
 fn with(product: Value, fields: Value) -> Value {
@@ -34,6 +35,11 @@ fn upon_usage(database: &Database, day: &str, fields: Value) -> (Scene, String) 
 
 fn update(scene: &Scene, event: &Value, quantity: u32) {
     books::update(&scene.client, &event["event_ref"], json!({"quantity": quantity})).ok();
+}
+
+fn delete(scene: &Scene, event: &Value) {
+    let answer = books::delete(&scene.client, &event["event_ref"]);
+    assert_eq!(answer.status, 204, "{}", answer.text);
 }
 
 /// Finding 1 (a), rules 7: 10.00 + 3.00 − 1.00.
@@ -156,7 +162,7 @@ fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database
 
     let event = scene.calls("2027-04-02", 3);
     assert_eq!(scene.papers(), ["UB-INV-1 2027-04-01 10.00 DRAFT", "UB-INV-2 2027-04-01 3.00 DRAFT"]);
-    books::delete(&scene.client, &event["event_ref"]).ok();
+    delete(&scene, &event);
     scene.cancel(&contract_ref, &json!({"last_day": "2027-03-31"}));
     let rate = json!({"from": "EUR", "to": "PLN", "date": "2027-01-01", "rate": "4.3"});
     scene.client.post("/api/exchange_rates/", &rate).ok();
@@ -225,4 +231,32 @@ fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) 
     scene.go_to("2027-03-20");
     move_to(&scene, "2027-03-10T06:00:00Z");
     assert_eq!([scene.sums_of(&first)[3].clone(), scene.sums_of(&second)[3].clone()], ["0.00", "20.00"]);
+}
+
+/// Finding 11, rules 7: the event of 10 March in UTC is earlier than that of 9 March in Los Angeles.
+fn a_cancel_is_refused_for_usage_by_its_service_date(database: &Database) {
+    let mut scene = Scene::begin(database, "2027-03-01");
+    scene.pricing("p", &[each("1.00")]);
+    let contract_ref = scene.sell(&[product("p", "2027-03-01", "2027-12-31")]);
+    scene.go_to("2027-03-12");
+    let report = |scene: &Scene, timestamp: &str| {
+        let event = with(acceptance::scene::calls("2027-03-10", 1), json!({"timestamp": timestamp}));
+        books::report(&scene.client, &event)
+    };
+    let first = report(&scene, "2027-03-10T03:00:00Z");
+    scene.edit_entity(&scene.entity(), &json!({"timezone": "America/Los_Angeles"})).ok();
+    let second = report(&scene, "2027-03-10T05:00:00Z");
+    let last_day = json!({"last_day": "2027-03-09"});
+    refused(&scene.try_cancel(&contract_ref, &last_day), 409, "usage_already_reported");
+
+    // What only counting again tells is counted again.
+    let third = report(&scene, "2027-03-11T09:00:00Z");
+    delete(&scene, &third);
+    refused(&scene.try_cancel(&contract_ref, &last_day), 409, "usage_already_reported");
+    update(&scene, &second, 2);
+    refused(&scene.try_cancel(&contract_ref, &last_day), 409, "usage_already_reported");
+    delete(&scene, &first);
+    scene.cancel(&contract_ref, &last_day);
+    assert_eq!(scene.sums_of(&contract_ref)[3], "2.00");
+    binary::verify(database.url()).unwrap_or_else(|found| panic!("{found}"));
 }

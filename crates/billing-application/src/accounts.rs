@@ -8,7 +8,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::ledger::receive::{Account, AccountEntry, Issue, Moment};
 use billing_domain::ledger::{ContractBook, Entry};
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
 use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
 
@@ -48,7 +48,7 @@ pub(crate) struct Wanted {
     /// Everything that is unapplied.
     pub(crate) unapplied: bool,
     /// Open documents, until they come to an amount.
-    pub(crate) open_up_to: Option<Money>,
+    pub(crate) open_up_to: Option<MoneySum>,
 }
 
 /// Adds to an account what is asked for.
@@ -143,7 +143,7 @@ fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, mut account: Account,
     let credits =
         || touched.issued.iter().map(|issue| &issue.document).filter(|document| document.head.kind == DocumentKind::Credit);
     let has_debts = credits().count() < touched.issued.len();
-    let given = Money::sum(key.currency, credits().filter_map(|credit| credit.total))?;
+    let given = MoneySum::of(key.currency, credits().filter_map(|credit| credit.total))?;
     let wanted = Wanted {
         documents: touched.voided.clone(),
         sources: touched.voided.iter().map(|voided| Source::Credit(*voided)).collect(),

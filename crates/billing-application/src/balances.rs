@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::access::Principal;
 use billing_domain::account::{AccountKey, AccountStatement, Balance, statement};
 use billing_domain::calendar::{Date, TimeZone};
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 use billing_domain::party::Customer;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{CustomerRef, EntityRef, OrganizationId};
@@ -28,7 +28,7 @@ pub fn balance(services: &Services, principal: &Principal, customer_ref: &Custom
         let zones = zones(tx, organization, accounts.iter().map(|(key, _)| &key.entity_ref))?;
         let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
         for (key, unapplied) in accounts {
-            let zero = Money::zero(key.currency);
+            let zero = MoneySum::zero(key.currency);
             let entity_ref = key.entity_ref.clone();
             balances.insert(key, Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero });
         }

@@ -496,7 +496,7 @@ fn write_together(tx: &mut dyn Tx, deciding: Deciding<'_>, entries: &[(CustomerI
             Entry::Amended(amended) => tx.append_contract_version(organization, amended, deciding.at, deciding.by)?,
             Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
             Entry::Discarded { document_ref, content, at } => still(tx.void_draft(key_of(document_ref), content, *at)?)?,
-            Entry::Voided { document_ref, at, .. } => still(tx.void_issued(key_of(document_ref), *at)?)?,
+            Entry::Voided { document_ref, at, on, .. } => still(tx.void_issued(key_of(document_ref), *at, *on)?)?,
             Entry::EventsMoved { from, to, of: None } => tx.move_events(key_of(from), *to)?,
             Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
                 tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;

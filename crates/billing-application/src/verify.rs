@@ -10,7 +10,7 @@ use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::receive::{Account, check_account};
 use billing_domain::ledger::{ContractBook, check};
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, Tx, transact};
 use billing_domain::refs::{ContractRef, OrganizationId};
@@ -95,14 +95,14 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
         let looked_at = transact(&*services.store, Access::Read, |tx| {
             let unapplied = tx.accounts(organization, Some(key.customer_id))?.into_iter().find(|(other, _)| *other == key);
             let mut account =
-                Account::new(key.clone(), true, unapplied.map_or(Money::zero(key.currency), |(_, unapplied)| unapplied));
+                Account::new(key.clone(), true, unapplied.map_or(MoneySum::zero(key.currency), |(_, unapplied)| unapplied));
             account.add(AccountRows {
                 documents: tx.account_documents(organization, &key, DocumentsOf::All)?,
                 payments: tx.account_payments(organization, &key, PaymentsOf::All)?,
                 applications: tx.account_applications(organization, &key, ApplicationsOf::All)?,
             });
             let written_off = tx.written_off(organization, key.customer_id)?.into_iter().find(|(other, _)| *other == key);
-            let written_off = written_off.map_or(Money::zero(key.currency), |(_, written_off)| written_off);
+            let written_off = written_off.map_or(MoneySum::zero(key.currency), |(_, written_off)| written_off);
             check_account(&account, written_off).map_err(UseCaseError::from)
         });
         let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);

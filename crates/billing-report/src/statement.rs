@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use billing_domain::account::{AccountStatement, StatementEntry, StatementKind};
-use billing_domain::money::Money;
+use billing_domain::money::MoneySum;
 
 use crate::{Cell, ReportFormat, TableWriter};
 
@@ -31,7 +31,7 @@ pub fn statement_csv(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
     table.finish()
 }
 
-fn of_balance<'a>(account: &'a AccountStatement, kind: &'static str, balance: Money) -> [Cell<'a>; HEADINGS.len()] {
+fn of_balance<'a>(account: &'a AccountStatement, kind: &'static str, balance: MoneySum) -> [Cell<'a>; HEADINGS.len()] {
     [
         Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
         Cell::Plain(Cow::Borrowed(balance.currency().code())),
@@ -45,7 +45,7 @@ fn of_balance<'a>(account: &'a AccountStatement, kind: &'static str, balance: Mo
     ]
 }
 
-fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: Money) -> [Cell<'a>; HEADINGS.len()] {
+fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: MoneySum) -> [Cell<'a>; HEADINGS.len()] {
     [
         Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
         Cell::Plain(Cow::Borrowed(balance.currency().code())),
@@ -54,7 +54,7 @@ fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: 
         Cell::Text(Cow::Owned(entry.document_number.to_string())),
         plain(entry.document_ref),
         entry.payment_ref.map_or(Cell::Null, plain),
-        amount(entry.amount),
+        amount(entry.amount.into()),
         amount(balance),
     ]
 }
@@ -64,7 +64,7 @@ fn plain(value: impl ToString) -> Cell<'static> {
 }
 
 /// With exactly the digits that the currency has.
-fn amount(amount: Money) -> Cell<'static> {
+fn amount(amount: MoneySum) -> Cell<'static> {
     Cell::Number(Cow::Owned(amount.to_decimal().to_string()))
 }
 
@@ -73,6 +73,7 @@ const fn word(kind: StatementKind) -> &'static str {
         StatementKind::Invoice => "INVOICE",
         StatementKind::Debit => "DEBIT",
         StatementKind::Credit => "CREDIT",
+        StatementKind::Void => "VOID",
         StatementKind::Payment => "PAYMENT",
         StatementKind::Refund => "REFUND",
         StatementKind::Reversal => "REVERSAL",

@@ -232,6 +232,7 @@ tables! {
         credits_minor -> BigInt,
         paid_date -> Nullable<Day>,
         voided_at -> Nullable<Ts>,
+        voided_on -> Nullable<Day>,
         family_document_id -> Id,
         discarded_content -> Nullable<Json>,
         used_minor -> BigInt,
@@ -331,6 +332,7 @@ tables! {
         currency -> Text,
         organization_id -> Id,
         unapplied_minor -> BigInt,
+        unapplied_high -> BigInt,
     }
     applications (application_id, customer_id) {
         application_id -> Id,

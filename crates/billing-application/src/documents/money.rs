@@ -71,7 +71,7 @@ pub fn record_payment(
         let document = known(tx, deciding.organization, document_ref)?;
         let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
         let amount = account.amount_of(&facts.amount)?;
-        let open_up_to = overpayment.then_some(amount);
+        let open_up_to = overpayment.then_some(amount.into());
         let wanted = Wanted { documents: vec![document_ref], open_up_to, ..Wanted::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.pay(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
@@ -97,7 +97,7 @@ pub fn reverse_payment(
         let (mut account, moment) = accounts::held(tx, deciding, key)?;
         let (source, open_up_to) = match payment.kind {
             PaymentKind::Payment => (Source::Payment(payment_ref), None),
-            PaymentKind::Refund(source) => (source, Some(payment.amount)),
+            PaymentKind::Refund(source) => (source, Some(payment.amount.into())),
         };
         let wanted = Wanted {
             payments: vec![payment_ref],

@@ -35,7 +35,7 @@ use crate::usage::{UsageKey, UsageTotal};
 /// How much of a contract a book was read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it but the children of events due upon usage: every decision can be made.
+    /// All of it but the issued children of events due upon usage: every decision can be made.
     Whole,
     /// What adding usage to drafts that are there needs.
     Drafts,
@@ -44,7 +44,7 @@ pub enum Extent {
 /// The rows a book is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookRows {
-    /// The contract's documents by creation, void ones too; not the children of events due upon usage.
+    /// The contract's documents by creation, void ones too; of the children of events due upon usage the open ones alone.
     pub documents: Vec<BookDocument>,
     /// The ledger lines of the contract's documents that aren't void, of children, too.
     pub lines: Vec<DocumentedLine>,

@@ -17,6 +17,7 @@ pub(crate) fn element(spec: &ProductSpec, today: Date) -> Element {
         value.map_or(Patch::Keep, Patch::Set)
     }
     Element {
+        no: None,
         pricing: spec.pricing,
         start: Some(start),
         end: Some(plus(start, spec.days)),
@@ -100,20 +101,40 @@ impl Model {
                 elements.push(self.patched_element(product, patch, today));
             }
         }
-        elements.extend(added.iter().map(|spec| element(spec, today)));
+        elements.extend(added.iter().map(|spec| self.added_element(spec, today)));
         if *reversed {
             elements.reverse();
         }
         EditRequest { since, version: *version, elements }
     }
 
+    /// A product to add; one that renews another bills from the day after its last.
+    fn added_element(&self, spec: &ProductSpec, today: Date) -> Element {
+        let added = element(spec, today);
+        match spec.renews.map(|product| self.numbered(product)).and_then(|product| Some((product, product.end()?))) {
+            Some((product, start)) => {
+                let issue_day = spec.issue_in.map_or(Patch::Keep, |days| Patch::Set(plus(start, days)));
+                Element {
+                    pricing: product.pricing(),
+                    start: Some(start),
+                    end: Some(plus(start, spec.days)),
+                    items: Patch::Keep,
+                    issue_day,
+                    ..added
+                }
+            }
+            None => added,
+        }
+    }
+
     fn patched_element(&self, product: &Product, patch: &PatchSpec, today: Date) -> Element {
         let terms = product.newest();
         let over = product.end().is_some_and(|end| end <= today);
         let twins = self.products.iter().filter(|other| other.pricing() == product.pricing()).count();
+        let again = patch.end_again.map(|which| product.untils[which % product.untils.len()]);
         let start = match patch.start_moves {
-            Some(days) if twins == 1 && !over => Some(plus(product.start(), days)),
-            _ => (patch.says_start || twins > 1 || over).then_some(product.start()),
+            Some(days) if (twins == 1 || patch.says_no) && !over => Some(plus(product.start(), days)),
+            _ => (patch.says_start || ((twins > 1 || over) && !patch.says_no)).then_some(product.start()),
         };
         let listed = &self.catalog.pricings[product.pricing()].items;
         let same = || terms.items.iter().map(|item| plain(item.id)).collect::<Vec<_>>();
@@ -137,11 +158,12 @@ impl Model {
             }
             ItemsSpec::Same { .. } => Patch::Keep,
         };
-        let later = patch.end_later.map(|days| plus(product.end().unwrap_or(terms.end).max(terms.end), days));
+        let later = patch.end_later.map(|days| plus(product.end().unwrap_or(product.until).max(product.until), days));
         Element {
+            no: patch.says_no.then_some(product.no),
             pricing: product.pricing(),
             start,
-            end: later.or_else(|| patch.end_in.map(|days| plus(today, days))),
+            end: later.or(again).or_else(|| patch.end_in.map(|days| plus(today, days))),
             reprice: patch.reprice,
             items,
             minimum_fee: patch.minimum_fee.clone(),

@@ -340,6 +340,7 @@ pub(crate) fn contract(elements: &[Element], specs: &Catalog, now: Timestamp) ->
 
 fn patch(element: &Element) -> amendment::ProductPatch {
     amendment::ProductPatch {
+        product_no: element.no.map(ProductNo),
         billing_start_date: element.start,
         billing_end_date: element.end.map(|end| plus(end, -1)),
         reprice: element.reprice,

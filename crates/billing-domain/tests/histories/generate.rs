@@ -33,7 +33,12 @@ pub(crate) fn history(seed: u64, kind: Kind) -> History {
     // One pricing twice over the same days is refused: mostly different ones.
     let (first, count) = (index(r, catalog.pricings.len()), *r.pick(&[1, 1, 2, 2, 3]));
     let pricings: Vec<usize> = (first..first + count).map(|i| i % catalog.pricings.len()).collect();
-    let products = pricings.into_iter().map(|pricing| product(r, &catalog, pricing)).collect();
+    let mut products: Vec<ProductSpec> = pricings.into_iter().map(|pricing| product(r, &catalog, pricing)).collect();
+    // A ramp: the same pricing in several elements, one after the other.
+    if r.percent(15) {
+        let (first, days) = (&products[0], r.between(20, 200));
+        products.push(ProductSpec { start_in: first.start_in + first.days, days, issue_in: None, ..first.clone() });
+    }
     let length = r.between(1, MAX_STEPS);
     let steps = (0..length).map(|_| step(r, &catalog, kind)).collect();
     History { catalog, products, steps }
@@ -205,6 +210,7 @@ fn cycle(r: &mut Random) -> (CycleUnit, u16) {
         CycleUnit::Quarterly,
         CycleUnit::Yearly,
         CycleUnit::OneTime,
+        CycleUnit::OneTime,
     ]);
     (unit, *r.pick(&[1, 1, 1, 2]))
 }
@@ -277,6 +283,7 @@ fn product(r: &mut Random, catalog: &Catalog, pricing: usize) -> ProductSpec {
     let days = *r.pick(&[1, 20, 45, 61, 100, 200, 365, 400]) + r.between(0, 15);
     ProductSpec {
         pricing,
+        renews: None,
         start_in: r.between(-75, 25),
         days,
         items: r.maybe(30, |r| picks(r, content)),
@@ -301,11 +308,13 @@ fn day(r: &mut Random) -> DaySpec {
 }
 
 fn named(r: &mut Random, catalog: &Catalog) -> PatchSpec {
-    let mut spec = PatchSpec { says_start: r.percent(30), ..PatchSpec::default() };
+    let mut spec = PatchSpec { says_start: r.percent(30), says_no: r.percent(40), ..PatchSpec::default() };
     // Mostly one thing at a time, so that little is refused.
     for _ in 0..r.below(3) {
-        match r.below(22) {
-            0 | 1 => spec.end_in = Some(r.between(1, 250)),
+        match r.below(24) {
+            0 => spec.end_in = Some(r.between(1, 250)),
+            1 => spec.end_in = Some(r.between(-60, 40)),
+            22 | 23 => spec.end_again = Some(index(r, 4)),
             2 => spec.end_later = Some(r.between(1, 100)),
             3 | 4 => spec.reprice = true,
             5..9 => {
@@ -340,7 +349,8 @@ fn edit(r: &mut Random, catalog: &Catalog) -> Step {
         (0..4).map(|_| if r.percent(15) { ChangeSpec::Leave } else { ChangeSpec::Name(Box::new(named(r, catalog))) }).collect();
     let added = if r.percent(20) {
         let pricing = index(r, catalog.pricings.len());
-        vec![product(r, catalog, pricing)]
+        let renews = r.maybe(50, |r| index(r, 4));
+        vec![ProductSpec { renews, ..product(r, catalog, pricing) }]
     } else {
         Vec::new()
     };

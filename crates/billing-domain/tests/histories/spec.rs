@@ -126,6 +126,8 @@ pub(crate) struct PickSpec {
 #[derive(Clone, Debug)]
 pub(crate) struct ProductSpec {
     pub(crate) pricing: usize,
+    /// A product that it renews: of its pricing, from the day after its last.
+    pub(crate) renews: Option<usize>,
     pub(crate) start_in: i64,
     pub(crate) days: i64,
     pub(crate) items: Option<Vec<PickSpec>>,
@@ -154,12 +156,16 @@ pub(crate) enum ChangeSpec {
 pub(crate) struct PatchSpec {
     /// Whether the element carries its product's start even where that isn't needed.
     pub(crate) says_start: bool,
+    /// Whether the element carries its product's number.
+    pub(crate) says_no: bool,
     /// By how many days the first day moves.
     pub(crate) start_moves: Option<i64>,
     /// Days from today; of an ended product mostly used.
     pub(crate) end_in: Option<i64>,
     /// The newest agreed end again, some days later.
     pub(crate) end_later: Option<i64>,
+    /// An end that was agreed before.
+    pub(crate) end_again: Option<usize>,
     pub(crate) reprice: bool,
     pub(crate) items: ItemsSpec,
     pub(crate) minimum_fee: Patch<Price>,
@@ -363,6 +369,7 @@ pub(crate) struct ItemRequest {
 /// An element of a request's list of products, with dates. The end is the day after the last.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Element {
+    pub(crate) no: Option<u16>,
     pub(crate) pricing: usize,
     pub(crate) start: Option<Date>,
     pub(crate) end: Option<Date>,

@@ -203,7 +203,7 @@ answer! {
     /// One change of what is owed.
     StatementEntryJson of line: StatementLine {
         let entry = &line.entry;
-        /// The day of issue, payment or reversal.
+        /// The day of issue, void, payment or reversal.
         date: DateText = entry.date,
         /// What happened.
         kind: StatementKindWord = entry.kind,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::idempotency::MAX_KEY_CHARS;
-use billing_domain::money::{Money, Percentage, Price, SignedPrice};
+use billing_domain::money::{Money, MoneySum, Percentage, Price, SignedPrice};
 use billing_domain::party::legal::MAX_BUYER_REFERENCE_CHARS;
 use billing_domain::party::{MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
@@ -147,6 +147,12 @@ impl From<Decimal> for ExactNumber {
 
 impl From<Money> for ExactNumber {
     fn from(value: Money) -> Self {
+        Self(value.to_decimal())
+    }
+}
+
+impl From<MoneySum> for ExactNumber {
+    fn from(value: MoneySum) -> Self {
         Self(value.to_decimal())
     }
 }

@@ -94,7 +94,8 @@ words! {
 
     /// What changed what is owed.
     StatementKindWord is StatementKind {
-        "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "PAYMENT" = Payment, "REFUND" = Refund, "REVERSAL" = Reversal,
+        "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "VOID" = Void, "PAYMENT" = Payment, "REFUND" = Refund,
+        "REVERSAL" = Reversal,
         "WRITE_OFF" = WriteOff,
     }
 

@@ -6,7 +6,7 @@ use billing_application::documents::{DocumentList, DocumentPart, DocumentQuery};
 use billing_domain::calendar::{Date, Timestamp, parse_date};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentKind, DocumentState};
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::{Currency, Money, MoneySum};
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
     DocumentAmounts, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, ListPart, OrderedBy,
@@ -199,7 +199,7 @@ impl Query {
 }
 
 /// `EUR 12.50, USD 0.00`.
-fn shown(sums: &DocumentSums, amount: impl Fn(&DocumentAmounts) -> Money) -> String {
+fn shown(sums: &DocumentSums, amount: impl Fn(&DocumentAmounts) -> MoneySum) -> String {
     let shown = |amounts: &DocumentAmounts| format!("{} {}", amounts.currency().code(), amount(amounts).to_decimal());
     sums.amounts.iter().map(shown).collect::<Vec<_>>().join(", ")
 }

@@ -6,7 +6,7 @@ use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Sou
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, Standing};
 use billing_domain::ledger::receive::AccountEntry;
-use billing_domain::money::Money;
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, PaymentsOf, StoreResult};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
@@ -15,7 +15,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
 use uuid::Uuid;
 
-use super::balances::key_of;
+use super::balances::{key_of, unapplied_columns, unapplied_sum};
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::arrays::{InsertRows, Returning, column};
@@ -33,8 +33,8 @@ impl Accounts for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
-    ) -> StoreResult<BTreeMap<AccountKey, Money>> {
-        type Kept = (Cell<Uuid>, String, String, i64);
+    ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
+        type Kept = (Cell<Uuid>, String, String, i64, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
         // A row is held by writing what it has.
         let held: Vec<Kept> = if let Some(connection) = self.with_arrays() {
@@ -48,8 +48,9 @@ impl Accounts for Transaction<'_> {
             let insert = InsertRows::new("accounts", columns).on_conflict(
                 " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
             );
-            let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_minor";
-            let held = Returning::<_, (Id, Text, Text, BigInt)>::new(insert, columns).load(connection);
+            let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_high, \
+                           accounts.unapplied_minor";
+            let held = Returning::<_, (Id, Text, Text, BigInt, BigInt)>::new(insert, columns).load(connection);
             held.map_err(|error| self.failed("accounts", &error))?
         } else {
             with_conn!(self, "accounts", |conn| {
@@ -65,18 +66,24 @@ impl Accounts for Transaction<'_> {
                         .on_conflict((accounts::customer_id, accounts::entity_ref, accounts::currency))
                         .do_update()
                         .set(accounts::unapplied_minor.eq(accounts::unapplied_minor))
-                        .returning((accounts::customer_id, accounts::entity_ref, accounts::currency, accounts::unapplied_minor))
+                        .returning((
+                            accounts::customer_id,
+                            accounts::entity_ref,
+                            accounts::currency,
+                            accounts::unapplied_high,
+                            accounts::unapplied_minor,
+                        ))
                         .get_result(conn)
                 };
                 keys.iter().map(hold).collect()
             })?
         };
         let mut unapplied = BTreeMap::new();
-        for (customer_id, entity_ref, currency, minor) in held {
+        for (customer_id, entity_ref, currency, high, low) in held {
             let row = Row::new("accounts", customer_id.clone());
             let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
-            let amount = Money::from_minor(minor, key.currency);
-            unapplied.insert(key, amount);
+            let sum = unapplied_sum(&row, key.currency, high, low)?;
+            unapplied.insert(key, sum);
         }
         Ok(unapplied)
     }
@@ -123,7 +130,7 @@ impl Accounts for Transaction<'_> {
                 .load(conn))?,
             DocumentsOf::All => with_conn!(self, "documents", |conn| of_account!().filter(in_force!()).load(conn))?,
             DocumentsOf::OpenUpTo(amount) => {
-                let (mut found, mut sum): (Vec<WithParts>, i64) = (Vec::new(), 0);
+                let (mut found, mut sum): (Vec<WithParts>, i128) = (Vec::new(), 0);
                 loop {
                     let offset = i64::try_from(found.len()).unwrap_or(i64::MAX);
                     let rows: Vec<(WithParts, Option<i64>)> = with_conn!(self, "documents", |conn| documents::table
@@ -139,7 +146,7 @@ impl Accounts for Transaction<'_> {
                         .load(conn))?;
                     let is_last = i64::try_from(rows.len()).is_ok_and(|read| read < OPEN_AT_A_TIME);
                     for (document, due) in rows {
-                        sum = sum.saturating_add(due.unwrap_or(0));
+                        sum += i128::from(due.unwrap_or(0));
                         found.push(document);
                     }
                     if is_last || sum >= amount.minor() {
@@ -224,16 +231,17 @@ impl Accounts for Transaction<'_> {
         organization: OrganizationId,
         key: &AccountKey,
         entries: &[AccountEntry],
-        unapplied: Money,
+        unapplied: MoneySum,
         at: Timestamp,
     ) -> StoreResult<()> {
         for entry in entries {
             self.put_entry(organization, key, entry, at)?;
         }
         let id = (Bound(key.customer_id.as_uuid()), key.entity_ref.as_str(), key.currency.code());
+        let (high, low) = unapplied_columns(unapplied)?;
         let changed = with_conn!(self, "accounts", |conn| diesel::update(accounts::table.find(id))
             .filter(accounts::organization_id.eq(Bound(organization.as_uuid())))
-            .set(accounts::unapplied_minor.eq(unapplied.minor()))
+            .set((accounts::unapplied_high.eq(high), accounts::unapplied_minor.eq(low)))
             .execute(conn))?;
         self.require_changed(changed, || format!("accounts {}/{}", key.customer_id, key.entity_ref))
     }

@@ -1,11 +1,14 @@
 //! What customers owe, summed up.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use billing_domain::account::{AccountKey, StatementEntry, StatementKind};
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::money::{Currency, Money};
-use billing_domain::ports::{Balances, StoreError, StoreResult};
+use billing_domain::money::{Currency, Money, MoneySum};
+use billing_domain::ports::{Balances, Entities as _, StoreError, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, EntityRef, OrganizationId, PaymentRef};
 use chrono::NaiveDate;
 use diesel::dsl::sql;
@@ -13,7 +16,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use uuid::Uuid;
 
-use super::document_rows::{ISSUED, UNCOLLECTIBLE};
+use super::document_rows::DRAFT;
 use super::payments::REFUND;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, documents, payments, write_offs};
@@ -31,12 +34,27 @@ pub(super) fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) 
     Ok(AccountKey { customer_id, entity_ref: row.leaf("entity_ref", entity_ref)?, currency: row.leaf("currency", currency)? })
 }
 
-/// Adds amounts up by what they are of: PostgreSQL's sum of a BIGINT is a NUMERIC.
-fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, Money)>> {
-    let mut sums: std::collections::BTreeMap<K, Money> = std::collections::BTreeMap::new();
+/// What the high column of what is unapplied counts, in minor units.
+const UNAPPLIED_HIGH: i128 = 1_000_000_000_000_000_000;
+
+/// Returns what is unapplied in an account, of its two columns.
+pub(super) fn unapplied_sum(row: &Row<impl Display>, currency: Currency, high: i64, low: i64) -> StoreResult<MoneySum> {
+    let minor = i128::from(high) * UNAPPLIED_HIGH + i128::from(low);
+    row.checked("unapplied_high", MoneySum::from_minor(minor, currency))
+}
+
+/// Returns the two columns of what is unapplied in an account: high and low.
+pub(super) fn unapplied_columns(unapplied: MoneySum) -> StoreResult<(i64, i64)> {
+    let part = |minor: i128| i64::try_from(minor).map_err(|_| StoreError::Corrupt(format!("{unapplied} can't be stored")));
+    Ok((part(unapplied.minor() / UNAPPLIED_HIGH)?, part(unapplied.minor() % UNAPPLIED_HIGH)?))
+}
+
+/// Adds amounts up by what they are of: a sum of integers overflows in SQLite, and PostgreSQL's of a BIGINT is a NUMERIC.
+fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, MoneySum)>> {
+    let mut sums: BTreeMap<K, MoneySum> = BTreeMap::new();
     for amount in amounts {
         let (key, amount) = amount?;
-        let sum = sums.entry(key).or_insert(Money::zero(amount.currency()));
+        let sum = sums.entry(key).or_insert(MoneySum::zero(amount.currency()));
         *sum = sum.checked_add(amount).map_err(|_| StoreError::Corrupt("a sum of amounts is out of range".to_owned()))?;
     }
     Ok(sums.into_iter().collect())
@@ -55,8 +73,8 @@ impl Balances for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
-    ) -> StoreResult<Vec<(AccountKey, Money)>> {
-        type Found = (Cell<Uuid>, String, String, i64);
+    ) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
+        type Found = (Cell<Uuid>, String, String, i64, i64);
         let rows: Vec<Found> = with_conn!(self, "accounts", |conn| {
             let mut query =
                 accounts::table.filter(accounts::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
@@ -65,13 +83,19 @@ impl Balances for Transaction<'_> {
             }
             query
                 .order((accounts::customer_id, accounts::entity_ref, accounts::currency))
-                .select((accounts::customer_id, accounts::entity_ref, accounts::currency, accounts::unapplied_minor))
+                .select((
+                    accounts::customer_id,
+                    accounts::entity_ref,
+                    accounts::currency,
+                    accounts::unapplied_high,
+                    accounts::unapplied_minor,
+                ))
                 .load(conn)
         })?;
-        let read = |(customer_id, entity_ref, currency, minor): Found| {
+        let read = |(customer_id, entity_ref, currency, high, low): Found| {
             let row = Row::new("accounts", customer_id.clone());
             let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
-            let unapplied = Money::from_minor(minor, key.currency);
+            let unapplied = unapplied_sum(&row, key.currency, high, low)?;
             Ok((key, unapplied))
         };
         rows.into_iter().map(read).collect()
@@ -81,7 +105,7 @@ impl Balances for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
-    ) -> StoreResult<Vec<(AccountKey, NaiveDate, Money)>> {
+    ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>> {
         type Found = (String, String, Option<Cell<NaiveDate>>, Option<i64>);
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
@@ -101,7 +125,7 @@ impl Balances for Transaction<'_> {
         Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
     }
 
-    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, Money)>> {
+    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
         type Found = (String, String, i64);
         let rows: Vec<Found> = with_conn!(self, "write_offs", |conn| write_offs::table
             .filter(write_offs::customer_id.eq(Bound(customer_id.as_uuid())))
@@ -138,12 +162,15 @@ impl Transaction<'_> {
         customer_id: CustomerId,
         to: Option<NaiveDate>,
     ) -> StoreResult<Vec<Dated>> {
-        type Found = (Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>, Cell<Timestamp>, NumberColumns);
+        type Voided = (Option<Cell<Timestamp>>, Option<Cell<NaiveDate>>);
+        type Found = (Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>, Cell<Timestamp>, Voided, NumberColumns);
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| {
             let mut query = documents::table
                 .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
                 .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::lifecycle.eq(ISSUED).or(documents::lifecycle.eq(UNCOLLECTIBLE)))
+                .filter(documents::lifecycle.ne(DRAFT))
+                // A draft that was made void was never billed.
+                .filter(documents::issue_date.is_not_null())
                 .into_boxed::<Db>();
             if let Some(to) = to {
                 query = query.filter(documents::issue_date.le(Bound(to)));
@@ -156,11 +183,14 @@ impl Transaction<'_> {
                     documents::issue_date,
                     documents::total_minor,
                     documents::created_at,
+                    (documents::voided_at, documents::voided_on),
                     (documents::number_prefix, documents::kind, documents::sequence),
                 ))
                 .load(conn)
         })?;
-        let read = |(id, entity_ref, currency, issue_date, total, created_at, of_number): Found| {
+        let mut entries = Vec::new();
+        let mut zones: BTreeMap<EntityRef, TimeZone> = BTreeMap::new();
+        for (id, entity_ref, currency, issue_date, total, created_at, (voided_at, voided_on), of_number) in rows {
             let id = Row::new("documents", "").cell("document_id", id)?;
             let row = Row::new("documents", id);
             let entity_ref: EntityRef = row.leaf("entity_ref", &entity_ref)?;
@@ -184,9 +214,33 @@ impl Transaction<'_> {
                 payment_ref: None,
                 amount: Money::from_minor(minor, currency),
             };
-            Ok((row.cell("created_at", created_at)?, entry))
-        };
-        rows.into_iter().map(read).collect()
+            if let Some(at) = row.optional("voided_at", voided_at)? {
+                let date = match row.optional("voided_on", voided_on)? {
+                    Some(date) => date,
+                    None => self.zone_of(organization, &entry.entity_ref, &mut zones)?.service_date(at),
+                };
+                let amount = Money::from_minor(-minor, currency);
+                entries.push((at, StatementEntry { date, kind: StatementKind::Void, amount, ..entry.clone() }));
+            }
+            entries.push((row.cell("created_at", created_at)?, entry));
+        }
+        Ok(entries)
+    }
+
+    /// Returns the zone that an entity has now.
+    fn zone_of(
+        &mut self,
+        organization: OrganizationId,
+        entity_ref: &EntityRef,
+        known: &mut BTreeMap<EntityRef, TimeZone>,
+    ) -> StoreResult<TimeZone> {
+        if let Some(zone) = known.get(entity_ref) {
+            return Ok(*zone);
+        }
+        let found = self.entities_by_refs(organization, std::slice::from_ref(entity_ref))?;
+        let entity = found.first().ok_or_else(|| StoreError::Corrupt(format!("entity {entity_ref} is not there")))?;
+        known.insert(entity_ref.clone(), entity.profile.time_zone);
+        Ok(entity.profile.time_zone)
     }
 
     /// Payments and refunds, and a second entry for each that was reversed.

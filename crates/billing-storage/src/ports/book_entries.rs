@@ -10,6 +10,7 @@ use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use billing_domain::text::OneLine;
+use chrono::NaiveDate;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use uuid::Uuid;
@@ -38,6 +39,7 @@ impl Transaction<'_> {
         from: &'static str,
         discarded: Option<&DraftContent>,
         at: Timestamp,
+        on: Option<NaiveDate>,
     ) -> StoreResult<bool> {
         let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
         let discarded = discarded.map(|content| to_json(&StoredDraftRef(content))).transpose()?;
@@ -47,6 +49,7 @@ impl Transaction<'_> {
             .set((
                 documents::lifecycle.eq(VOID),
                 documents::voided_at.eq(Bound(at)),
+                documents::voided_on.eq(on.map(Bound)),
                 documents::updated_at.eq(Bound(at)),
                 documents::discarded_content.eq(discarded),
                 documents::amount_due_minor.eq(None::<i64>),
@@ -203,11 +206,11 @@ impl BookEntries for Transaction<'_> {
     }
 
     fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool> {
-        self.put_out_of_force(key, DRAFT, Some(content), at)
+        self.put_out_of_force(key, DRAFT, Some(content), at, None)
     }
 
-    fn void_issued(&mut self, key: DocumentKey, at: Timestamp) -> StoreResult<bool> {
-        self.put_out_of_force(key, ISSUED, None, at)
+    fn void_issued(&mut self, key: DocumentKey, at: Timestamp, on: NaiveDate) -> StoreResult<bool> {
+        self.put_out_of_force(key, ISSUED, None, at, Some(on))
     }
 
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()> {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
-use super::document_rows::{USAGE, WithParts};
+use super::document_rows::{DRAFT, USAGE, WithParts};
 use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
@@ -102,7 +102,7 @@ impl Transaction<'_> {
             (documents::customer_id, documents::contract_id, "documents.customer_id, documents.contract_id"),
             documents::table
                 .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::purpose.ne(USAGE))
+                .filter(documents::purpose.ne(USAGE).or(documents::lifecycle.eq(DRAFT)))
                 .order((documents::created_at, documents::document_id))
                 .select((WithParts::as_select(), SumsOfFamily, ChargesOfContract))
         );

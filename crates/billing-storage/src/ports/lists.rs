@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::Document;
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::{Currency, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
@@ -50,6 +50,15 @@ impl Transaction<'_> {
     fn count(&mut self, statement: Statement<BigInt>) -> StoreResult<u64> {
         counted(with_conn!(self, "lists", |conn| statement.get_result(conn))?)
     }
+}
+
+/// What the high part of a sum counts, in minor units.
+const SUM_PART: i64 = 1_000_000_000;
+
+/// Returns two columns that add an expression up in a high and a low part: a sum of large integers overflows.
+fn summed_in_parts(expression: &str) -> String {
+    let part = |operator: &str| format!("CAST(coalesce(sum(({expression}) {operator} {SUM_PART}), 0) AS BIGINT)");
+    format!("{}, {}", part("/"), part("%"))
 }
 
 /// Things in the order of their identifiers.
@@ -100,18 +109,23 @@ impl Lists for Transaction<'_> {
 
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums> {
         let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(DocumentSums::default()) };
-        let mut s = narrowed::<()>(organization, filter, customer_id).after::<(Text, BigInt, BigInt, BigInt)>(
-            "SELECT currency, count(*), CAST(coalesce(sum(CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor \
-             ELSE total_minor END), 0) AS BIGINT), CAST(coalesce(sum(amount_due_minor), 0) AS BIGINT)",
-        );
+        let mut s = narrowed::<()>(organization, filter, customer_id).after::<(Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
+            "SELECT currency, count(*), {}, {}",
+            summed_in_parts("CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor ELSE total_minor END"),
+            summed_in_parts("amount_due_minor"),
+        ));
         s.sql(" GROUP BY currency ORDER BY currency");
-        let rows: Vec<(String, i64, i64, i64)> = with_conn!(self, "documents", |conn| s.load(conn))?;
+        let rows: Vec<(String, i64, i64, i64, i64, i64)> = with_conn!(self, "documents", |conn| s.load(conn))?;
         let mut sums = DocumentSums::default();
-        for (currency, count, total, due) in rows {
-            let currency: Currency = Row::new("documents", organization).leaf("currency", &currency)?;
+        for (currency, count, total_high, total_low, due_high, due_low) in rows {
+            let row = Row::new("documents", organization);
+            let currency: Currency = row.leaf("currency", &currency)?;
             sums.count += counted(count)?;
-            let money = |minor| Money::from_minor(minor, currency);
-            sums.amounts.push(DocumentAmounts { total: money(total), due: money(due) });
+            let sum = |high: i64, low: i64| {
+                let minor = i128::from(high) * i128::from(SUM_PART) + i128::from(low);
+                row.checked("total_minor", MoneySum::from_minor(minor, currency))
+            };
+            sums.amounts.push(DocumentAmounts { total: sum(total_high, total_low)?, due: sum(due_high, due_low)? });
         }
         Ok(sums)
     }
@@ -309,7 +323,7 @@ mod tests {
     use billing_domain::calendar::Timestamp;
     use billing_domain::document::numbering::DocumentNumber;
     use billing_domain::document::{DocumentKind, DocumentState};
-    use billing_domain::money::Currency;
+    use billing_domain::money::{Currency, Money};
     use billing_domain::page::{Direction, PageRequest};
     use billing_domain::party::NumberPrefix;
     use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};

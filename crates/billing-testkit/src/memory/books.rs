@@ -183,7 +183,7 @@ impl MemoryTx {
 
     fn rows_of_book(&self, key: ContractKey) -> BookRows {
         let of_contract = |row: &&Document| row.head.contract_key(key.organization) == key;
-        let is_own = |row: &Document| of_contract(&row) && row.head.purpose != Purpose::Usage;
+        let is_own = |row: &Document| of_contract(&row) && (row.head.purpose != Purpose::Usage || row.is_draft());
         let documents = self.known_to_book(key.organization, is_own);
         let mut lines = Vec::new();
         for row in self.state.documents.of(key.organization).filter(of_contract) {

@@ -103,8 +103,8 @@ fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
     Some(last.in_force_from)
 }
 
-/// The product as if no edit had left it out: as it is to its end, then as it was planned before, in the quantities agreed
-/// since.
+/// The product as if no edit had left it out: as it is to its end, then as it was planned before, in the quantities and
+/// with the notes agreed since.
 pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     let versions = product.segments.iter().rev().map(|segment| as_of(product, segment.version.saturating_sub(1)));
     let planned = versions.into_iter().find(|planned| matches!(planned.segments.last(), Some(last) if last.agreed.terms().is_some()));
@@ -116,10 +116,8 @@ pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     let at_end = planned.segments.iter().rfind(|segment| segment.in_force_from <= end).into_iter();
     for segment in at_end.chain(planned.segments.iter().filter(|segment| segment.in_force_from > end)) {
         let mut segment = Segment { in_force_from: segment.in_force_from.max(end), ..segment.clone() };
-        for item in segment.agreed.terms_mut().into_iter().flat_map(|terms| &mut terms.line_items) {
-            if let Some(agreed) = agreed.line_item(&item.id) {
-                *item = keeping_quantities(item.clone(), agreed);
-            }
+        if let Some(terms) = segment.agreed.terms_mut() {
+            keep_timeless(terms, &agreed);
         }
         base.segments.push(segment);
     }
@@ -135,6 +133,19 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
     segments.extend(agreed.map(|agreed| Segment { version: 0, in_force_from: again, agreed }));
     segments.extend(later);
     present(&ContractProduct { no: product.no, segments })
+}
+
+/// Lets terms have of others what holds whatever the day.
+fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms) {
+    for item in &mut terms.line_items {
+        if let Some(agreed) = agreed.line_item(&item.id) {
+            *item = keeping_quantities(item.clone(), agreed);
+        }
+    }
+    terms.note.clone_from(&agreed.note);
+    terms.buyer_reference.clone_from(&agreed.buyer_reference);
+    terms.net_terms = agreed.net_terms;
+    terms.payment.clone_from(&agreed.payment);
 }
 
 /// A line item as it is priced now, in the quantities that were agreed.

@@ -141,7 +141,9 @@ impl Change<'_> {
             );
             return Err(Refusal::conflict("product_over", detail));
         };
-        let next = self.dated(&interrupted(&self.timeless(base.clone())?, billed.end(), day), day)?;
+        let planned = interrupted(&self.timeless(base.clone())?, billed.end(), day);
+        let next = present(&self.dated(&planned, day)?);
+        self.refuse_split(&planned, &next, day)?;
         draft.put(&next, day);
         Ok(())
     }

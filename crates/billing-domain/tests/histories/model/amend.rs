@@ -38,7 +38,6 @@ pub(super) fn comes_twice(products: &[Product]) -> bool {
 /// What an element names beyond the newest agreed terms.
 fn beyond(element: &Element, newest: &Terms) -> (Element, bool) {
     let mut rest = element.clone();
-    rest.end = rest.end.filter(|end| *end != newest.end);
     rest.minimum_fee = rest.minimum_fee.unless(newest.minimum_fee.as_ref());
     rest.entity = match rest.entity {
         // Naming the entity that bills anyway changes nothing.
@@ -109,7 +108,8 @@ fn says_nothing(request: &ItemRequest) -> bool {
     !overrides(request) && request.quantities.is_none()
 }
 
-/// Whether an element names anything that begins on a day: not notes, net terms, quantities, nor a first day.
+/// Whether an element names anything that begins on the edit's day: not notes, net terms, quantities, nor first and last
+/// days.
 fn is_dated(rest: &Element, same_set: bool) -> bool {
     let items = match &rest.items {
         Patch::Keep => false,
@@ -118,7 +118,6 @@ fn is_dated(rest: &Element, same_set: bool) -> bool {
     };
     items
         || rest.reprice
-        || rest.end.is_some()
         || rest.minimum_fee.is_named()
         || rest.entity.is_named()
         || rest.cycle.is_named()
@@ -144,6 +143,15 @@ impl Model {
         let mut found: Vec<Option<Matched>> = elements.iter().map(|_| None).collect();
         let mut taken = BTreeSet::new();
         for (element, found) in elements.iter().zip(&mut found) {
+            let Some(no) = element.no else { continue };
+            match self.products.iter().find(|product| product.no == no) {
+                None => return Err("unknown_product"),
+                Some(product) if product.pricing() != element.pricing => return Err("pricing_mismatch"),
+                Some(_) if !taken.insert(no) => return Err("ambiguous_product"),
+                Some(_) => *found = Some(Matched::Product(no)),
+            }
+        }
+        for (element, found) in elements.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
             let same = self.products.iter().filter(|product| {
                 product.pricing() == element.pricing && Some(product.start()) == element.start && !taken.contains(&product.no)
             });
@@ -208,10 +216,8 @@ impl Model {
             }
             let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
             let Some(end) = product.end() else { continue };
-            if end <= today {
-                if matches!(request.since, From::Day(day) if day < end) {
-                    return Verdict::Skip("an ended product left out, from a day before its end");
-                }
+            // One that is over bills no more, and one that was left out before keeps its end.
+            if end <= today || product.cut.is_some() {
                 continue;
             }
             let day = match request.since {
@@ -225,9 +231,6 @@ impl Model {
                 day
             };
             if day < end {
-                if product.cut.is_some() {
-                    return Verdict::Skip("P6: left out twice");
-                }
                 product.cut = Some((day, CutBy::Removal));
                 product.count_periods();
             }
@@ -294,46 +297,97 @@ impl Model {
         let Some(end) = product.end() else {
             return Verdict::Skip("a product that never bills");
         };
-        if end <= today {
-            // It has ended.
-            if product.cut.is_some() && product.whole.last().is_some_and(|last| last.from >= end) {
-                return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+        let is_over = end <= today;
+        let dated = is_dated(&rest, same_set);
+        if is_over && product.cut.is_some() && product.whole.iter().any(|stretch| stretch.from >= end && stretch.from < product.until)
+        {
+            return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+        }
+        let moves = element.start.is_some_and(|start| start != product.start());
+        let agreed_end = element.end.filter(|new| *new != newest.end);
+        let goes_on = is_over && element.end.is_some_and(|new| new > end);
+        let new_end = if is_over { agreed_end.filter(|new| *new != end) } else { agreed_end };
+        if is_over && !goes_on && new_end.is_none() {
+            match (request.since, dated || rest.items.is_named()) {
+                _ if moves => return Verdict::Skip("an ended product's first day"),
+                _ if quantities_of(&rest).next().is_some() => return Verdict::Skip("an ended product's quantities"),
+                (_, false) => return Verdict::Take(next),
+                // Nothing is left that it could change.
+                (From::Next | From::Current, true) => return Verdict::May("an ended product's terms", next),
+                (From::Day(day), true) if day >= end => return Verdict::May("an ended product's terms", next),
+                (From::Day(_), true) if product.cut.is_some() => return Verdict::Skip("the past terms of a product left out"),
+                (From::Day(_), true) => {}
             }
-            let Some(new_end) = element.end.filter(|new| product.cut.is_some() || *new != newest.end) else {
-                let dated = is_dated(&rest, same_set) || rest.items.is_named();
-                return if dated { Verdict::Skip("an ended product's terms") } else { Verdict::Take(next) };
-            };
-            if new_end <= end {
-                return Verdict::Skip("an ended product's other end");
-            }
-            let From::Day(day) = request.since else { return Verdict::Refuse("product_over") };
-            if product.cut.is_some() {
-                return Verdict::Skip("an ended product's other end");
-            }
-            if day < end || day >= new_end || quantities_of(element).next().is_some() {
-                return Verdict::Skip("an ended product that goes on before its end or never");
-            }
-            return match newest.with(&Element { end: element.end, ..rest.clone() }, same_set, &self.catalog) {
-                Ok(terms) => {
-                    next.whole.push(Stretch { from: day, to: new_end, terms: Rc::new(terms) });
-                    next.count_periods();
-                    Verdict::Take(next)
+        }
+        if is_over && new_end.is_some() && (moves || quantities_of(element).next().is_some()) {
+            return Verdict::Skip("an ended product's end together with its start or quantities");
+        }
+        // From when an ended product goes on: what it billed isn't billed again, days between aren't billed.
+        let mut again = None;
+        if goes_on {
+            match request.since {
+                From::Day(day) if day >= element.end.expect("it is named") => {
+                    return Verdict::Skip("an ended product that goes on after its end");
                 }
-                Err(why) => Verdict::Refuse(why),
-            };
+                From::Day(day) => again = Some(day.max(end)),
+                From::Next | From::Current => return Verdict::Refuse("product_over"),
+            }
         }
         let mut put_back = false;
         // One that is put back before its end goes on as if nothing was.
-        if next.cut.is_some() {
+        if next.cut.is_some() && (!is_over || goes_on) {
             if self.was_resumed {
                 return Verdict::Skip("P12: put back after a cancel was taken back");
-            }
-            if is_dated(&rest, same_set) {
-                return Verdict::Skip("P4: put back with other terms");
             }
             next.cut = None;
             next.count_periods();
             put_back = true;
+        }
+        if let Some(new) = new_end.filter(|_| !moves) {
+            if facts.maybe_begun.contains(&product.no) && !facts.begun.contains(&product.no) {
+                return Verdict::Skip("an end, and has it begun?");
+            }
+            let begun = facts.begun.contains(&product.no);
+            let first = product.first_day().expect("it bills");
+            // The first day that is billed or not billed otherwise.
+            let changes = new.min(end);
+            let next_period = match product.period_at(today) {
+                Some(period) if period.end == end => Some(period.whole.1),
+                Some(period) => Some(period.end),
+                None => product.next_start(today),
+            };
+            let is_asked_for = match request.since {
+                From::Next => false,
+                From::Current => true,
+                From::Day(day) => day <= changes,
+            };
+            let is_early = next_period.is_none_or(|start| changes < start);
+            if begun && !goes_on && first <= today && new != end && is_early && !is_asked_for {
+                return Verdict::Refuse("ends_before_next_period");
+            }
+            let last = &next.whole.last().expect("a stretch").terms;
+            if begun && last.is_one_time() && new > last.anchor {
+                return Verdict::Refuse("not_retroactive: billed once");
+            }
+            if !begun && rest.issue_day.is_named() {
+                return Verdict::Skip("an end and an issue day of a product that hasn't begun");
+            }
+            if let Err(why) = next.end_on(new, begun) {
+                return Verdict::Refuse(why);
+            }
+        }
+        if let Some(again) = again.filter(|again| *again > end) {
+            let mut whole: Vec<Stretch> = Vec::new();
+            for stretch in &next.whole {
+                for (from, to) in [(stretch.from, stretch.to.min(end)), (stretch.from.max(again), stretch.to)] {
+                    if from < to {
+                        whole.push(Stretch { from, to, ..stretch.clone() });
+                    }
+                }
+            }
+            whole.sort_by_key(|stretch| stretch.from);
+            next.whole = whole;
+            next.count_periods();
         }
         if full_same_set && !everywhere && is_dated(&rest, same_set) && rest.items.is_named() {
             return Verdict::Skip("P7: the newest line items with other values, and others before");
@@ -366,7 +420,7 @@ impl Model {
             if facts.begun.contains(&product.no) {
                 return Verdict::Refuse("already_started");
             }
-            if product.cut.is_some() || start >= next.whole[0].to || is_dated(&rest, same_set) {
+            if product.cut.is_some() || start >= next.whole[0].to || is_dated(&rest, same_set) || new_end.is_some() {
                 return Verdict::Skip("a first day that moves together with other things");
             }
             if facts.maybe_begun.contains(&product.no) {
@@ -374,8 +428,12 @@ impl Model {
             }
             next.whole[0].from = start;
             for stretch in &mut next.whole {
-                let terms = Terms { start, ..(*stretch.terms).clone() };
-                if let Err(why) = terms.check() {
+                let mut terms = Terms { start, ..(*stretch.terms).clone() };
+                terms.count_anew();
+                if terms.end <= start {
+                    return Verdict::Refuse("ends before it starts");
+                }
+                if let Err(why) = terms.check_issue_day() {
                     return Verdict::Refuse(why);
                 }
                 stretch.terms = Rc::new(terms);
@@ -385,24 +443,25 @@ impl Model {
         }
         let carries = product.periods.iter().any(|period| period.terms.payment_time == PaymentTime::DuringUse);
         if put_back && carries && facts.begun.contains(&product.no) {
-            return Verdict::May("L10: usage of a product that is put back", next);
+            doubt = Some("L10: usage of a product that is put back");
         }
-        if !is_dated(&rest, same_set) {
+        if !is_dated(&rest, same_set) && new_end.is_none() {
             let splits = |day: Date| next.period_at(day).is_some_and(|period| period.start != day);
             return match request.since {
                 From::Day(day) if splits(day) && element.items.is_named() => {
                     Verdict::May("the agreed line items, from within a period", next)
                 }
-                _ => Verdict::Take(next),
+                _ => doubt.map_or(Verdict::Take(next.clone()), |why| Verdict::May(why, next)),
             };
         }
         let from = match request.since {
+            _ if !is_dated(&rest, same_set) => next.end().unwrap_or(first),
             From::Next if today < first => first,
             From::Current if today < first => first,
             From::Next => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
             From::Current => match next.period_at(today) {
                 Some(period) => period.start,
-                None => next.next_start(today).expect("a period to come"),
+                None => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
             },
             From::Day(day) if day <= first => first,
             From::Day(day) => match next.period_at(day) {
@@ -411,54 +470,39 @@ impl Model {
                 Some(_) if self.changes_nothing(&next, &rest, same_set, day) => {
                     return Verdict::May("not_a_period_start, and nothing changes in effect", next);
                 }
-                Some(_) if rest.end.is_none() && self.begins_later(&next, &rest, same_set, day) => {
+                Some(_) if self.begins_later(&next, &rest, same_set, day) => {
                     doubt = Some("not_a_period_start, and what changes begins later");
                     day
                 }
                 Some(_) if beyond_is_nothing(element, &newest) => {
                     return Verdict::May("not_a_period_start, and nothing changes", next);
                 }
-                Some(_) if rest.end.is_some() => return Verdict::Skip("an end that changes within a period"),
                 Some(_) => return Verdict::Refuse("not_a_period_start"),
                 None if next.end() == Some(day) => day,
                 None => return Verdict::Skip("a change after the end or in a gap"),
             },
         };
-        let old_end = next.end().expect("it bills");
+        let last_end = next.end().unwrap_or(first);
+        if is_dated(&rest, same_set) && from == last_end {
+            // Nothing is left that it could change.
+            return Verdict::May("a change after the last period", next);
+        }
         let mut stretches = Vec::new();
-        let last = next.whole.len() - 1;
-        for (i, stretch) in next.whole.iter().enumerate() {
+        for stretch in &next.whole {
             if stretch.from < from {
                 stretches.push(Stretch { to: stretch.to.min(from), ..stretch.clone() });
             }
             if from < stretch.to {
-                let terms = match stretch.terms.with(&rest, same_set, &self.catalog) {
-                    Ok(terms) => terms,
-                    Err(why) => return Verdict::Refuse(why),
-                };
-                let to = if i == last && stretch.to == stretch.terms.end { terms.end } else { stretch.to.min(terms.end) };
                 let start = stretch.from.max(from);
-                if start < to {
-                    stretches.push(Stretch { from: start, to, terms: Rc::new(terms) });
+                let terms = match is_dated(&rest, same_set) {
+                    true => stretch.terms.with(&rest, same_set, &self.catalog).map(Rc::new),
+                    false => Ok(Rc::clone(&stretch.terms)),
+                };
+                match terms {
+                    Ok(terms) => stretches.push(Stretch { from: start, to: stretch.to, terms }),
+                    Err(why) => return Verdict::Refuse(why),
                 }
             }
-        }
-        if from == old_end
-            && let Some(end) = rest.end
-        {
-            if end <= from {
-                return Verdict::Skip("an end before its date");
-            }
-            match newest.with(&rest, same_set, &self.catalog) {
-                Ok(terms) => stretches.push(Stretch { from, to: end, terms: Rc::new(terms) }),
-                Err(why) => return Verdict::Refuse(why),
-            }
-        } else if from == old_end {
-            // Nothing is left that it could change.
-            return Verdict::May("a change after the last period", next);
-        }
-        if rest.end.is_some_and(|end| end <= from) {
-            return Verdict::Skip("an end before its date");
         }
         // Terms that are the same before and after a day don't begin there.
         let mut merged: Vec<Stretch> = Vec::new();
@@ -471,7 +515,7 @@ impl Model {
         let mut changed = Product { whole: merged, ..next.clone() };
         changed.count_periods();
         // What structures documents changes only from a period of which nothing is issued.
-        let restructured = next.periods.iter().find(|period| {
+        let restructured = product.periods.iter().find(|period| {
             changed
                 .whole
                 .iter()

@@ -18,7 +18,7 @@ pub(crate) struct Item {
     pub(crate) quantities: Vec<(Date, Amount)>,
 }
 
-/// What was agreed on a product. `end` is the day after the last.
+/// What was agreed on a product. `end` is the day after the last; boundaries are counted from the anchor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) pricing: usize,
@@ -30,6 +30,7 @@ pub(crate) struct Terms {
     pub(crate) end: Date,
     pub(crate) cycle: (CycleUnit, u16),
     pub(crate) issue_day: Option<Date>,
+    pub(crate) anchor: Date,
     pub(crate) payment_time: PaymentTime,
     pub(crate) stated_entity: Option<usize>,
     pub(crate) entity: usize,
@@ -73,8 +74,12 @@ pub(crate) enum CutBy {
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     pub(crate) no: u16,
-    /// What would be billed if it weren't cut short.
+    /// What is agreed on its days, those after its end included.
     pub(crate) whole: Vec<Stretch>,
+    /// The day after the last, as it was agreed.
+    pub(crate) until: Date,
+    /// Every such day that was ever agreed.
+    pub(crate) untils: Vec<Date>,
     /// The first day without it, where it was cut short.
     pub(crate) cut: Option<(Date, CutBy)>,
     pub(crate) periods: Rc<Vec<Period>>,
@@ -100,6 +105,7 @@ impl Terms {
             end,
             cycle: (CycleUnit::Monthly, 1),
             issue_day: None,
+            anchor: end,
             payment_time: PaymentTime::AfterUse,
             stated_entity: None,
             entity: default_entity(catalog),
@@ -111,10 +117,35 @@ impl Terms {
         }
         let mut agreed = base.with(element, false, catalog)?;
         agreed.all_items &= !matches!(element.items, Patch::Set(_));
+        agreed.check_issue_day()?;
         Ok(agreed)
     }
 
-    /// These terms with what an element names, its quantities and start left out. `keep_set`: the named line items are
+    pub(crate) fn is_one_time(&self) -> bool {
+        self.months().is_none()
+    }
+
+    /// These terms with another end. `begun`: their boundaries stay, and what is billed once ends no later than it did first.
+    pub(crate) fn ending(&self, end: Date, begun: bool) -> Result<Self, Refused> {
+        if end <= self.start {
+            return Err("ends before it starts");
+        }
+        if begun {
+            let end = if self.is_one_time() { end.min(self.anchor) } else { end };
+            return Ok(Self { end, ..self.clone() });
+        }
+        let mut anew = Self { end, ..self.clone() };
+        anew.count_anew();
+        anew.check_issue_day()?;
+        Ok(anew)
+    }
+
+    /// Counts boundaries anew: from the issue day, or back from the end.
+    pub(crate) fn count_anew(&mut self) {
+        self.anchor = self.issue_day.filter(|_| !self.is_one_time()).unwrap_or(self.end);
+    }
+
+    /// These terms with what an element names, its quantities, start and end left out. `keep_set`: the named line items are
     /// the newest agreed ones, so that these terms keep theirs.
     pub(crate) fn with(&self, element: &Element, keep_set: bool, catalog: &Catalog) -> Result<Self, Refused> {
         let pricing = &catalog.pricings[element.pricing];
@@ -189,25 +220,33 @@ impl Terms {
             next.payment_time = element.payment_time.clone().apply(None).unwrap_or(PaymentTime::AfterUse);
         }
         next.issue_day = element.issue_day.clone().apply(next.issue_day);
+        // Only an edit that names the issue day moves boundaries. What is billed once is billed over the whole range.
+        if next.issue_day != self.issue_day {
+            next.check_issue_day()?;
+            if !next.is_one_time() {
+                next.count_anew();
+            }
+        }
+        if next.is_one_time() && !self.is_one_time() {
+            next.anchor = next.end;
+        }
         next.tax = element.tax.clone().apply(next.tax);
         next.discount = element.discount.clone().apply(next.discount);
-        next.end = element.end.unwrap_or(next.end);
         next.check()?;
         Ok(next)
     }
 
     pub(crate) fn check(&self) -> Result<(), Refused> {
-        if self.end <= self.start {
-            return Err("ends before it starts");
-        }
-        if self.issue_day.is_some_and(|day| day < self.start || day > self.end) {
-            return Err("the issue day lies outside");
-        }
         let prepaid = self.items.iter().any(|item| matches!(&item.charge, ChargeSpec::Usage(usage) if usage.prepaid.is_some()));
         if prepaid && self.payment_time != PaymentTime::BeforeUse {
             return Err("prepaid_needs_before_use");
         }
         Ok(())
+    }
+
+    pub(crate) fn check_issue_day(&self) -> Result<(), Refused> {
+        let is_outside = self.issue_day.is_some_and(|day| day < self.start || day > self.end);
+        if is_outside { Err("the issue day lies outside") } else { Ok(()) }
     }
 
     /// Whether other terms bill the same.
@@ -235,14 +274,13 @@ impl Terms {
 
     /// What documents' structure follows from (billing rules 7).
     pub(crate) fn structure(&self) -> (usize, PaymentTime, (CycleUnit, u16), Option<Date>, Date, &'static str) {
-        let anchor = self.issue_day.unwrap_or(self.end);
-        (self.entity, self.payment_time, self.cycle, self.issue_day, anchor, self.currency)
+        (self.entity, self.payment_time, self.cycle, self.issue_day, self.anchor, self.currency)
     }
 
     /// The whole periods that cover days, first to last (billing rules 1).
     fn whole_periods(&self, from: Date, to: Date) -> Vec<(Date, Date)> {
-        let Some(months) = self.months() else { return vec![(self.start, self.end)] };
-        let anchor = self.issue_day.unwrap_or(self.end);
+        let Some(months) = self.months() else { return vec![(self.start, self.anchor)] };
+        let anchor = self.anchor;
         let mut k = 0;
         while plus_months(anchor, k * months) > from {
             k -= 1;
@@ -332,15 +370,17 @@ fn overridden(mut item: Item, request: &ItemRequest, listed: Option<&Item>) -> R
 
 impl Product {
     pub(crate) fn new(no: u16, terms: Terms) -> Self {
-        let stretch = Stretch { from: terms.start, to: terms.end, terms: Rc::new(terms) };
-        let mut product = Self { no, whole: vec![stretch], cut: None, periods: Rc::default(), ever: Vec::new() };
+        let until = terms.end;
+        let stretch = Stretch { from: terms.start, to: Date::MAX, terms: Rc::new(terms) };
+        let whole = vec![stretch];
+        let mut product = Self { no, whole, until, untils: vec![until], cut: None, periods: Rc::default(), ever: Vec::new() };
         product.count_periods();
         product
     }
 
-    /// What is billed: stretches before the cut.
+    /// What is billed: stretches before the end and the cut.
     pub(crate) fn plan(&self) -> impl Iterator<Item = Stretch> + '_ {
-        let until = self.cut.map_or(Date::MAX, |(day, _)| day);
+        let until = self.cut.map_or(self.until, |(day, _)| day.min(self.until));
         let clip = move |stretch: &Stretch| Stretch { to: stretch.to.min(until), ..stretch.clone() };
         self.whole.iter().map(clip).filter(|stretch| stretch.from < stretch.to)
     }
@@ -356,10 +396,23 @@ impl Product {
         for stretch in self.plan() {
             for whole in stretch.terms.whole_periods(stretch.from, stretch.to) {
                 let (start, end) = (whole.0.max(stretch.from), whole.1.min(stretch.to));
-                periods.push(Period { terms: Rc::clone(&stretch.terms), start, end, whole });
+                if start < end {
+                    periods.push(Period { terms: Rc::clone(&stretch.terms), start, end, whole });
+                }
             }
         }
         self.periods = Rc::new(periods);
+    }
+
+    /// Gives it another end, which has a day of its own: the terms planned for later stay planned.
+    pub(crate) fn end_on(&mut self, end: Date, begun: bool) -> Result<(), Refused> {
+        for stretch in &mut self.whole {
+            stretch.terms = Rc::new(stretch.terms.ending(end, begun)?);
+        }
+        self.until = end;
+        self.untils.push(end);
+        self.count_periods();
+        Ok(())
     }
 
     pub(crate) fn pricing(&self) -> usize {
