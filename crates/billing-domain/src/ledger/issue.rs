@@ -479,7 +479,7 @@ pub fn issue(
         return Ok(Outcome { document_ref, issued: Vec::new(), total });
     }
     let is_child = document.head.purpose == Purpose::Usage;
-    let wrong_sign = if is_child { content.sub_total.minor() < 0 } else { total.minor() < 0 };
+    let wrong_sign = total.minor() < 0;
     let issued = match document.head.kind {
         DocumentKind::Invoice if wrong_sign && is_child => vec![turn(book, &document, &content, now, supplies)?],
         DocumentKind::Invoice if wrong_sign => split(book, &document, &content, now, supplies)?,

@@ -59,6 +59,7 @@ fn beyond(element: &Element, newest: &Terms) -> (Element, bool) {
     }
     rest.issue_day = rest.issue_day.unless(newest.issue_day.as_ref());
     rest.tax = rest.tax.unless(newest.tax.as_ref());
+    rest.category = rest.category.unless(newest.category.as_ref());
     rest.discount = rest.discount.unless(newest.discount.as_ref());
     let mut same_set = false;
     match &mut rest.items {
@@ -124,6 +125,7 @@ fn is_dated(rest: &Element, same_set: bool) -> bool {
         || rest.payment_time.is_named()
         || rest.issue_day.is_named()
         || rest.tax.is_named()
+        || rest.category.is_named()
         || rest.discount.is_named()
 }
 

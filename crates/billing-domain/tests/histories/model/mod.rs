@@ -209,13 +209,8 @@ impl Model {
         let customer = Self::default_tax(&self.catalog.customer.taxes, day);
         let entity = Self::default_tax(&self.catalog.entities[terms.entity].taxes, day);
         let rate = terms.tax.or(customer.rate).unwrap_or(0);
-        let category = if rate > 0 { Some("S") } else { customer.category.or(entity.category) };
+        let category = if rate > 0 { Some("S") } else { terms.category.or(customer.category).or(entity.category) };
         (rate, category)
-    }
-
-    /// Whether a contract says all of a tax itself.
-    pub(crate) fn states_tax(terms: &Terms) -> bool {
-        terms.tax.is_some_and(|rate| rate > 0)
     }
 
     /// A default tax from a day on: left out, from today, or from the beginning where none is in force (billing rules 7).
