@@ -102,7 +102,14 @@ fn small(r: &mut Random, bound: u64) -> u32 {
 }
 
 fn price(r: &mut Random) -> Price {
-    match r.below(12) {
+    match r.below(300) {
+        0 => 4_290_000_000,
+        other => ordinary_price(r, other % 12),
+    }
+}
+
+fn ordinary_price(r: &mut Random, which: u64) -> Price {
+    match which {
         0 => 0,
         1 => 100,
         2 => 50,
@@ -114,7 +121,8 @@ fn price(r: &mut Random) -> Price {
 }
 
 fn quantity(r: &mut Random) -> Amount {
-    match r.below(10) {
+    match r.below(11) {
+        10 => if r.percent(5) { 4_290_000_000 } else { 3_000 },
         0 => 0,
         1 => 10,
         2 => small(r, 5_000),

@@ -7,6 +7,8 @@ mod dues;
 pub(crate) mod rating;
 pub(crate) mod terms;
 
+use std::collections::BTreeMap;
+
 use billing_domain::calendar::Timestamp;
 
 use self::calendar::{Date, service_date};
@@ -191,6 +193,27 @@ impl Model {
             );
             is < 0 && is < was
         })
+    }
+
+    /// Whether anything costs so much that amounts can come to be too large.
+    pub(crate) fn is_large(&self) -> bool {
+        self.parts().iter().any(|part| part.minor.abs() > 1_000_000_000)
+    }
+
+    /// Whether what comes next would make a line, or a product's lines in a service period, larger than documents may say, and
+    /// larger than it is (billing rules 6).
+    pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
+        const MOST: i128 = 1_000_000_000_000_000;
+        let sums = |model: &Self| {
+            let mut lines: BTreeMap<(u16, Date, Option<(Option<String>, With)>), i128> = BTreeMap::new();
+            for part in model.parts() {
+                *lines.entry((part.product, part.start, None)).or_insert(0) += i128::from(part.minor);
+                *lines.entry((part.product, part.start, Some((part.item, part.with)))).or_insert(0) += i128::from(part.minor);
+            }
+            lines
+        };
+        let (before, after) = (sums(self), sums(next));
+        after.iter().any(|(key, sum)| sum.abs() > MOST && sum.abs() > before.get(key).map_or(0, |sum| sum.abs()))
     }
 
     /// Whether the discount applies to a line item.
