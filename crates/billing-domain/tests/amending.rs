@@ -662,8 +662,7 @@ fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let resumed = resumed(&cancel(&without_other(), "2026-02-12", LastDay::Today).expect("an amendment").contract).contract;
     // One that is left out again keeps the end that is planned.
     assert_eq!(left_out_again, without_other());
-    let rows =
-        [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
+    let rows = [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
     for (what, contract) in rows {
         assert!(contract.products[1].is_removed(), "{what}");
         let contract =
