@@ -114,11 +114,12 @@ pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     let (Some(planned), Some(end), Some(agreed)) = (&planned, end, base.newest_terms().cloned()) else {
         return planned.unwrap_or(base);
     };
+    let was = planned.segments.iter().rfind(|segment| segment.in_force_from < end).and_then(|was| was.agreed.terms());
     let at_end = planned.segments.iter().rfind(|segment| segment.in_force_from <= end).into_iter();
     for segment in at_end.chain(planned.segments.iter().filter(|segment| segment.in_force_from > end)) {
         let mut segment = Segment { in_force_from: segment.in_force_from.max(end), ..segment.clone() };
         if let Some(terms) = segment.agreed.terms_mut() {
-            keep_timeless(terms, &agreed);
+            keep_timeless(terms, &agreed, was);
         }
         base.segments.push(segment);
     }
@@ -136,10 +137,11 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
     present(&ContractProduct { no: product.no, segments })
 }
 
-/// Lets terms have of others what holds whatever the day.
-fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms) {
+/// Lets terms have what holds whatever the day of agreed ones; of quantities those that aren't as they were.
+fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&ProductTerms>) {
     for item in &mut terms.line_items {
-        if let Some(agreed) = agreed.line_item(&item.id) {
+        let before = was.and_then(|was| was.line_item(&item.id));
+        if let Some(agreed) = agreed.line_item(&item.id).filter(|agreed| before != Some(agreed)) {
             *item = keeping_quantities(item.clone(), agreed);
         }
     }
