@@ -332,6 +332,14 @@ impl SelectedLineItem {
         }
     }
 
+    /// The steps of its quantity; a usage line item has none.
+    pub(super) fn steps(&self) -> &[QuantityStep] {
+        match &self.charge {
+            SelectedCharge::Fixed { quantities, .. } => quantities.as_slice(),
+            SelectedCharge::Usage(_) => &[],
+        }
+    }
+
     /// Whether it is billed once, in the first period that has it.
     pub const fn is_once(&self) -> bool {
         matches!(self.charge, SelectedCharge::Fixed { recurrence: Recurrence::Once, .. })

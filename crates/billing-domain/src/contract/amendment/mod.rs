@@ -224,25 +224,18 @@ pub fn resumed(contract: &Contract) -> Amendment {
 /// # Errors
 /// [`Refusal::Invalid`] for a product or line item that isn't there, and a day outside the product's.
 pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situation<'_>) -> Result<Amendment, Refusal> {
-    let of_pricing: Vec<&ContractProduct> = contract
-        .products
-        .iter()
-        .filter(|product| product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref))
-        .filter(|product| match change.billing_start_date {
-            Some(start) => start_of(product) == Some(start),
-            None => still_bills(product, now),
-        })
-        .collect();
-    let product = match of_pricing.as_slice() {
-        [only] => *only,
-        [] => {
-            let detail = "must be the pricing of a product that the contract bills";
-            return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
-        }
-        _ => {
-            let detail = "must tell which of the contract's products with this pricing is meant";
-            return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
-        }
+    let is_meant = |product: &&ContractProduct| {
+        product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref)
+            && change.billing_start_date.map_or_else(|| still_bills(product, now), |start| start_of(product) == Some(start))
+    };
+    let mut meant = contract.products.iter().filter(is_meant);
+    let (product, None) = (meant.next(), meant.next()) else {
+        let detail = "must tell which of the contract's products with this pricing is meant";
+        return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
+    };
+    let Some(product) = product else {
+        let detail = "must be the pricing of a product that the contract bills";
+        return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
     };
     let (Some(newest), Some(billed)) = (product.newest_terms(), product.billed()) else {
         return Err(Refusal::conflict("product_over", "the product bills no day"));

@@ -2,8 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::chain::{Draft, before_removal, interrupted, present};
-use super::patch::Chooses;
+use super::chain::{Draft, before_removal, interrupted, present, take_end};
 use super::{EFFECTIVE_FROM, ProductPatch, Since, Situation, start_of};
 use crate::calendar::{Period, day_after};
 use crate::contract::agreement::Catalog;
@@ -21,14 +20,13 @@ use crate::violation::Violations;
 /// # Errors
 /// Returns every violation, with paths below the element.
 pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<(), Refusal> {
-    let mut found = Violations::none();
-    if patch.billing_start_date.is_none() {
-        found.add(&["billing_start_date"], "required", "must be given for a product that is added");
-    }
-    if patch.billing_end_date.is_none() {
-        found.add(&["billing_end_date"], "required", "must be given for a product that is added");
-    }
     let (Some(billing_start_date), Some(billing_end_date)) = (patch.billing_start_date, patch.billing_end_date) else {
+        let mut found = Violations::none();
+        for (field, day) in [("billing_start_date", patch.billing_start_date), ("billing_end_date", patch.billing_end_date)] {
+            if day.is_none() {
+                found.add(&[field], "required", "must be given for a product that is added");
+            }
+        }
         return Err(found.into());
     };
     let patch = patch.clone();
@@ -65,7 +63,8 @@ struct Change<'a> {
     product: &'a ContractProduct,
     newest: &'a ProductTerms,
     patch: ProductPatch,
-    chooses: Chooses,
+    /// Whether line items stay those of the terms in force.
+    keeps_line_items: bool,
     since: Since,
     catalog: &'a Catalog,
     today: NaiveDate,
@@ -85,10 +84,10 @@ pub(super) fn amend_product(
     now: &Situation<'_>,
 ) -> Result<(), Refusal> {
     let Some(newest) = product.newest_terms() else { return Err(Refusal::Broken("a product without terms".to_owned())) };
-    let chooses = Chooses::of(patch, compares.then_some(newest));
+    let keeps_line_items = compares && patch.chooses_no_line_items(newest);
     let patch = if compares { patch.clone().beyond(newest) } else { patch.clone() };
     let (today, has_begun) = ((now.today)(newest), (now.has_begun)(product.no));
-    let change = Change { product, newest, patch, chooses, since, catalog, today, has_begun };
+    let change = Change { product, newest, patch, keeps_line_items, since, catalog, today, has_begun };
     let Some(billed) = product.billed().filter(|_| change.new_start().is_none()) else {
         return change.from_the_beginning(draft);
     };
@@ -231,8 +230,12 @@ impl Change<'_> {
     }
 
     fn with_timeless(&self, mut base: ContractProduct, last_day: Option<NaiveDate>) -> Result<ContractProduct, Violations> {
+        if last_day.is_some() {
+            // The terms' own end takes the place of the one by which it was left out.
+            take_end(&mut base);
+        }
         for terms in base.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
-            *terms = self.patch.timeless_onto(terms)?;
+            *terms = self.patch.timeless_onto(terms);
             let issue_day = terms.schedule.issue_day();
             let keeps_anchor = self.has_begun || self.patch.issue_day.clone().apply(issue_day) != issue_day;
             if let Some(last) = last_day {
@@ -251,10 +254,9 @@ impl Change<'_> {
                 segments.push(segment.clone());
                 continue;
             };
-            let terms = match self.chooses {
-                Chooses::LineItems => self.patch.onto(old, self.product, self.catalog)?,
-                Chooses::Values => self.patch.clone().for_line_items_of(old).onto(old, self.product, self.catalog)?,
-            };
+            let patch = self.patch.clone();
+            let patch = if self.keeps_line_items { patch.for_line_items_of(old) } else { patch };
+            let terms = patch.onto(old, self.product, self.catalog)?;
             let start = terms.schedule.range().start();
             // Where the first day moves, the first terms move with it.
             let begins = if segments.is_empty() && from <= segment.in_force_from { start } else { segment.in_force_from };
