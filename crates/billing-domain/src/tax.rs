@@ -150,6 +150,12 @@ impl TaxTreatment {
         Self { rate, basis: TaxBasis { category, ..TaxBasis::default() } }
     }
 
+    /// As the ledger compares it: above 0 it is `S`, also where a document issued before there were papers says no category.
+    #[must_use]
+    pub fn normalized(&self) -> Self {
+        if self.rate == Percentage::ZERO { self.clone() } else { Self::at(self.rate) }
+    }
+
     /// The treatment that follows from what is stated, the first that states a part deciding it (billing rules 7, 10): above 0 it
     /// is `S`; at 0 as the first says that states another category, and without one where none does.
     pub fn of<'s>(stated: impl IntoIterator<Item = &'s StatedTax> + Clone) -> Self {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use billing_domain::party::legal::{LegalProfile, PaperProfile};
 use billing_domain::ports::StoreResult;
+use billing_domain::tax::DefaultTaxes;
 use diesel::sql_types::{Bool, Integer, Nullable, Text};
 use rust_decimal::Decimal;
 
@@ -98,7 +99,7 @@ macro_rules! where_stated {
         }
     )+};
 }
-where_stated!(LegalProfile, PaperProfile);
+where_stated!(LegalProfile, PaperProfile, DefaultTaxes);
 
 impl<T: Leaf> Keeps<T> for Dec {
     fn keep(value: &T) -> StoreResult<Cell<Decimal>> {

@@ -39,6 +39,7 @@ edited! {
             grace_hours -> Integer,
             payment -> Json,
             legal -> Nullable<Json>,
+            taxes -> Nullable<Json>,
             paper -> Nullable<Json>,
         }
     /// What can be edited of a customer.
@@ -50,7 +51,7 @@ edited! {
             tax_id -> Nullable<Text>,
             billing_address -> Nullable<Json>,
             currency -> Nullable<Text>,
-            tax -> Nullable<Dec>,
+            taxes -> Nullable<Json>,
             entity_ref -> Nullable<Text>,
             net_terms -> Nullable<Text>,
             payment -> Json,
@@ -233,7 +234,6 @@ tables! {
         voided_at -> Nullable<Ts>,
         voided_on -> Nullable<Day>,
         family_document_id -> Id,
-        default_tax -> Nullable<Text>,
         discarded_content -> Nullable<Json>,
         used_minor -> BigInt,
         amount_due_minor -> Nullable<BigInt>,
@@ -262,6 +262,8 @@ tables! {
         billed_period_start -> Day,
         discount_rate -> Dec,
         tax_rate -> Dec,
+        tax_basis -> Text,
+        has_default_tax -> Bool,
         usage_product_ref -> Nullable<Text>,
         service_period_start -> Day,
         service_period_end -> Day,
@@ -269,13 +271,14 @@ tables! {
         amount_minor -> BigInt,
         frozen -> Bool,
     }
-    family_sums (customer_id, family_document_id, product_no, discount_rate, tax_rate) {
+    family_sums (customer_id, family_document_id, product_no, discount_rate, tax_rate, tax_basis) {
         customer_id -> Id,
         family_document_id -> Id,
         organization_id -> Id,
         product_no -> Integer,
         discount_rate -> Text,
         tax_rate -> Text,
+        tax_basis -> Text,
         base_minor -> BigInt,
         amount_minor -> BigInt,
     }

@@ -137,10 +137,11 @@ under! {
         by "p.position";
     /// Under a document: the sums of its family, where it is the one without a parent.
     SumsOfFamily: [
-        PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.base_minor", PLAIN "s.amount_minor"
+        PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.tax_basis",
+        PLAIN "s.base_minor", PLAIN "s.amount_minor"
     ]
         "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
-        by "s.product_no, s.discount_rate, s.tax_rate";
+        by "s.product_no, s.discount_rate, s.tax_rate, s.tax_basis";
     /// Under a contract's first document: the contract's charges. One is never without a document.
     ChargesOfContract: [
         PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",

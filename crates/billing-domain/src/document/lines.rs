@@ -39,6 +39,14 @@ pub struct Rates {
     pub tax: TaxTreatment,
 }
 
+impl Rates {
+    /// As the ledger compares them ([`TaxTreatment::normalized`]).
+    #[must_use]
+    pub fn normalized(&self) -> Self {
+        Self { discount: self.discount, tax: self.tax.normalized() }
+    }
+}
+
 /// Names what an amount is for: a line item of a product's service period, or its true-up (no line item).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineKey {

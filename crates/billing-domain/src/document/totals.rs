@@ -181,7 +181,10 @@ impl DocumentContent {
     pub fn ledger_lines(&self) -> Vec<LedgerLine> {
         self.products
             .iter()
-            .flat_map(|product| product.lines.iter().map(|line| LedgerLine::of(product.product_no, product.rates.clone(), line)))
+            .flat_map(|product| {
+                let rates = product.rates.normalized();
+                product.lines.iter().map(move |line| LedgerLine::of(product.product_no, rates.clone(), line))
+            })
             .collect()
     }
 
@@ -192,11 +195,11 @@ impl DocumentContent {
     pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), MoneyError> {
         let sign = sign(kind) * times;
         for product in &self.products {
-            let key = SumKey::Discount(product.product_no, product.rates.clone());
+            let key = SumKey::Discount(product.product_no, product.rates.normalized());
             sums.add(key, sign * product.sub_total.minor(), sign * product.discount.minor())?;
         }
         for tax in &self.taxes {
-            sums.add(SumKey::Tax(tax.treatment.clone()), sign * tax.base.minor(), sign * tax.amount.minor())?;
+            sums.add(SumKey::Tax(tax.treatment.normalized()), sign * tax.base.minor(), sign * tax.amount.minor())?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage};
+use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage, Rates};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::Paper;
@@ -20,13 +20,13 @@ use billing_domain::rating::RatedTier;
 use billing_domain::refs::{
     ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef,
 };
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::{TaxBasis, TaxTreatment};
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::paper::{self, TreatmentMirror};
+use super::paper::{self, TaxBasisMirror};
 use super::party::PaymentMirror;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
@@ -219,9 +219,9 @@ struct ContentMirror {
     total: Money,
 }
 
+/// A product's lines. What is one value in the domain has its parts where documents always had them.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "BilledProduct")]
-struct BilledProductMirror {
+struct StoredProduct {
     #[serde(with = "ProductNoMirror")]
     product_no: ProductNo,
     #[serde(with = "leaf")]
@@ -242,10 +242,52 @@ struct BilledProductMirror {
     net: Money,
     #[serde(with = "leaf")]
     tax_rate: Percentage,
-    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "paper::is_unstated")]
-    treatment: TaxTreatment,
+    #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "paper::is_unstated")]
+    treatment: TaxBasis,
 }
-list_of!(products: BilledProduct = "BilledProductMirror");
+
+mod product {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{BilledProduct, Rates, StoredProduct, TaxTreatment};
+
+    pub(super) fn serialize<S: Serializer>(product: &BilledProduct, serializer: S) -> Result<S::Ok, S::Error> {
+        // Every field by name: one more doesn't compile.
+        let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } = product.clone();
+        let Rates { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
+        let stored = StoredProduct {
+            product_no,
+            pricing_ref,
+            name,
+            minimum_fee,
+            lines,
+            sub_total,
+            discount_rate,
+            discount,
+            net,
+            tax_rate,
+            treatment,
+        };
+        stored.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BilledProduct, D::Error> {
+        let product = StoredProduct::deserialize(deserializer)?;
+        let tax = TaxTreatment { rate: product.tax_rate, basis: product.treatment };
+        Ok(BilledProduct {
+            product_no: product.product_no,
+            pricing_ref: product.pricing_ref,
+            name: product.name,
+            minimum_fee: product.minimum_fee,
+            lines: product.lines,
+            sub_total: product.sub_total,
+            rates: Rates { discount: product.discount_rate, tax },
+            discount: product.discount,
+            net: product.net,
+        })
+    }
+}
+list_of!(products: BilledProduct = "product");
 
 /// A line. What is an option here and none in the domain is left out where it follows from the rest.
 #[derive(Serialize, Deserialize)]
@@ -270,10 +312,17 @@ struct StoredLine {
     unit_code: Option<UnitCode>,
     #[serde(with = "line_charge", default, skip_serializing_if = "Option::is_none")]
     charge: Option<LineCharge>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    has_default_tax: bool,
     #[serde(with = "leaf")]
     amount: Money,
 }
 list_of!(quantities: QuantityStep = "QuantityStepMirror");
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
 
 /// A line item without usage is a fixed one; what is prepaid of usage says that it is billed like one.
 const fn usual_bill_with(line_item_id: Option<&LineItemId>, usage: Option<&LineUsage>) -> BillWith {
@@ -301,12 +350,25 @@ mod line {
             quantities,
             unit_code,
             charge,
+            has_default_tax,
             amount,
         } = line.clone();
         let period_start = (period_start != service_period.start()).then_some(period_start);
         let bill_with = (bill_with != usual).then_some(bill_with);
-        StoredLine { line_item_id, name, period_start, service_period, bill_with, usage, quantities, unit_code, charge, amount }
-            .serialize(serializer)
+        let stored = StoredLine {
+            line_item_id,
+            name,
+            period_start,
+            service_period,
+            bill_with,
+            usage,
+            quantities,
+            unit_code,
+            charge,
+            has_default_tax,
+            amount,
+        };
+        stored.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DocumentLine, D::Error> {
@@ -322,6 +384,7 @@ mod line {
             quantities: line.quantities,
             unit_code: line.unit_code,
             charge: line.charge,
+            has_default_tax: line.has_default_tax,
             amount: line.amount,
         })
     }
@@ -370,19 +433,36 @@ struct RatedTierMirror {
 }
 list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 
+/// A tax, with the parts of its treatment in their places.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Tax")]
-struct TaxMirror {
+struct StoredTax {
     #[serde(with = "leaf")]
     rate: Percentage,
-    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "paper::is_unstated")]
-    treatment: TaxTreatment,
+    #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "paper::is_unstated")]
+    treatment: TaxBasis,
     #[serde(with = "leaf")]
     base: Money,
     #[serde(with = "leaf")]
     amount: Money,
 }
-list_of!(taxes: Tax = "TaxMirror");
+
+mod tax {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{StoredTax, Tax, TaxTreatment};
+
+    pub(super) fn serialize<S: Serializer>(tax: &Tax, serializer: S) -> Result<S::Ok, S::Error> {
+        // Every field by name: one more doesn't compile.
+        let Tax { treatment: TaxTreatment { rate, basis: treatment }, base, amount } = tax.clone();
+        StoredTax { rate, treatment, base, amount }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tax, D::Error> {
+        let StoredTax { rate, treatment, base, amount } = StoredTax::deserialize(deserializer)?;
+        Ok(Tax { treatment: TaxTreatment { rate, basis: treatment }, base, amount })
+    }
+}
+list_of!(taxes: Tax = "tax");
 
 #[cfg(test)]
 mod tests {
@@ -402,10 +482,10 @@ mod tests {
         assert_eq!((issued.paper.as_deref(), issued.content.total.to_string().as_str()), (None, "85.68 EUR"));
         assert_eq!(issued.parties.customer_legal_name.as_ref().map(OneLine::as_str), Some("Ünïcode GmbH"));
         let product = &issued.content.products[0];
-        assert_eq!(
-            (&product.treatment, &issued.content.taxes[0].treatment),
-            (&TaxTreatment::default(), &TaxTreatment::default())
-        );
+        let basis = TaxBasis::default();
+        assert_eq!((&product.rates.tax.basis, &issued.content.taxes[0].treatment.basis), (&basis, &basis));
+        let of_ledger = issued.content.ledger_lines();
+        assert!(of_ledger.iter().all(|line| line.rates.tax == TaxTreatment::at(product.rates.tax.rate)));
         assert!(product.lines.iter().all(|line| line.unit_code.is_none()));
         assert!(issued.content.adds_up());
 

@@ -3,14 +3,14 @@
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Corrected, Paper, PartyDetails};
-use billing_domain::money::{Currency, Money, Price};
+use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::Address;
 use billing_domain::party::bank::{BankAccountProfile, Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{
     BuyerReference, Contact, ElectronicAddress, Language, LegalNote, LegalProfile, PaperProfile, PaperSize, Registration,
     Strictness, VatId,
 };
-use billing_domain::tax::{ExchangeRate, TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -31,22 +31,20 @@ struct LegalMirror {
     electronic_address: Option<ElectronicAddress>,
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     language: Option<Language>,
-    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "is_unstated")]
-    treatment: TaxTreatment,
 }
 column!(
     /// What a party says of itself.
     StoredLegalRef, StoredLegal: LegalProfile = "LegalMirror"
 );
 
-/// Whether a treatment says nothing.
-pub(super) fn is_unstated(treatment: &TaxTreatment) -> bool {
-    *treatment == TaxTreatment::default()
+/// Whether neither a category nor a reason is stated.
+pub(super) fn is_unstated(basis: &TaxBasis) -> bool {
+    *basis == TaxBasis::default()
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "TaxTreatment")]
-pub(super) struct TreatmentMirror {
+#[serde(remote = "TaxBasis")]
+pub(super) struct TaxBasisMirror {
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     category: Option<TaxCategory>,
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +52,46 @@ pub(super) struct TreatmentMirror {
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     exemption_reason: Option<OneLine>,
 }
+
+column!(
+    /// A tax category, and the reason where nothing is taxed.
+    StoredTaxBasisRef, StoredTaxBasis: TaxBasis = "TaxBasisMirror"
+);
+
+/// A default tax. What it leaves out is stated by nobody or by another.
+#[derive(Serialize, Deserialize)]
+struct StoredDatedTax {
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    from: Option<NaiveDate>,
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    rate: Option<Percentage>,
+    #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "is_unstated")]
+    basis: TaxBasis,
+}
+
+mod default_taxes {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{DatedTax, DefaultTaxes, StatedTax, StoredDatedTax};
+
+    pub(super) fn serialize<S: Serializer>(taxes: &DefaultTaxes, serializer: S) -> Result<S::Ok, S::Error> {
+        // Every field by name: one more doesn't compile.
+        serializer.collect_seq(taxes.as_slice().iter().cloned().map(|tax| {
+            let DatedTax { from, stated: StatedTax { rate, basis } } = tax;
+            StoredDatedTax { from, rate, basis }
+        }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DefaultTaxes, D::Error> {
+        let stored = Vec::<StoredDatedTax>::deserialize(deserializer)?.into_iter();
+        let dated = |tax: StoredDatedTax| DatedTax { from: tax.from, stated: StatedTax { rate: tax.rate, basis: tax.basis } };
+        Ok(DefaultTaxes::new(stored.map(dated).collect()))
+    }
+}
+column!(
+    /// The default taxes of a customer or an entity.
+    StoredDefaultTaxesRef, StoredDefaultTaxes: DefaultTaxes = "default_taxes"
+);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Registration")]
@@ -141,6 +179,8 @@ pub(super) struct PaperMirror {
     legal_notes: Vec<LegalNote>,
     #[serde(with = "corrected", default, skip_serializing_if = "Option::is_none")]
     corrects: Option<Corrected>,
+    #[serde(with = "corrected", default, skip_serializing_if = "Option::is_none")]
+    corrects_last: Option<Corrected>,
     #[serde(with = "tax_in_currency", default, skip_serializing_if = "Option::is_none")]
     tax_in_currency: Option<TaxInCurrency>,
 }

@@ -12,12 +12,12 @@ use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{EntityRef, LineItemId, PricingRef};
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::TaxBasis;
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
-use super::paper::{TreatmentMirror, is_unstated};
+use super::paper::{TaxBasisMirror, is_unstated};
 use super::party::PaymentMirror;
 use super::pricing::{UsageChargeMirror, fixed_price};
 use super::{column, list_of};
@@ -52,8 +52,8 @@ struct TermsMirror {
     #[serde(with = "PaymentMirror")]
     payment: PaymentDetails,
     // Left out where it says nothing: terms kept before this was known don't have it.
-    #[serde(with = "TreatmentMirror", default, skip_serializing_if = "is_unstated")]
-    treatment: TaxTreatment,
+    #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "is_unstated")]
+    treatment: TaxBasis,
     #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
     buyer_reference: Option<BuyerReference>,
 }

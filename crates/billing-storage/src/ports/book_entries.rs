@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
+use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument};
 use billing_domain::money::Percentage;
 use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
@@ -16,7 +16,8 @@ use diesel::upsert::excluded;
 use uuid::Uuid;
 
 use super::books::{NO_DISCOUNT, NO_PRODUCT};
-use super::document_rows::{DRAFT, ISSUED, NO_DEFAULT_TAX, VOID, slot_of};
+use super::document_rows::{DRAFT, ISSUED, VOID, slot_of};
+use super::ledger::basis_text;
 use crate::arrays::{Columns, InsertRows, UpdateRows, column, optional_column};
 use crate::json::StoredDraftRef;
 use crate::row::to_json;
@@ -216,7 +217,7 @@ impl BookEntries for Transaction<'_> {
         // One row a key: PostgreSQL refuses to add to a row twice in one statement.
         let mut sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum> = BTreeMap::new();
         for (customer_id, FamilySum { family, key, sum }) in added {
-            let total = sums.entry((*customer_id, *family, *key)).or_default();
+            let total = sums.entry((*customer_id, *family, key.clone())).or_default();
             let added = total.base.checked_add(sum.base).zip(total.amount.checked_add(sum.amount));
             let Some((base, amount)) = added else {
                 return Err(StoreError::Corrupt(format!("family_sums {family}: a sum is out of range")));
@@ -226,11 +227,11 @@ impl BookEntries for Transaction<'_> {
         if sums.is_empty() {
             return Ok(());
         }
-        let rows: Vec<NewSum> = sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect();
+        let rows: Vec<NewSum> = sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect::<StoreResult<_>>()?;
         let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
             let written = InsertRows::new("family_sums", NewSum::columns(&rows))
                 .on_conflict(
-                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate) DO UPDATE SET \
+                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate, tax_basis) DO UPDATE SET \
                      base_minor = family_sums.base_minor + excluded.base_minor, \
                      amount_minor = family_sums.amount_minor + excluded.amount_minor",
                 )
@@ -247,6 +248,7 @@ impl BookEntries for Transaction<'_> {
                             family_sums::product_no,
                             family_sums::discount_rate,
                             family_sums::tax_rate,
+                            family_sums::tax_basis,
                         ))
                         .do_update()
                         .set((
@@ -260,36 +262,6 @@ impl BookEntries for Transaction<'_> {
         };
         written.map(drop)
     }
-
-    fn keep_default_taxes(&mut self, organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()> {
-        let shown = |default_tax: &DefaultTax| {
-            default_tax.0.map_or_else(|| NO_DEFAULT_TAX.to_owned(), |rate| rate.as_decimal().to_string())
-        };
-        let changed: usize = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("document_id", column(kept, |(family, _)| family.document.as_uuid())),
-                ("customer_id", column(kept, |(family, _)| family.customer.as_uuid())),
-                ("organization_id", column(kept, |_| organization.as_uuid())),
-                ("default_tax", column(kept, |(_, default_tax)| shown(default_tax))),
-            ];
-            let changed = UpdateRows::new("documents", "default_tax = n.default_tax", columns, 3).execute(connection);
-            changed.map_err(|error| self.failed("documents", &error))?
-        } else {
-            with_conn!(self, "documents", |conn| {
-                let keep = |(family, default_tax): &(DocumentKey, DefaultTax)| {
-                    diesel::update(documents::table.find((Bound(family.document.as_uuid()), Bound(family.customer.as_uuid()))))
-                        .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                        .set(documents::default_tax.eq(shown(default_tax)))
-                        .execute(conn)
-                };
-                kept.iter().map(keep).sum()
-            })?
-        };
-        if changed < kept.len() {
-            return self.refuse("documents: not there to keep a default tax".to_owned());
-        }
-        Ok(())
-    }
 }
 
 #[derive(Insertable)]
@@ -301,26 +273,32 @@ struct NewSum {
     product_no: i32,
     discount_rate: String,
     tax_rate: String,
+    tax_basis: String,
     base_minor: i64,
     amount_minor: i64,
 }
 
 impl NewSum {
-    fn of(organization: OrganizationId, (customer_id, family, key): (CustomerId, DocumentRef, SumKey), sum: Sum) -> Self {
-        let (product_no, discount_rate, tax_rate) = match key {
-            SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rate_key(rates.tax)),
-            SumKey::Tax(rate) => (NO_PRODUCT, NO_DISCOUNT.to_owned(), rate_key(rate)),
+    fn of(
+        organization: OrganizationId,
+        (customer_id, family, key): (CustomerId, DocumentRef, SumKey),
+        sum: Sum,
+    ) -> StoreResult<Self> {
+        let (product_no, discount_rate, tax) = match key {
+            SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rates.tax),
+            SumKey::Tax(tax) => (NO_PRODUCT, NO_DISCOUNT.to_owned(), tax),
         };
-        Self {
+        Ok(Self {
             customer_id: Bound(customer_id.as_uuid()),
             family_document_id: Bound(family.as_uuid()),
             organization_id: Bound(organization.as_uuid()),
             product_no,
             discount_rate,
-            tax_rate,
+            tax_rate: rate_key(tax.rate),
+            tax_basis: basis_text(&tax.basis)?,
             base_minor: sum.base,
             amount_minor: sum.amount,
-        }
+        })
     }
 
     /// What PostgreSQL is given.
@@ -332,6 +310,7 @@ impl NewSum {
             ("product_no", column(rows, |row| row.product_no)),
             ("discount_rate", column(rows, |row| row.discount_rate.clone())),
             ("tax_rate", column(rows, |row| row.tax_rate.clone())),
+            ("tax_basis", column(rows, |row| row.tax_basis.clone())),
             ("base_minor", column(rows, |row| row.base_minor)),
             ("amount_minor", column(rows, |row| row.amount_minor)),
         ]

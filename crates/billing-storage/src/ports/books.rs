@@ -9,6 +9,7 @@ use billing_domain::document::totals::UsageFacts;
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::ports::{Books, Lock, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
+use billing_domain::tax::TaxTreatment;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use super::MAX_BINDS;
 use super::charges::ChargeRow;
 use super::contracts::Found;
 use super::document_rows::{DRAFT, USAGE, WithParts};
+use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
 use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::row::{Cell, Row};
@@ -40,6 +42,7 @@ struct SumRow {
     product_no: i32,
     discount_rate: String,
     tax_rate: String,
+    tax_basis: String,
     base_minor: i64,
     amount_minor: i64,
 }
@@ -47,7 +50,7 @@ struct SumRow {
 impl SumRow {
     fn read(self, family: Uuid) -> StoreResult<(SumKey, Sum)> {
         let row = Row::new("family_sums", family);
-        let tax = row.leaf("tax_rate", &self.tax_rate)?;
+        let tax = TaxTreatment { rate: row.leaf("tax_rate", &self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? };
         let key = if self.product_no == NO_PRODUCT {
             SumKey::Tax(tax)
         } else {

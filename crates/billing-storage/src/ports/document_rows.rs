@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{
-    BookDocument, DefaultTax, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, Purpose, Settlement, Standing,
+    BookDocument, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, Purpose, Settlement, Standing,
 };
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, StoreResult};
@@ -30,8 +30,6 @@ pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
 pub(super) const VOID: &str = "VOID";
 pub(super) const UNCOLLECTIBLE: &str = "UNCOLLECTIBLE";
-/// What a family keeps where its customer had no default tax.
-pub(super) const NO_DEFAULT_TAX: &str = "";
 const REGULAR: &str = "REGULAR";
 pub(super) const USAGE: &str = "USAGE";
 const ADJUSTMENT: &str = "ADJUSTMENT";
@@ -67,7 +65,6 @@ pub(super) struct DocumentRow {
     credits_minor: i64,
     used_minor: i64,
     paid_date: Option<Cell<NaiveDate>>,
-    default_tax: Option<String>,
 }
 
 /// A document with its products.
@@ -186,18 +183,13 @@ impl DocumentRow {
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
         };
-        let default_tax = match self.default_tax.as_deref() {
-            None => None,
-            Some(NO_DEFAULT_TAX) => Some(DefaultTax(None)),
-            Some(rate) => Some(DefaultTax(Some(row.leaf("default_tax", rate)?))),
-        };
         let (family, settlement) = (self.family()?, self.settlement()?);
         let (issue_date, due_date) = match total {
             None => (None, None),
             Some(_) => (row.optional("issue_date", self.issue_date.clone())?, row.optional("due_date", self.due_date.clone())?),
         };
         let head = self.head(parts)?;
-        Ok(BookDocument { head, family, standing, total, issue_date, due_date, settlement, default_tax })
+        Ok(BookDocument { head, family, standing, total, issue_date, due_date, settlement })
     }
 
     fn family(&self) -> StoreResult<DocumentRef> {

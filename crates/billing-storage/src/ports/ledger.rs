@@ -1,6 +1,7 @@
 //! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use billing_domain::calendar::Period;
 use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
@@ -10,6 +11,7 @@ use billing_domain::ports::StoreResult;
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, LineItemId, OrganizationId, ProductNo,
 };
+use billing_domain::tax::{TaxBasis, TaxTreatment};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
@@ -19,12 +21,16 @@ use super::books::load_of_contracts;
 use super::document_rows::VOID;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column, optional_column};
+use crate::json::{StoredTaxBasis, StoredTaxBasisRef};
 use crate::leaf::Leaf as _;
 use crate::one_of::{Value, also_one_of_ids, one_of_ids, one_of_rows};
-use crate::row::{Cell, Row};
+use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_lines, documents};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Connection, Transaction, with_conn};
+
+/// The text of a treatment that states neither category nor reason.
+const NO_BASIS: &str = "";
 
 #[derive(Insertable)]
 #[diesel(table_name = document_lines, treat_none_as_default_value = false)]
@@ -39,6 +45,8 @@ struct NewLine<'a> {
     billed_period_start: Bound<NaiveDate>,
     discount_rate: Bound<Decimal>,
     tax_rate: Bound<Decimal>,
+    tax_basis: String,
+    has_default_tax: bool,
     usage_product_ref: Option<&'a str>,
     service_period_start: Bound<NaiveDate>,
     service_period_end: Bound<NaiveDate>,
@@ -60,7 +68,9 @@ impl<'a> NewLine<'a> {
             bill_with: line.key.bill_with.show(),
             billed_period_start: Bound(line.key.period_start),
             discount_rate: Bound(line.rates.discount.as_decimal()),
-            tax_rate: Bound(line.rates.tax.as_decimal()),
+            tax_rate: Bound(line.rates.tax.rate.as_decimal()),
+            tax_basis: basis_text(&line.rates.tax.basis)?,
+            has_default_tax: line.has_default_tax,
             usage_product_ref: usage.map(|usage| usage.usage_product_ref.as_str()),
             service_period_start: Bound(line.service_period.start()),
             service_period_end: Bound(line.service_period.end()),
@@ -83,6 +93,8 @@ impl<'a> NewLine<'a> {
             ("billed_period_start", column(rows, |row| row.billed_period_start.0)),
             ("discount_rate", column(rows, |row| row.discount_rate.0)),
             ("tax_rate", column(rows, |row| row.tax_rate.0)),
+            ("tax_basis", column(rows, |row| row.tax_basis.clone())),
+            ("has_default_tax", column(rows, |row| row.has_default_tax)),
             ("usage_product_ref", optional_column(rows, |row| row.usage_product_ref.map(str::to_owned))),
             ("service_period_start", column(rows, |row| row.service_period_start.0)),
             ("service_period_end", column(rows, |row| row.service_period_end.0)),
@@ -104,6 +116,8 @@ pub(super) struct LineRow {
     billed_period_start: Cell<NaiveDate>,
     discount_rate: Cell<Decimal>,
     tax_rate: Cell<Decimal>,
+    tax_basis: String,
+    has_default_tax: bool,
     usage_product_ref: Option<String>,
     service_period_start: Cell<NaiveDate>,
     service_period_end: Cell<NaiveDate>,
@@ -150,13 +164,30 @@ impl LineRow {
                 line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
                 bill_with: row.leaf("bill_with", &self.bill_with)?,
             },
-            rates: Rates { discount: rate("discount_rate", self.discount_rate)?, tax: rate("tax_rate", self.tax_rate)? },
+            rates: Rates {
+                discount: rate("discount_rate", self.discount_rate)?,
+                tax: TaxTreatment { rate: rate("tax_rate", self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? },
+            },
+            has_default_tax: self.has_default_tax,
             service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_period_end", "a period without a day"))?,
             usage,
             amount: Money::from_minor(self.amount_minor, currency),
         };
         Ok((DocumentRef::from_uuid(row.cell("document_id", self.document_id)?), line))
     }
+}
+
+/// A tax category and its reason as part of a key: equal ones have one text.
+pub(super) fn basis_text(basis: &TaxBasis) -> StoreResult<String> {
+    if *basis == TaxBasis::default() { Ok(NO_BASIS.to_owned()) } else { Ok(to_json(&StoredTaxBasisRef(basis))?.0) }
+}
+
+/// Reads a tax category and its reason.
+pub(super) fn read_basis<K: fmt::Display>(row: &Row<K>, text: &str) -> StoreResult<TaxBasis> {
+    if text == NO_BASIS {
+        return Ok(TaxBasis::default());
+    }
+    row.json::<StoredTaxBasis>("tax_basis", &JsonText(text.to_owned())).map(|stored| stored.0)
 }
 
 /// A currency as documents have it.

@@ -240,13 +240,15 @@ fn why(error: StoreError) -> StoreResult<String> {
 }
 
 /// Whether lines are those that were issued. What documents issued before prepaid of usage doesn't say that it is billed
-/// like a fixed item: its contract's terms do.
+/// like a fixed item: its contract's terms do. What documents issued before default taxes had dates doesn't say that a line
+/// follows one: a migration noted it from the terms.
 fn are_said(kept: &[LedgerLine], said: &[LedgerLine]) -> bool {
     let is_said = |(kept, said): (&LedgerLine, &LedgerLine)| {
         let mut said = said.clone();
         if said.usage.is_some() && said.key.bill_with == BillWith::Usage {
             said.key.bill_with = kept.key.bill_with;
         }
+        said.has_default_tax |= kept.has_default_tax;
         *kept == said
     };
     kept.len() == said.len() && kept.iter().zip(said).all(is_said)
